@@ -1,0 +1,69 @@
+# Two commands are enough: `make run` and `make test`.
+PYTHON ?= $(shell command -v python3.11 || command -v python3 || echo python3.11)
+UV := 0.13.7
+BIN := .venv/bin
+INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --only-binary :all:
+NO_PACKAGES := The packages could not be installed. Is the network there? All of them come ready-made for Linux and macOS on x86_64 and arm64, so no compiler is needed.
+
+.PHONY: help run test test-quick browser check bench messages screenshots lock
+
+help: ## what can be made
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
+
+run: .venv/run ## install, migrate, seed and serve the chat
+	@exec $(BIN)/python manage.py serve
+
+test: .venv/dev chromium ## install and run every test
+	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q tests/browser -c tests/browser/pytest.ini
+
+test-quick: .venv/dev ## the tests of the engine: no database, seconds
+	@$(BIN)/python -m pytest -q tests/engine
+
+check: .venv/dev ## style, types, import arrows, migrations, translations
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/python manage.py makemigrations --check --dry-run
+	@$(BIN)/python manage.py check
+
+bench: .venv/dev ## speed as ratios; JSON=1 prints JSON
+	@$(BIN)/python -m tests.bench $(if $(JSON),--json)
+
+screenshots: .venv/dev chromium ## the pictures of the README
+	@$(BIN)/python -m tests.browser.screenshots
+
+messages: .venv/dev ## collect and compile the translations (needs gettext)
+	@$(BIN)/python manage.py makemessages -l ja --no-obsolete --ignore .venv --ignore tests
+	@$(BIN)/python manage.py compilemessages -l ja --ignore .venv
+
+lock: .venv/run ## resolve the pinned versions anew
+	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes pyproject.toml -o requirements.lock
+	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes pyproject.toml --group dev -c requirements.lock -o requirements-dev.lock
+
+.venv/python:
+	@$(PYTHON) -c 'import sys; v = sys.version_info; v[:2] == (3, 11) or sys.exit("Ashiato needs Python 3.11, and $(PYTHON) is %d.%d. Name the right one: make run PYTHON=python3.11" % v[:2])' \
+		|| { command -v $(PYTHON) >/dev/null || echo "Python 3.11 was not found."; exit 1; }
+	@$(PYTHON) -m venv .venv >/dev/null || { echo "No virtual environment could be made. On Debian or Ubuntu: apt-get install python3.11-venv"; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV) || { echo "$(NO_PACKAGES)"; exit 1; }
+	@touch $@
+
+.venv/run: requirements.lock | .venv/python
+	@echo "Installing…"
+	@$(INSTALL) -r requirements.lock || { echo "$(NO_PACKAGES)"; exit 1; }
+	@touch $@
+
+.venv/dev: requirements-dev.lock | .venv/python
+	@echo "Installing…"
+	@$(INSTALL) -r requirements-dev.lock || { echo "$(NO_PACKAGES)"; exit 1; }
+	@touch $@
+
+.PHONY: chromium
+chromium:
+	@command -v chromium chromium-browser google-chrome >/dev/null || { \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			echo "Installing Chromium for the browser tests…"; apt-get update -qq && apt-get install -y -qq chromium >/dev/null; \
+		else \
+			echo "The browser tests need Chromium: install it (Debian: apt-get install chromium) and run make test again."; exit 1; \
+		fi; }

@@ -1,0 +1,239 @@
+"""A run as people see it: rows → what the templates show, live and afterwards alike."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.functional import cached_property
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from agents import trace
+from agents.engine.termination import StopReason
+from agents.models import AgentStep, Run
+from agents.prose import GrowingProse, render_markdown
+
+MOST_SHOWN = 20_000
+MOST_INTENT = 140
+DEMO = "demo"
+
+
+@dataclass(frozen=True)
+class StepView:
+    """One row. `place` is the page it stands on: there are many runs in a chat."""
+
+    step: AgentStep
+    run: Run
+    place: str = "chat"
+    until: int | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.step, name)
+
+    @property
+    def pk(self) -> str:
+        """The name of its element on the page."""
+        number = str(self.step.number)
+        return number if self.place == "trace" else f"{self.run.pk}-{number}"
+
+    @property
+    def href(self) -> str:
+        return f"{reverse('trace:run', args=[self.run.pk])}#step-{self.step.number}"
+
+    @property
+    def kind_label(self) -> str:
+        return self.step.get_kind_display()
+
+    @property
+    def status_label(self) -> str:
+        return self.step.get_status_display()
+
+    @cached_property
+    def intent(self) -> str:
+        """What the row says in one line."""
+        step = self.step
+        match step.kind:
+            case AgentStep.Kind.TOOL:
+                return _one_line(f"{step.action}: {_brief(step.action_input)}")
+            case AgentStep.Kind.GUARDRAIL:
+                return _one_line(step.observation)
+            case AgentStep.Kind.ANSWER if not step.thought:
+                return _("Writes the answer")
+        if step.status == AgentStep.Status.FAILED and step.observation:
+            return _one_line(step.observation)
+        return _one_line(step.thought) or (_("Thinking…") if step.is_live else _("Thinks"))
+
+    @property
+    def duration_ms(self) -> float | None:
+        return _milliseconds(self.step.started_at, self.step.ended_at)
+
+    @property
+    def elapsed_ms(self) -> float:
+        return _milliseconds(self.step.started_at, timezone.now()) or 0
+
+    @property
+    def tokens(self) -> int:
+        return self.step.total_tokens
+
+    @property
+    def bar_start(self) -> float:
+        return self._share(self.step.started_at)
+
+    @property
+    def bar_width(self) -> float:
+        end = self._share(self.step.ended_at or timezone.now())
+        return max(1.0, min(end, 100) - self.bar_start)
+
+    @property
+    def input_text(self) -> str:
+        return shown(self.step.action_input)
+
+    @property
+    def request_text(self) -> str:
+        return shown(self.step.request)
+
+    @property
+    def result_text(self) -> str:
+        return shown(self.step.observation)
+
+    @cached_property
+    def live_text(self) -> str:
+        if not self.step.is_live or self.step.kind != AgentStep.Kind.THOUGHT:
+            return ""
+        return trace.thought_so_far(self.run, self.step, self.until)
+
+    def _share(self, moment: datetime) -> float:
+        """Where on the run's clock, in percent."""
+        start, end = self.run.started_at, self.run.ended_at or timezone.now()
+        whole = max((end - start).total_seconds(), 0.001)
+        return round(min(99.0, max(0.0, (moment - start).total_seconds() / whole * 100)), 2)
+
+
+@dataclass(frozen=True)
+class RunView:
+    """A run with its rows and its answer; `until` shows it as it was after that event."""
+
+    run: Run
+    place: str = "chat"
+    until: int | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.run, name)
+
+    @cached_property
+    def steps(self) -> list[StepView]:
+        rows: Sequence[AgentStep] = self.run.steps.all()
+        return [StepView(row, self.run, self.place, self.until) for row in rows]
+
+    @cached_property
+    def prose(self) -> GrowingProse:
+        return GrowingProse(trace.said_so_far(self.run, self.until))
+
+    @property
+    def frozen(self) -> SafeString:
+        if self.run.is_live:
+            return self.prose.frozen
+        return render_markdown(self.run.answer)
+
+    @property
+    def tail(self) -> SafeString:
+        return self.prose.tail_html if self.run.is_live else SafeString()
+
+    @property
+    def status_label(self) -> str:
+        return self.run.get_status_display()
+
+    @property
+    def is_demo(self) -> bool:
+        return self.run.model == DEMO
+
+    @property
+    def model_label(self) -> str:
+        return model_label(self.run.model)
+
+    @property
+    def duration_ms(self) -> float | None:
+        return _milliseconds(self.run.started_at, self.run.ended_at)
+
+    @property
+    def elapsed_ms(self) -> float:
+        return _milliseconds(self.run.started_at, timezone.now()) or 0
+
+    @property
+    def tokens(self) -> int:
+        return self.run.total_tokens
+
+    @property
+    def user_name(self) -> str:
+        return self.run.user.get_username() if self.run.user else ""
+
+    @property
+    def sentence(self) -> str:
+        """What became of it, where that is not simply an answer."""
+        return sentence(self.run)
+
+    @property
+    def advice(self) -> str:
+        return _(self.run.advice) if self.run.advice else ""
+
+
+def rows(runs: Iterable[Run]) -> list[RunView]:
+    return [RunView(run, place="trace") for run in runs]
+
+
+def model_label(name: str) -> str:
+    return _("Demo model") if name == DEMO else name
+
+
+def sentence(run: Run) -> str:
+    match run.stopped_reason:
+        case StopReason.COMPLETED | "":
+            return ""
+        case StopReason.CANCELLED:
+            return _("You stopped this run. What was said so far is kept.")
+        case StopReason.INTERRUPTED:
+            return _("The server was restarted during this run. Ask again to go on.")
+        case StopReason.DEGRADED:
+            return _("A tool was out of order, so this answer was given without it.")
+        case StopReason.MAX_STEPS:
+            return _("No answer within %(steps)d steps. Ask again, or ask for less.") % {
+                "steps": run.max_steps
+            }
+        case StopReason.DUPLICATE:
+            return _("Stopped: the agent asked the same tool the same thing again and again.")
+        case StopReason.TOOL_LIMIT:
+            return _("Stopped: the agent called one tool too often.")
+        case StopReason.BLOCKED:
+            return _("Blocked by a guardrail: %(reason)s") % {"reason": run.detail}
+    return _(run.detail) if run.detail else _("The run could not go on.")
+
+
+def shown(value: Any) -> str:
+    """A value as text to read, its middle left out where it is very long."""
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+    if len(text) <= MOST_SHOWN:
+        return text
+    half = MOST_SHOWN // 2
+    left_out = _("%(count)d characters left out") % {"count": len(text) - 2 * half}
+    return f"{text[:half]}\n\n[… {left_out} …]\n\n{text[-half:]}"
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, dict) and len(value) == 1:
+        value = next(iter(value.values()))
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text[: MOST_INTENT * 4].split())
+    return line if len(line) <= MOST_INTENT else f"{line[: MOST_INTENT - 1]}…"
+
+
+def _milliseconds(start: datetime, end: datetime | None) -> float | None:
+    return None if end is None else max(0.0, (end - start).total_seconds() * 1000)

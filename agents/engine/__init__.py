@@ -1,0 +1,71 @@
+"""A pure agent engine: values in, events out. It knows nothing of the web."""
+
+from .errors import (
+    AgentConnectionError,
+    AgentError,
+    BadPattern,
+    DuplicateToolError,
+    EmptyReply,
+    LimitReached,
+    MaxStepsExceeded,
+    ModelError,
+    ModelTimeout,
+    OutputDecodingFailed,
+    PlanParseError,
+    ToolError,
+    ToolExecutionFailed,
+    ToolNotFoundError,
+    TruncatedReply,
+)
+from .events import Event
+from .fallback import FallbackResult, FallbackStrategy
+from .guardrails import GuardrailAction, GuardrailResult, Guardrails
+from .planner import PlanResult, ReActPlanner
+from .runtime import AgentResult, AgentRuntime
+from .state import AgentState, AgentStep
+from .termination import (
+    DuplicateDetectionPolicy,
+    StandardTerminationPolicy,
+    StopReason,
+    TerminationPolicy,
+    ToolCallLimitPolicy,
+)
+from .tool import Tool, ToolRegistry, ToolResult
+
+__all__ = [
+    "AgentConnectionError",
+    "AgentError",
+    "AgentResult",
+    "AgentRuntime",
+    "AgentState",
+    "AgentStep",
+    "BadPattern",
+    "DuplicateDetectionPolicy",
+    "DuplicateToolError",
+    "EmptyReply",
+    "Event",
+    "FallbackResult",
+    "FallbackStrategy",
+    "GuardrailAction",
+    "GuardrailResult",
+    "Guardrails",
+    "LimitReached",
+    "MaxStepsExceeded",
+    "ModelError",
+    "ModelTimeout",
+    "OutputDecodingFailed",
+    "PlanParseError",
+    "PlanResult",
+    "ReActPlanner",
+    "StandardTerminationPolicy",
+    "StopReason",
+    "TerminationPolicy",
+    "Tool",
+    "ToolCallLimitPolicy",
+    "ToolError",
+    "ToolExecutionFailed",
+    "ToolNotFoundError",
+    "ToolRegistry",
+    "ToolResult",
+    "TruncatedReply",
+]

@@ -1,0 +1,97 @@
+"""What can go wrong in a run, and what happens next.
+
+AgentError
+├── AgentConnectionError       the model or a tool server could not be reached
+├── ModelError                 the model was reached and could not be used
+│   ├── ModelTimeout           it kept us waiting past a deadline
+│   ├── EmptyReply             it said nothing at all
+│   ├── TruncatedReply         it was cut off in the middle of a tool call
+│   └── PlanParseError         its text followed no form that we can read
+├── ToolError
+│   ├── ToolNotFoundError      the model is told, and may choose another
+│   ├── DuplicateToolError     two tools of one name: a mistake in the set-up
+│   └── ToolExecutionFailed    the model is told, and may try again
+├── OutputDecodingFailed       the structured answer never fitted its schema
+├── BadPattern                 a guardrail pattern that cannot be used
+└── LimitReached               a policy ended the run
+    └── MaxStepsExceeded
+
+The docstring is the sentence a person reads; `advice` says what to do about it.
+"""
+
+
+class AgentError(Exception):
+    """The run could not go on."""
+
+    advice = "Try again; if it happens again, tell your administrator."
+
+    def __init__(self, message: str = "", *, advice: str = "") -> None:
+        super().__init__(message or self.__doc__)
+        if advice:
+            self.advice = advice
+
+
+class AgentConnectionError(AgentError):
+    """The model could not be reached."""
+
+    advice = "Check that its address is right and that it is running, then try again."
+
+
+class ModelError(AgentError):
+    """The model could not be used."""
+
+
+class ModelTimeout(ModelError):
+    """The model took too long."""
+
+    advice = "It may be overloaded. Try again, or choose another model."
+
+
+class EmptyReply(ModelError):
+    """The model's provider sent an empty answer."""
+
+    advice = "Try again, or choose another model."
+
+
+class TruncatedReply(ModelError):
+    """The model was cut off in the middle of a tool call, so the call was not made."""
+
+    advice = "Ask for something smaller, or raise the model's output limit."
+
+
+class PlanParseError(ModelError):
+    """The model's reply followed no form that this agent can read."""
+
+    advice = "Try again, or choose a model that can call tools itself."
+
+
+class ToolError(AgentError):
+    """The tool failed."""
+
+
+class ToolNotFoundError(ToolError):
+    """There is no tool of this name."""
+
+
+class DuplicateToolError(ToolError):
+    """There is a tool of this name already."""
+
+
+class ToolExecutionFailed(ToolError):
+    """The tool failed while it ran."""
+
+
+class OutputDecodingFailed(AgentError):
+    """The answer did not fit its schema."""
+
+
+class BadPattern(AgentError):
+    """This pattern cannot be used."""
+
+
+class LimitReached(AgentError):
+    """The run reached one of its limits."""
+
+
+class MaxStepsExceeded(LimitReached):
+    """The run used up its steps before it had an answer."""

@@ -1,0 +1,263 @@
+"""Asking a model what to do next, in the dialect that it speaks."""
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from .errors import EmptyReply, ModelError, TruncatedReply
+from .react import ReactReader, parse_react
+from .state import AgentState, Message
+from .stream import Deadlines, handfuls
+from .tool import ONE_TEXT, Tool, specification
+from .turn import Assembler, Chunk, PlanResult, Turn
+
+__all__ = ["LLM", "PlanResult", "ReActPlanner", "Request", "Said", "parse_react"]
+
+Dialect = Literal["native", "react"]
+MOST_CHARACTERS = 2_000_000
+
+REACT_FORM = """\
+You can use these tools:
+{tools}
+
+Write in exactly this form and then stop:
+Thought: what you know and what you need next
+Action: the name of one tool
+Action Input: its input as JSON
+
+You will then be given a line that begins with "Observation:". When you know enough, write:
+Thought: why you are done
+Final Answer: the answer, for the person who asked"""
+
+
+class LLM(Protocol):
+    """Anything that streams chat completion chunks in the form that OpenAI made common."""
+
+    def stream(
+        self,
+        *,
+        model: str,
+        messages: list[Message],
+        tools: list[dict[str, Any]] | None = None,
+        **parameters: Any,
+    ) -> AsyncIterator[Chunk]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Words of the model, as they come. What looks like an answer may turn out a thought."""
+
+    kind: Literal["thought", "answer"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """Exactly what the model is sent."""
+
+    messages: list[Message]
+    tools: list[dict[str, Any]] | None
+    parameters: Mapping[str, Any]
+
+
+class ReActPlanner:
+    """Thinks with one model. `plan` gives its decision, `stream` its words on the way too."""
+
+    def __init__(
+        self,
+        llm: LLM,
+        model: str,
+        *,
+        dialect: Dialect = "native",
+        instructions: str = "",
+        parameters: Mapping[str, Any] | None = None,
+        deadlines: Deadlines | None = None,
+        pace: float = 0,
+    ) -> None:
+        self.llm = llm
+        self.model = model
+        self.dialect = dialect
+        self.instructions = instructions
+        self.parameters = dict(parameters or {})
+        self.deadlines = deadlines or Deadlines()
+        self.pace = pace
+
+    async def plan(
+        self, query: str, state: AgentState, available_tools: Sequence[str | Tool]
+    ) -> PlanResult:
+        request = self.request(query, state, available_tools)
+        async for piece in self.stream(request):
+            if isinstance(piece, PlanResult):
+                return piece
+        raise EmptyReply
+
+    def request(
+        self, query: str, state: AgentState, available_tools: Sequence[str | Tool]
+    ) -> Request:
+        history = state.get_messages()
+        if not any(m["role"] == "user" and m["content"] == query for m in history):
+            history.append({"role": "user", "content": query})
+        tools = [_specification(tool) for tool in available_tools]
+        if self.dialect == "react":
+            return self._react_request(history, tools)
+        system = _system(self.instructions)
+        return Request(
+            messages=system + history, tools=tools or None, parameters=self.parameters
+        )
+
+    async def stream(self, request: Request) -> AsyncGenerator[Said | PlanResult, None]:
+        chunks = self.llm.stream(
+            model=self.model,
+            messages=request.messages,
+            tools=request.tools,
+            **request.parameters,
+        )
+        reader = _ReactTurn() if self.dialect == "react" else _NativeTurn()
+        async with aclosing(handfuls(chunks, self.deadlines, self.pace)) as batches:
+            async for batch in batches:
+                for said in _joined(reader.feed(chunk) for chunk in batch):
+                    yield said
+                if reader.done:
+                    break
+        yield reader.result()
+
+    def _react_request(self, history: list[Message], tools: list[dict[str, Any]]) -> Request:
+        form = REACT_FORM.format(tools="\n".join(map(_tool_line, tools))) if tools else ""
+        stop = {"stop": ["\nObservation:"]} if tools else {}
+        return Request(
+            messages=_system(self.instructions, form) + _as_text(history),
+            tools=None,
+            parameters={**self.parameters, **stop},
+        )
+
+
+class _NativeTurn:
+    """Reads a model that calls tools by itself."""
+
+    done = False
+
+    def __init__(self) -> None:
+        self._assembler = Assembler()
+        self._size = 0
+
+    def feed(self, chunk: Chunk) -> list[tuple[Literal["thought", "answer"], str]]:
+        pieces = self._assembler.feed(chunk)
+        self._size += sum(len(text) for _, text in pieces)
+        if self._size > MOST_CHARACTERS:
+            raise ModelError(f"The model wrote more than {MOST_CHARACTERS:,} characters.")
+        return pieces
+
+    def result(self) -> PlanResult:
+        turn = self._assembler.turn()
+        if turn.tool_calls:
+            return _call(turn)
+        if not turn.content.strip():
+            raise EmptyReply
+        return PlanResult(thought=turn.reasoning, final_answer=turn.content, turn=turn)
+
+
+class _ReactTurn(_NativeTurn):
+    """Reads a model that writes its calls as text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._reader = ReactReader()
+
+    @property
+    def done(self) -> bool:  # type: ignore[override]
+        return self._reader.done
+
+    def feed(self, chunk: Chunk) -> list[tuple[Literal["thought", "answer"], str]]:
+        pieces: list[tuple[Literal["thought", "answer"], str]] = []
+        for kind, text in super().feed(chunk):
+            pieces += [(kind, text)] if kind == "thought" else self._reader.feed(text)
+        return pieces
+
+    def result(self) -> PlanResult:
+        turn = self._assembler.turn()
+        if not turn.content.strip():
+            raise EmptyReply
+        plan = self._reader.result()
+        if plan.calls and turn.finish_reason == "length":
+            raise TruncatedReply
+        return PlanResult(
+            thought=plan.thought or turn.reasoning,
+            action=plan.action,
+            action_input=plan.action_input,
+            final_answer=plan.final_answer,
+            calls=plan.calls,
+            turn=turn,
+        )
+
+
+def _call(turn: Turn) -> PlanResult:
+    if turn.finish_reason == "length":
+        raise TruncatedReply
+    first = turn.tool_calls[0]
+    thought = "\n\n".join(text for text in (turn.reasoning, turn.content) if text.strip())
+    return PlanResult(
+        thought=thought,
+        action=first.name,
+        action_input=first.arguments,
+        calls=turn.tool_calls,
+        turn=turn,
+    )
+
+
+def _joined(pieces: Any) -> list[Said]:
+    """One piece of each kind in a row, however many chunks they came in."""
+    said: list[Said] = []
+    for kind, text in (piece for several in pieces for piece in several):
+        if said and said[-1].kind == kind:
+            said[-1] = Said(kind, said[-1].text + text)
+        else:
+            said.append(Said(kind, text))
+    return said
+
+
+def _specification(tool: str | Tool) -> dict[str, Any]:
+    if not isinstance(tool, str):
+        return specification(tool)
+    function = {"name": tool, "description": "", "parameters": ONE_TEXT}
+    return {"type": "function", "function": function}
+
+
+def _tool_line(tool: Mapping[str, Any]) -> str:
+    function = tool["function"]
+    description = function["description"].replace("\n", "\n  ")
+    schema = json.dumps(function["parameters"], ensure_ascii=False)
+    return f"- {function['name']}: {description}\n  Input: {schema}"
+
+
+def _system(*parts: str) -> list[Message]:
+    text = "\n\n".join(part for part in parts if part)
+    return [{"role": "system", "content": text}] if text else []
+
+
+def _as_text(history: Sequence[Message]) -> list[Message]:
+    """The history without tool calls, for a model that knows none."""
+    messages: list[Message] = []
+    for message in history:
+        role, content = _plain(message)
+        if messages and messages[-1]["role"] == role:
+            messages[-1] = {"role": role, "content": f"{messages[-1]['content']}\n{content}"}
+        else:
+            messages.append({"role": role, "content": content})
+    return messages
+
+
+def _plain(message: Message) -> tuple[str, str]:
+    content = message["content"] or ""
+    if message["role"] == "tool":
+        return "user", f"Observation: {content}"
+    if message["role"] != "assistant":
+        return message["role"], content
+    if calls := message.get("tool_calls"):
+        lines = [f"Thought: {content}"] if content else []
+        for call in calls:
+            function = call["function"]
+            lines += [f"Action: {function['name']}", f"Action Input: {function['arguments']}"]
+        return "assistant", "\n".join(lines)
+    return "assistant", f"Final Answer: {content}"

@@ -1,0 +1,98 @@
+"""What an agent remembers while it works."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+Message = dict[str, Any]
+
+INTERRUPTED = "Error: interrupted before it finished; the outcome is unknown."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentStep:
+    """One round of thinking, acting and looking. Without an action it was the last."""
+
+    thought: str = ""
+    action: str | None = None
+    action_input: Any = None
+    observation: str | None = None
+
+
+class AgentState:
+    """The conversation, in the form that models are sent, and the steps of this run.
+
+    `max_history` is counted in messages and trimmed in whole exchanges: a model refuses a
+    tool's result that comes without the call it answers.
+    """
+
+    def __init__(self, max_history: int = 50) -> None:
+        self.max_history = max_history
+        self._messages: list[Message] = []
+        self._steps: list[AgentStep] = []
+
+    def add_message(self, role: str, content: str | None, **more: Any) -> None:
+        self._messages.append({"role": role, "content": content, **more})
+        self._trim()
+
+    def add_step(self, step: AgentStep) -> None:
+        self._steps.append(step)
+
+    def get_messages(self) -> list[Message]:
+        return list(self._messages)
+
+    def get_steps(self) -> list[AgentStep]:
+        return list(self._steps)
+
+    def clear(self) -> None:
+        self._messages.clear()
+        self._steps.clear()
+
+    def close_calls(self, content: str = INTERRUPTED) -> None:
+        """Answer every tool call that has no result, so that the next request is valid."""
+        self._messages = legal(self._messages, content)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "max_history": self.max_history,
+            "messages": self._messages,
+            "steps": [asdict(step) for step in self._steps],
+        }
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any]) -> Self:
+        state = cls(value["max_history"])
+        state._messages = list(value["messages"])
+        state._steps = [AgentStep(**step) for step in value["steps"]]
+        return state
+
+    def _trim(self) -> None:
+        if len(self._messages) > self.max_history:
+            self._messages = trimmed(self._messages, self.max_history)
+
+
+def trimmed(messages: Sequence[Message], size: int) -> list[Message]:
+    """The newest messages, beginning with a person's; never less than the last exchange."""
+    begins = [at for at, message in enumerate(messages) if message["role"] == "user"]
+    kept = [at for at in begins if len(messages) - at <= size] or begins[-1:]
+    return list(messages[kept[0] :]) if kept else list(messages)
+
+
+def legal(messages: Sequence[Message], missing: str = INTERRUPTED) -> list[Message]:
+    """The same history with every call answered once and every answer called for."""
+    history: list[Message] = []
+    open_calls: dict[str, None] = {}
+    for message in messages:
+        if message["role"] == "tool":
+            if message.get("tool_call_id") not in open_calls:
+                continue
+            del open_calls[message["tool_call_id"]]
+        else:
+            history += _answers(open_calls, missing)
+            open_calls = {call["id"]: None for call in message.get("tool_calls") or ()}
+        history.append(message)
+    return history + _answers(open_calls, missing)
+
+
+def _answers(calls: Mapping[str, None], content: str) -> list[Message]:
+    return [{"role": "tool", "tool_call_id": call, "content": content} for call in calls]

@@ -1,0 +1,76 @@
+"""Reading a model: never for ever, and in handfuls.
+
+A token a time costs a frame, a row and a repaint each. Taking whatever came within `pace`
+seconds costs the reader nothing they could notice and everything else a tenth.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import dataclass
+
+from .errors import ModelTimeout
+from .turn import Chunk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deadlines:
+    """Seconds a model may take: to begin, between two chunks, and in all."""
+
+    first: float = 60
+    between: float = 30
+    whole: float = 600
+
+
+async def handfuls(
+    chunks: AsyncIterator[Chunk], deadlines: Deadlines, pace: float = 0
+) -> AsyncGenerator[list[Chunk], None]:
+    ready: list[Chunk] = []
+    wake = asyncio.Event()
+    pump = asyncio.create_task(_pump(chunks, ready, wake))
+    end = asyncio.get_running_loop().time() + deadlines.whole
+    patience = deadlines.first
+    try:
+        while not pump.done() or ready:
+            await _until(wake, patience, end)
+            wake.clear()
+            taken, ready[:] = ready[:], []
+            if taken:
+                yield taken
+                patience = deadlines.between
+                await _gather(pump, pace)
+        pump.result()
+    finally:
+        pump.cancel()
+        await asyncio.wait([pump])
+
+
+async def _pump(chunks: AsyncIterator[Chunk], ready: list[Chunk], wake: asyncio.Event) -> None:
+    try:
+        async for chunk in chunks:
+            ready.append(chunk)
+            wake.set()
+    finally:
+        wake.set()
+        if (close := getattr(chunks, "aclose", None)) is not None:
+            await close()
+
+
+async def _gather(pump: asyncio.Task[None], pace: float) -> None:
+    """Let the next handful collect, but no longer than the stream lasts."""
+    if pace and not pump.done():
+        await asyncio.wait([pump], timeout=pace)
+
+
+async def _until(wake: asyncio.Event, patience: float, end: float) -> None:
+    left = end - asyncio.get_running_loop().time()
+    try:
+        async with asyncio.timeout(max(0, min(patience, left))):
+            await wake.wait()
+    except TimeoutError:
+        raise ModelTimeout(_late(patience, left)) from None
+
+
+def _late(patience: float, left: float) -> str:
+    if left < patience:
+        return "The model did not finish within its time."
+    return f"The model sent nothing for {patience:g} seconds."

@@ -1,0 +1,99 @@
+"""Tools: what the model may call, and what it is told of them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from .errors import DuplicateToolError, ToolNotFoundError
+
+ToolInput = str | Mapping[str, Any]
+Effect = Literal["read", "idempotent", "at_most_once"]
+
+ONE_TEXT: dict[str, Any] = {
+    "type": "object",
+    "properties": {"input": {"type": "string"}},
+    "required": ["input"],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool found, or why it could not.
+
+    `mendable` errors come from the input: trying the same again is useless, and the model
+    that wrote the input is the one who can do better.
+    """
+
+    output: str = ""
+    error: str | None = None
+    mendable: bool = False
+
+    @property
+    def is_error(self) -> bool:
+        return self.error is not None
+
+    @property
+    def text(self) -> str:
+        """What the model reads."""
+        return f"Error: {self.error}" if self.is_error else self.output
+
+
+@runtime_checkable
+class Tool(Protocol):
+    """Anything with a name, a description and `execute`.
+
+    A tool may also have `parameters` (the JSON schema of its input), `effect` (what a
+    repetition would do) and `timeout` (seconds).
+    """
+
+    name: str
+    description: str
+
+    async def execute(self, input: ToolInput, /) -> ToolResult: ...
+
+
+class ToolRegistry:
+    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+        self._tools: dict[str, Tool] = {}
+        for tool in tools:
+            self.register(tool)
+
+    def register(self, tool: Tool) -> None:
+        if tool.name in self._tools:
+            raise DuplicateToolError(f"There is a tool named {tool.name!r} already.")
+        self._tools[tool.name] = tool
+
+    def get(self, name: str) -> Tool:
+        try:
+            return self._tools[name]
+        except KeyError:
+            known = ", ".join(self.list_tools()) or "none"
+            raise ToolNotFoundError(
+                f"There is no tool named {name!r}. Tools: {known}."
+            ) from None
+
+    def has(self, name: str) -> bool:
+        return name in self._tools
+
+    def list_tools(self) -> list[str]:
+        return sorted(self._tools)
+
+
+def specification(tool: Tool) -> dict[str, Any]:
+    """The tool as a model is told of it."""
+    return {
+        "type": "function",
+        "function": {
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": getattr(tool, "parameters", ONE_TEXT),
+        },
+    }
+
+
+def argument(input: ToolInput, name: str) -> str:
+    """The one text argument of a simple tool, however the model wrote it."""
+    if isinstance(input, str):
+        return input
+    value = input.get(name, input.get("input", ""))
+    return value if isinstance(value, str) else str(value)

@@ -1,0 +1,119 @@
+"""One writer for this process: kept first, then told.
+
+Runs hand over what happened and wait until it is in the database. While one batch is being
+written the next one collects, so a hundred runs cost hardly more commits than one.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from django.db import transaction
+
+from agents import live, trace
+from agents.engine.events import Event
+from agents.models import Run
+
+
+class RunIsOver(Exception):
+    """This run has ended; nothing can be added to it."""
+
+
+@dataclass(slots=True)
+class _Entry:
+    """Something to keep: an event, or the end of a run that cannot end itself."""
+
+    run: Run
+    kept: asyncio.Future[None]
+    event: Event | None = None
+    ending: trace.Ending | None = None
+    told: list[Event] = field(default_factory=list)
+    error: Exception | None = None
+
+
+class Journal:
+    def __init__(self) -> None:
+        self._entries: list[_Entry] = []
+        self._over: set[int] = set()
+        self._wake = asyncio.Event()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="journal")
+        self._task = asyncio.create_task(self._write())
+
+    async def keep(self, run: Run, event: Event) -> None:
+        """Come back once this is in the database."""
+        await self._add(_Entry(run, _future(), event=event))
+
+    async def close(self, run: Run, ending: trace.Ending) -> None:
+        """End a run from outside: whatever is still open in it is closed."""
+        await self._add(_Entry(run, _future(), ending=ending))
+        self._over.add(run.pk)
+
+    async def stop(self) -> None:
+        self._task.cancel()
+        await asyncio.wait([self._task])
+        self._thread.shutdown()
+
+    async def _add(self, entry: _Entry) -> None:
+        if entry.run.pk in self._over:
+            raise RunIsOver
+        self._entries.append(entry)
+        self._wake.set()
+        await entry.kept
+
+    async def _write(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            batch, self._entries = self._entries, []
+            await loop.run_in_executor(self._thread, _commit, batch)
+            for run, events in _by_run(batch):
+                facts = [event.to_dict() for event in events]
+                await live.publish(run.topic, "run.events", run=run.pk, events=facts)
+            _settle(batch)
+
+
+def _commit(batch: list[_Entry]) -> None:
+    """All in one transaction; if that fails, each alone, so that one cannot spoil the others."""
+    try:
+        _commit_together(batch)
+    except Exception:
+        for entry in batch:
+            try:
+                _commit_together([entry])
+            except Exception as error:
+                entry.error = error
+
+
+def _commit_together(batch: list[_Entry]) -> None:
+    events = [entry for entry in batch if entry.event is not None]
+    with transaction.atomic():
+        trace.keep([(entry.run.pk, entry.event) for entry in events])
+        for entry in batch:
+            if entry.ending is not None:
+                entry.told = trace.close(entry.run.pk, entry.ending)
+    for entry in events:
+        entry.told = [entry.event]
+
+
+def _by_run(batch: Iterable[_Entry]) -> Iterable[tuple[Run, list[Event]]]:
+    runs: dict[int, tuple[Run, list[Event]]] = {}
+    for entry in batch:
+        if entry.told:
+            runs.setdefault(entry.run.pk, (entry.run, []))[1].extend(entry.told)
+    return runs.values()
+
+
+def _settle(batch: Iterable[_Entry]) -> None:
+    for entry in batch:
+        if entry.kept.done():
+            continue
+        if entry.error is None:
+            entry.kept.set_result(None)
+        else:
+            entry.kept.set_exception(entry.error)
+
+
+def _future() -> asyncio.Future[None]:
+    return asyncio.get_running_loop().create_future()

@@ -1,0 +1,58 @@
+"""Telling whoever watches. The layer may lose a message: it only wakes readers of rows."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from channels.db import database_sync_to_async
+from channels.layers import get_channel_layer
+
+from agents.models import Run, RunEvent
+
+PATIENCE = 5.0
+
+
+async def publish(topic: str, kind: str, **facts: Any) -> None:
+    await get_channel_layer().group_send(topic, {"type": kind, **facts})
+
+
+@asynccontextmanager
+async def following(topic: str):
+    """A channel on which everything told to this topic arrives."""
+    layer = get_channel_layer()
+    channel = await layer.new_channel()
+    await layer.group_add(topic, channel)
+    try:
+        yield channel
+    finally:
+        await layer.group_discard(topic, channel)
+
+
+async def events(run: Run, after: int = 0) -> AsyncIterator[RunEvent | None]:
+    """The events of a run as they are kept, until its last; None when nothing came for a while."""
+    async with following(run.topic) as channel:
+        while True:
+            # Asked first: what a run does last is kept before it is over.
+            is_live = await Run.objects.live().filter(pk=run.pk).aexists()
+            batch = await database_sync_to_async(_after)(run.pk, after)
+            for event in batch:
+                yield event
+                after = event.seq
+            if not batch and not is_live:
+                return
+            if not batch:
+                yield None
+                await _woken(channel)
+
+
+async def _woken(channel: str) -> None:
+    try:
+        async with asyncio.timeout(PATIENCE):
+            await get_channel_layer().receive(channel)
+    except TimeoutError:
+        return
+
+
+def _after(run: int, seq: int) -> list[RunEvent]:
+    return list(RunEvent.objects.filter(run=run, seq__gt=seq).order_by("seq")[:500])

@@ -1,0 +1,152 @@
+"""What the demo model says of itself."""
+
+import re
+
+from . import demo_schema
+from . import demo_words as words
+from .demo_history import Question, Situation
+
+GREETING = re.compile(
+    r"(?:hi|hello|hey|help|thanks|thank you|good (?:morning|afternoon|evening)|yo|test"
+    r"|who are you|what are you|what can you do|what can i ask(?: you)?|how are you"
+    r"|こんにち[はわ]|こんばんは|おはよう(?:ございます)?|はじめまして|ありがとう(?:ございます)?|ヘルプ|助けて"
+    r"|(?:あなたは)?誰(?:ですか)?|何ができ(?:る|ます)(?:の|か|のですか)?|使い方(?:は|を教えて(?:ください)?)?)"
+    r"(?:[ ,]+(?:there|everyone|ashiato|you))?[\s!?.。、!?]*"
+)
+
+
+def introduction(situation: Situation) -> str:
+    """What this is, what it can do with these tools, and how to get a real model."""
+    question = situation.question
+    is_greeted = not question.text.strip() or GREETING.fullmatch(question.plain.strip())
+    parts = [
+        ""
+        if is_greeted
+        else question.say("I have no rule for this.", "これに答える規則を持っていません。"),
+        question.say(
+            "I am Ashiato's demo model: a small set of rules, not AI. I do plan and call tools "
+            "for real, so that you can watch an agent think, act and observe without any key.",
+            "Ashiato のデモモデルです。AI ではなく、決まった規則で動きます。ただし計画と"
+            "ツールの実行は本物なので、キーがなくても、エージェントが考え、動き、観察する様子を見られます。",
+        ),
+        _abilities(situation),
+        _connecting(question),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def tables(description: str, question: Question) -> str:
+    """What the database holds, from the tool's own description."""
+    schema = demo_schema.read(description)
+    names = [table.name for table in schema.tables] if schema else []
+    lines = [
+        f"- **{table.name}**: {', '.join(column.name for column in table.columns)}"
+        for table in (schema.tables if schema else ())
+    ]
+    head = question.say(
+        f"The database has {len(names)} tables:",
+        f"データベースには {len(names)} つの表があります。",
+    )
+    return "\n".join([head, "", *lines])
+
+
+def failure(tool: str, error: str, question: Question) -> str:
+    """What went wrong, as the tool told it."""
+    reason = error.removeprefix("Error:").strip()
+    return question.say(
+        f"The `{tool}` tool could not do this: {reason}\n\n"
+        "I follow rules and know no other way round it. Asking in other words may help.",
+        f"`{tool}` ツールで失敗しました: {reason}\n\n"
+        "規則で動くデモモデルなので、ほかの方法を知りません。"
+        "言い方を変えると、うまくいくかもしれません。",
+    )
+
+
+def unknown(question: Question) -> str:
+    """An honest sentence where there are neither tools nor results."""
+    return question.say(
+        "I am a demo model that follows rules, not AI; without tools I cannot answer this. ",
+        "規則で動くデモモデルで、AI ではありません。"
+        "ツールがないため、この質問には答えられません。",
+    ) + _connecting(question)
+
+
+def _abilities(situation: Situation) -> str:
+    question = situation.question
+    skills = [skill for skill in _skills(situation) if skill]
+    if not skills:
+        return question.say(
+            "No tools are on offer to me here.", "ここで使えるツールはありません。"
+        )
+    lines = [f"- {what}" for what, _ in skills]
+    examples = [example for _, several in skills for example in several]
+    spread = sorted(examples, key=lambda example: _rank(example, skills))[:3]
+    return "\n".join(
+        [
+            question.say("With the tools I have here I can:", "ここにあるツールでできること:"),
+            "",
+            *lines,
+            "",
+            question.say("Try:", "たとえば:"),
+            "",
+            *(f"- {example}" for example in spread),
+        ]
+    )
+
+
+def _rank(example: str, skills: list[tuple[str, tuple[str, ...]]]) -> int:
+    """The first example of every skill before the second of any."""
+    return next(several.index(example) for _, several in skills if example in several)
+
+
+def _skills(situation: Situation) -> list[tuple[str, tuple[str, ...]] | None]:
+    return [_arithmetic(situation), _data(situation), _handbook(situation)]
+
+
+def _arithmetic(situation: Situation) -> tuple[str, tuple[str, ...]] | None:
+    if situation.tool("calculator", "expression") is None:
+        return None
+    say = situation.question.say
+    what = say("calculate, in figures and in words;", "計算（数字でも言葉でも）")
+    return what, (
+        say("What is 12.5% of 3480?", "3480の12.5%は？"),
+        say("12 times 7 plus 3", "12かける7足す3"),
+        say("What is 15% off 80?", "80の15%引きは？"),
+    )
+
+
+def _data(situation: Situation) -> tuple[str, tuple[str, ...]] | None:
+    tool = situation.tool("database", "sql")
+    schema = demo_schema.read(tool.description) if tool else None
+    if schema is None:
+        return None
+    say, ledger = situation.question.say, schema.ledger
+    names = ", ".join(table.name for table in schema.tables)
+    what = say(f"ask the database about {names};", f"データベース（{names}）への質問")
+    if ledger is None:
+        noun = schema.tables[0].noun
+        count = say(
+            f"How many {words.plural(noun)} are there?", f"{words.japanese(noun)}は何件？"
+        )
+        return what, (count,)
+    return what, (
+        say("What was the revenue by month this year?", "今年の月別の売上は？"),
+        say("Compare this year's best month with last year's.", "今年と去年の最高の月を比べて"),
+    )
+
+
+def _handbook(situation: Situation) -> tuple[str, tuple[str, ...]] | None:
+    if situation.tool("search") is None:
+        return None
+    say = situation.question.say
+    what = say("look things up in the documents, with sources.", "文書の検索（出典つき）")
+    return what, (say("How do I connect a real model?", "本物のモデルに接続するには？"),)
+
+
+def _connecting(question: Question) -> str:
+    return question.say(
+        "To connect a real model, set a provider's key such as `ANTHROPIC_API_KEY` or "
+        "`OPENAI_API_KEY`, run Ollama, or set `ASHIATO_MODEL`; then restart the server.",
+        "本物のモデルを使うには、`ANTHROPIC_API_KEY` や `OPENAI_API_KEY` などのキーを設定するか、"
+        "Ollama を起動するか、`ASHIATO_MODEL` を設定して、サーバーを再起動してください。",
+    )

@@ -1,0 +1,232 @@
+"""A model that needs no key and no network: rules instead of AI, in the form of a real one.
+
+It plans with the tools that it is offered, native or as ReAct text, and streams what it
+thinks, calls and answers like any model. `demo_skills` is what it can do.
+"""
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from hashlib import blake2s
+from typing import Any
+
+from . import demo_help as help
+from . import demo_history as history
+from . import demo_passages as passages
+from . import demo_rows as rows
+from . import demo_schema as schemas
+from . import demo_skills as skills
+from .demo_history import Finding, Situation
+from .demo_plan import Plan
+
+DEMO_LABEL = "Demo model (rules, no AI)"
+ARGUMENT_PIECE = 24
+
+_PIECE = re.compile(r"\s*(?:[\u3000-\u30ff\u4e00-\u9fff\uff00-\uffef]{1,2}|[!-~]+|\S)|\s+")
+_NO_COLUMN = re.compile(r"column:? [`'\"]?(?:\w+\.)?(\w+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What the model says next: a call of a tool, or without one its answer."""
+
+    thought: str = ""
+    tool: str | None = None
+    input: Mapping[str, str] | None = None
+    answer: str = ""
+
+
+class DemoModel:
+    """Streams chat completion chunks; `delay` is the pause between two, in seconds."""
+
+    label = DEMO_LABEL
+
+    def __init__(self, delay: float = 0.02, today: Callable[[], date] = date.today) -> None:
+        self.delay = delay
+        self.today = today
+
+    async def stream(
+        self,
+        *,
+        model: str,
+        messages: list[dict[str, Any]],
+        tools: list[dict[str, Any]] | None = None,
+        **parameters: Any,
+    ) -> AsyncIterator[dict[str, Any]]:
+        offered = None if parameters.get("tool_choice") == "none" else tools
+        situation = history.read(messages, offered)
+        step = decide(situation, self.today())
+        wire = _Wire(model, messages)
+        deltas = list(_deltas(step, situation, wire.mark))
+        for delta in deltas:
+            yield wire.chunk(delta)
+            await asyncio.sleep(self.delay)
+        is_call = step.tool is not None and situation.dialect == "native"
+        yield wire.chunk({}, finish="tool_calls" if is_call else "stop")
+        yield wire.usage(messages, tools, deltas)
+
+
+def decide(situation: Situation, today: date) -> Step:
+    """The next step of the plan for the question, from what the tools have answered."""
+    situation = _learnt(situation)
+    plan = skills.plan(situation, today) if situation.tools else None
+    if plan is None:
+        return Step(thought=_closing(situation), answer=_answer_from(situation))
+    done = _done(plan, situation.findings)
+    next_call = _next(plan, done)
+    if next_call is None:
+        return Step(thought=_closing(situation), answer=plan.answer(done))
+    failure = _failure(situation, next_call)
+    return failure or next_call
+
+
+def _next(plan: Plan, done: Sequence[Finding]) -> Step | None:
+    if len(done) == len(plan.stages):
+        return None
+    stage = plan.stages[len(done)]
+    text = stage.write(done)
+    if text is None:
+        return None
+    return Step(thought=stage.thought, tool=stage.tool.name, input=stage.tool.fill(text))
+
+
+def _done(plan: Plan, findings: Sequence[Finding]) -> list[Finding]:
+    """What the stages of the plan have found so far."""
+    done: list[Finding] = []
+    for finding in findings:
+        at = len(done)
+        if at < len(plan.stages) and finding.tool == plan.stages[at].tool.name:
+            done += [] if finding.failed else [finding]
+    return done
+
+
+def _learnt(situation: Situation) -> Situation:
+    """The tools as failures have shown them to be: without the columns that are not there."""
+    for finding in situation.findings:
+        missing = _NO_COLUMN.search(finding.text) if finding.failed else None
+        if missing:
+            situation = _without_column(situation, finding.tool, missing[1])
+    return situation
+
+
+def _without_column(situation: Situation, name: str, column: str) -> Situation:
+    tools = [
+        replace(tool, description=str(schema.without(column)))
+        if tool.name == name and (schema := schemas.read(tool.description))
+        else tool
+        for tool in situation.tools
+    ]
+    return replace(situation, tools=tuple(tools))
+
+
+def _failure(situation: Situation, next_call: Step) -> Step | None:
+    """An honest end, where the last call failed and there is nothing else to try."""
+    last = situation.findings[-1] if situation.findings else None
+    if last is None or not last.failed:
+        return None
+    tried = [finding.input for finding in situation.findings if finding.failed]
+    is_new = next_call.input is not None and not set(next_call.input.values()) & set(tried)
+    if is_new and len(tried) == 1:
+        return None
+    return Step(answer=help.failure(last.tool, last.text, situation.question))
+
+
+def _answer_from(situation: Situation) -> str:
+    """An answer where no plan is: out of what was found, or about the model itself."""
+    question, found = situation.question, situation.findings
+    if not found:
+        is_direct = situation.dialect == "direct"
+        greets = help.GREETING.fullmatch(question.plain.strip())
+        is_unknown = is_direct and question.text and not greets
+        return help.unknown(question) if is_unknown else help.introduction(situation)
+    good = [finding for finding in found if not finding.failed]
+    if not good:
+        return help.failure(found[-1].tool, found[-1].text, question)
+    return "\n\n".join(_told(finding, situation) for finding in good)
+
+
+def _told(finding: Finding, situation: Situation) -> str:
+    table = rows.parse(finding.text)
+    if table and table.columns:
+        return rows.table(table, situation.question)
+    if passages.parse(finding.text):
+        return passages.answer(finding.text, situation.question)
+    if rows.is_figure(finding.text):
+        return rows.result(finding.input or finding.tool, finding.text, situation.question)
+    return finding.text
+
+
+def _closing(situation: Situation) -> str:
+    if not situation.findings:
+        return ""
+    return situation.question.say(
+        "I have what I need and can answer.", "必要なものがそろったので、答えます。"
+    )
+
+
+def _deltas(step: Step, situation: Situation, mark: str) -> Iterator[dict[str, Any]]:
+    yield {"role": "assistant", "content": ""}
+    if situation.dialect == "react":
+        yield from ({"content": piece} for piece in pieces(_react(step)))
+        return
+    yield from ({"reasoning_content": piece} for piece in pieces(step.thought))
+    if step.tool is None:
+        yield from ({"content": piece} for piece in pieces(step.answer))
+        return
+    call = {"index": 0, "id": f"call_{mark}", "type": "function"}
+    yield {"tool_calls": [{**call, "function": {"name": step.tool, "arguments": ""}}]}
+    for piece in _cut(json.dumps(step.input, ensure_ascii=False), ARGUMENT_PIECE):
+        yield {"tool_calls": [{"index": 0, "function": {"arguments": piece}}]}
+
+
+def _react(step: Step) -> str:
+    thought = f"Thought: {step.thought}\n" if step.thought else ""
+    if step.tool is None:
+        return f"{thought}Final Answer: {step.answer}"
+    text = json.dumps(step.input, ensure_ascii=False)
+    return f"{thought}Action: {step.tool}\nAction Input: {text}\n"
+
+
+def pieces(text: str) -> list[str]:
+    """The text in words, and in pairs of Japanese signs; joined again it is the same."""
+    return _PIECE.findall(text)
+
+
+def _cut(text: str, size: int) -> Iterator[str]:
+    return (text[at : at + size] for at in range(0, len(text), size))
+
+
+class _Wire:
+    """Chunks in the form that OpenAI made common."""
+
+    def __init__(self, model: str, messages: Sequence[Mapping[str, Any]]) -> None:
+        told = json.dumps(messages, ensure_ascii=False, default=str)
+        self.mark = blake2s(told.encode("utf-8", "surrogatepass"), digest_size=9).hexdigest()
+        self.fields = {
+            "id": f"chatcmpl-{self.mark}",
+            "object": "chat.completion.chunk",
+            "created": int(time.time()),
+            "model": model,
+        }
+
+    def chunk(self, delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish}
+        return {**self.fields, "choices": [choice]}
+
+    def usage(self, messages: Any, tools: Any, deltas: list[dict[str, Any]]) -> dict[str, Any]:
+        asked, said = tokens(json.dumps([messages, tools], default=str)), len(deltas)
+        usage = {
+            "prompt_tokens": asked,
+            "completion_tokens": said,
+            "total_tokens": asked + said,
+        }
+        return {**self.fields, "choices": [], "usage": usage}
+
+
+def tokens(text: str) -> int:
+    """About how many tokens a model would make of this text."""
+    return len(text) // 4 + 1

@@ -1,0 +1,74 @@
+"""Plans: the calls to make in order, and the answer that they add up to."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+
+from . import demo_reading as reading
+from . import demo_rows as rows
+from . import demo_schema as schemas
+from .demo_history import Finding, Offer, Question, Situation
+from .demo_request import Request
+
+Findings = Sequence[Finding]
+Writing = Callable[[Findings], str | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """One call: `write` gives its text, or None where there is nothing to go on."""
+
+    tool: Offer
+    thought: str
+    write: Writing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    stages: tuple[Stage, ...] = ()
+    answer: Callable[[Findings], str]
+
+
+def one_after_another(parts: Sequence[Plan]) -> Plan:
+    ends = [sum(len(part.stages) for part in parts[: at + 1]) for at in range(len(parts))]
+    begins = [end - len(part.stages) for end, part in zip(ends, parts, strict=True)]
+    stages = [
+        replace(stage, write=_from(begin, stage.write))
+        for begin, part in zip(begins, parts, strict=True)
+        for stage in part.stages
+    ]
+
+    def answer(findings: Findings) -> str:
+        told = zip(begins, ends, parts, strict=True)
+        return "\n\n".join(p.answer(findings[a:b]) for a, b, p in told if findings[a:b])
+
+    return Plan(stages=tuple(stages), answer=answer)
+
+
+def _from(begin: int, write: Writing) -> Writing:
+    return lambda findings: write(findings[begin:])
+
+
+def asked(situation: Situation, today: date) -> tuple[Offer, Request] | None:
+    """The database and what the question asks of it."""
+    database = situation.tool("database", "sql")
+    schema = schemas.read(database.description) if database else None
+    request = reading.read(situation.question, schema, today) if schema else None
+    return (database, request) if database and request else None
+
+
+def query(database: Offer, request: Request, question: Question) -> Stage:
+    subject = rows.subject(request, question)
+    thought = question.say(
+        f"The data is in the database, so I ask it for {subject}.",
+        f"データベースにあるデータなので、{subject}を問い合わせます。",
+    )
+    return Stage(tool=database, thought=thought, write=lambda _: request.sql)
+
+
+def calculation(calculator: Offer, question: Question, write: Writing) -> Stage:
+    thought = question.say(
+        "Now I have the numbers; the calculator works out the rest.",
+        "数字がそろったので、残りの計算は電卓ツールに任せます。",
+    )
+    return Stage(tool=calculator, thought=thought, write=write)

@@ -1,0 +1,336 @@
+"""From a question about data to a request, by the names in the schema and a few cue words."""
+
+import re
+from dataclasses import replace
+from datetime import date
+from functools import cached_property
+from typing import Literal
+
+from . import demo_dimension as dimensions
+from . import demo_filters as filters
+from . import demo_period as periods
+from . import demo_words as words
+from .demo_dimension import Mention, Sorting
+from .demo_history import Question
+from .demo_numerals import figures
+from .demo_request import Dimension, Measure, Request
+from .demo_schema import MONEY, PRICE, QUANTITY, Column, Schema, Table
+
+LISTED = 10
+RANKED = 5
+MOST = 100
+
+_NO_ORDER = re.compile(r"\bin (?:(?:what|which|that|this|any) )?order\b|\border (?:of|in)\b")
+_ELSEWHERE = re.compile(
+    r"\b(?:ashiato|runs?|agents?|tokens?|models?|tools?|guardrails?|traces?|sessions?|chats?"
+    r"|steps?|servers?)\b|エージェント|モデル|ツール|トークン|ガードレール|トレース|セッション|サーバー"
+)
+_COUNT = re.compile(
+    r"\b(?:how many|number of|count(?: of)?)\b|何(?:件|人|個|種類|社|名|回)|いくつ|件数|人数"
+    r"|(?:顧客|注文|商品|会員|社員|ユーザー)数"
+)
+_AVERAGE = re.compile(r"\b(?:average|mean|avg)\b|平均")
+_SUM = re.compile(r"\b(?:total|sum|overall)\b|合計|総|累計")
+_SHARE = re.compile(
+    r"\b(?:share|percent(?:age)?|proportion)\b|割合|比率|何%|何パーセント|シェア|占め"
+)
+_MONEY = re.compile(
+    r"\b(?:revenues?|sales|turnover|income|earn\w*|spen[dt]|spending)\b|売り?上げ?|収益|総額"
+)
+_TRADE = re.compile(
+    r"\b(?:sold|sells?|selling|bought|buys?|made?)\b|売れ|稼|購入|金額|注文額|買"
+)
+_ORDERED = re.compile(r"\b(?:ordered|bought|purchased)\b|(?:注文|購入)を?した|買った")
+_LIST = re.compile(
+    r"\b(?:list|show|display|give me|which)\b|一覧|リスト|見せ|表示|教えて|どの|(?<!と)は\??$"
+)
+_KINDS = re.compile(
+    r"\b(?:what|which|list|show)\b.* (?:are there|exist|do we have|are used)|どんな"
+)
+_NEWEST = re.compile(r"\b(?:latest|newest|most recent|recent)\b|最新|最近|直近(?!\d)")
+_OLDEST = re.compile(r"\b(?:oldest|earliest)\b|最も古い|一番古い|最古")
+_DEAR = re.compile(
+    r"\b(?:most expensive|priciest|highest[- ]priced?|highest price)\b"
+    r"|(?:最も|一番|もっとも)高い|最高額|高額"
+)
+_CHEAP = re.compile(
+    r"\b(?:cheapest|least expensive|lowest[- ]priced?|lowest price)\b"
+    r"|(?:最も|一番|もっとも)安い|最安"
+)
+_BIG = re.compile(r"\b(?:biggest|largest|highest)\b|最大|(?:最も|一番)大きい|最高額")
+_SMALL = re.compile(r"\b(?:smallest|lowest)\b|最小|(?:最も|一番)小さい")
+_WORST = re.compile(
+    r"\b(?:worst|least|lowest|fewest|bottom|weakest|smallest)\b"
+    r"|最低|最小|(?:最も|一番)(?:少な|低)|ワースト|下位"
+)
+_MANY_JA = re.compile(r"ランキング|上位|トップ|ベスト|最近")
+_FEW = "two|three|four|five|six|seven|eight|nine|ten"
+_LIMIT = re.compile(
+    r"\b(?:top|best|worst|bottom|last|latest|newest|first|cheapest|biggest|largest|smallest"
+    rf"|most expensive|most recent)[ -](\d{{1,3}}|{_FEW})\b(?! days| months)"
+    rf"|\b(\d{{1,3}}|{_FEW}) (?:best|top|worst|latest|newest|cheapest|biggest|largest|most)\b"
+    r"|(?:トップ|上位|ベスト|下位|ワースト|最新)の?(\d{1,3})"
+    r"|(?<!\d)(\d{1,3})(?:つ|件|個|人|位)(?!以上|以下|未満|超)"
+)
+
+
+def read(question: Question, schema: Schema, today: date) -> Request | None:
+    """The request that the question makes, or None where it is about something else."""
+    return _Reader(question, schema, today).request()
+
+
+class _Reader:
+    def __init__(self, question: Question, schema: Schema, today: date) -> None:
+        self.schema = schema
+        self.today = today
+        self.text = _NO_ORDER.sub("", " ".join(question.plain.split()))
+        self.question = question
+
+    def request(self) -> Request | None:
+        if self.said(_ELSEWHERE) and not self.tables and not self.said(_MONEY):
+            return None
+        request = self._extreme() or self._limited() or self._measured() or self._listed()
+        if request is None:
+            return None
+        spoken = periods.span(periods.find(self.text, self.today), self.text, self.today)
+        conditions = filters.find(self.question, self.schema, request.base, self.today)
+        return self._side_by_side(replace(request, period=spoken, filters=tuple(conditions)))
+
+    def said(self, pattern: re.Pattern[str]) -> bool:
+        return pattern.search(self.text) is not None
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """The tables that are named, in the order of their names."""
+        mentions = sorted(self._mentions(self.schema.tables), key=lambda m: m.start)
+        return list(dict.fromkeys(m.dimension.table for m in mentions if m.dimension.table))
+
+    @cached_property
+    def numbers(self) -> list[Column]:
+        """The columns of numbers that are named, those of a named table first."""
+        columns = [c for c in self.schema.columns if c.is_number]
+        named = [c for c in columns if words.pattern(c.words[-1]).search(self.text)]
+        return sorted(named, key=lambda c: self.schema.table(c.table) not in self.tables)
+
+    @cached_property
+    def sorting(self) -> tuple[Sorting, Mention] | None:
+        return dimensions.find(self.text, self.schema)
+
+    def _mentions(self, tables: tuple[Table, ...]) -> list[Mention]:
+        return list(dimensions.tables(self.text, tables))
+
+    def _extreme(self) -> Request | None:
+        """The dearest, the largest, the latest or the oldest rows themselves."""
+        up = self.said(_CHEAP) or self.said(_OLDEST) or self.said(_SMALL)
+        column = self._dear_column() or self._big_column() or self._dated_column()
+        if column is None:
+            return None
+        table = self.schema.table(column.table)
+        limit = self._limit() or (RANKED if self._is_plural(table) else 1)
+        return replace(self._rows(table), order=column, ascending=up, limit=limit)
+
+    def _dear_column(self) -> Column | None:
+        if not (self.said(_DEAR) or self.said(_CHEAP)):
+            return None
+        prices = (table.number(*PRICE) for table in self.tables or self.schema.tables)
+        return next((price for price in prices if price), None)
+
+    def _big_column(self) -> Column | None:
+        said = self.said(_BIG) or self.said(_SMALL) or self.said(_DEAR)
+        ledger = self.schema.ledger
+        other = self.sorting and self.sorting[1].dimension.table != ledger
+        if not said or ledger is None or self.tables[:1] != [ledger] or other:
+            return None
+        return ledger.number(*MONEY)
+
+    def _dated_column(self) -> Column | None:
+        said = self.said(_NEWEST) or self.said(_OLDEST)
+        return self.tables[0].date if said and self.tables else None
+
+    def _is_plural(self, table: Table) -> bool:
+        return self.said(_MANY_JA) or any(
+            mention.text.endswith("s") for mention in self._mentions((table,))
+        )
+
+    def _limited(self) -> Request | None:
+        """Rows above or below some amount: `orders over 500`."""
+        works_out = any(map(self.said, (_COUNT, _AVERAGE, _SUM, _MONEY, _SHARE)))
+        if works_out or not self.tables or not filters.limits_amount(self.text):
+            return None
+        return replace(self._rows(self.tables[0]), limit=self._limit() or LISTED)
+
+    def _rows(self, table: Table) -> Request:
+        return Request(schema=self.schema, base=table, measure=_rows_of(table))
+
+    def _measured(self) -> Request | None:
+        dimension = self.sorting[1].dimension if self.sorting else None
+        found = self._measure(dimension)
+        if found is None:
+            return None
+        request = Request(schema=self.schema, base=found[0], measure=found[1])
+        if dimension is None:
+            return request
+        placed = self._place(request.base, dimension)
+        if placed:
+            return self._ranked(replace(request, dimension=placed))
+        through = self._through_ledger(request.base, dimension)
+        return self._ranked(through) if through else None
+
+    def _ranked(self, request: Request) -> Request:
+        if self.sorting is None or self.sorting[0] == "group":
+            return replace(request, limit=self._limit())
+        is_plural = self.sorting[1].text.endswith("s") or self.said(_MANY_JA)
+        limit = self._limit() or (RANKED if is_plural else 1)
+        return replace(request, limit=limit, ascending=self.said(_WORST))
+
+    def _through_ledger(self, counted: Table, dimension: Dimension) -> Request | None:
+        """Things counted by what they were part of: customers by category, through orders."""
+        ledger = self.schema.ledger
+        placed = self._place(ledger, dimension) if ledger else None
+        measure = self._distinct(ledger, counted) if ledger else None
+        if ledger is None or placed is None or measure is None:
+            return None
+        return Request(schema=self.schema, base=ledger, measure=measure, dimension=placed)
+
+    def _distinct(self, ledger: Table, counted: Table) -> Measure | None:
+        for column in ledger.references:
+            if column.reference and column.reference[0] == counted.name:
+                return replace(_count(counted), sql=f"COUNT(DISTINCT {column})")
+        return None
+
+    def _measure(self, dimension: Dimension | None) -> tuple[Table, Measure] | None:
+        """The table to start from and what to work out."""
+        others = [t for t in self.tables if not dimension or t != dimension.table]
+        if self.said(_COUNT):
+            return self._counted(others)
+        if self.said(_AVERAGE):
+            return self._aggregated("average", others)
+        if most := dimensions.most(self.text, others):
+            return most, _count(most)
+        if self.said(_MONEY):
+            return self._earned()
+        if self.numbers and (self.said(_SUM) or dimension):
+            return self._aggregated("sum", others)
+        if self.said(_TRADE) and (self.said(_SUM) or dimension):
+            return self._earned()
+        if others and (self.said(_SUM) or self.said(_SHARE)):
+            return others[0], _count(others[0])
+        return self._implied(dimension, others) if dimension else None
+
+    def _counted(self, others: list[Table]) -> tuple[Table, Measure] | None:
+        if not others:
+            units = any(column.means(*QUANTITY) for column in self.numbers)
+            return self._aggregated("sum", others) if units else None
+        counted, ledger = others[0], self.schema.ledger
+        if ledger and counted != ledger and self.said(_ORDERED):
+            distinct = self._distinct(ledger, counted)
+            return (ledger, distinct) if distinct else (counted, _count(counted))
+        return counted, _count(counted)
+
+    def _aggregated(
+        self, kind: Literal["sum", "average"], others: list[Table]
+    ) -> tuple[Table, Measure] | None:
+        if self.numbers:
+            column = self.numbers[0]
+            table = self.schema.table(column.table)
+            return table, _aggregate(kind, str(column), table, column.name)
+        worth = [table for table in [*others, self.schema.ledger] if table]
+        for table in worth:
+            if money := self.schema.money(table):
+                return table, _aggregate(kind, money, table, "amount")
+        return None
+
+    def _earned(self) -> tuple[Table, Measure] | None:
+        ledger = self.schema.ledger
+        money = self.schema.money(ledger) if ledger else None
+        if ledger is None or money is None:
+            return None
+        revenue = Measure(
+            kind="sum",
+            sql=f"SUM({money})",
+            english="revenue",
+            japanese="売上",
+            uses=_tables_in(money),
+        )
+        return ledger, revenue
+
+    def _implied(
+        self, dimension: Dimension, others: list[Table]
+    ) -> tuple[Table, Measure] | None:
+        """What is meant where only the sorting is said: `best customers`."""
+        is_group = self.sorting is not None and self.sorting[0] == "group"
+        if is_group and others:
+            return others[0], _count(others[0])
+        if is_group and dimension.column:
+            table = self.schema.table(dimension.column.table)
+            return table, _count(table)
+        earned = self._earned()
+        return earned if earned and self._place(earned[0], dimension) else None
+
+    def _place(self, base: Table, dimension: Dimension) -> Dimension | None:
+        """The dimension as it can be had from this table, if it can."""
+        reach = self.schema.reach(base.name)
+        if dimension.unit:
+            return dimension if any(table.date for table in reach) else None
+        if dimension.column is None:
+            return dimension if dimension.table in reach else None
+        name, names = dimension.column.name, [table.name for table in reach]
+        same = (c for c in self.schema.columns if c.name == name and c.table in names)
+        column = next(same, None)
+        return replace(dimension, column=column) if column else None
+
+    def _listed(self) -> Request | None:
+        kinds = list(dimensions.kinds(self.text, self.schema)) if self.said(_KINDS) else []
+        for mention in kinds:
+            if column := mention.dimension.column:
+                rows = self._rows(self.schema.table(column.table))
+                return replace(rows, dimension=mention.dimension, order=column, ascending=True)
+        if not (self.tables and self.said(_LIST)):
+            return None
+        return replace(self._rows(self.tables[0]), limit=self._limit() or LISTED)
+
+    def _limit(self) -> int | None:
+        match = _LIMIT.search(self.text)
+        found = next(filter(None, match.groups()), None) if match else None
+        return min(int(figures(found)), MOST) if found else None
+
+    def _side_by_side(self, request: Request) -> Request:
+        """Two places that are asked for together are two groups."""
+        kinds = [kind for kind, _ in filters.places(self.text)]
+        twice = next((kind for kind in kinds if kinds.count(kind) > 1), None)
+        column = filters.place_column(twice, self.schema, request.base) if twice else None
+        if column is None or not request.is_one_value:
+            return request
+        return replace(request, dimension=dimensions.of_column(column))
+
+
+def _count(table: Table) -> Measure:
+    return Measure(
+        kind="count",
+        sql="COUNT(*)",
+        english=words.plural(table.noun),
+        japanese=f"{words.japanese(table.noun)}数",
+    )
+
+
+def _rows_of(table: Table) -> Measure:
+    noun = words.japanese(table.noun)
+    return Measure(kind="rows", sql="", english=words.plural(table.noun), japanese=noun)
+
+
+def _aggregate(kind: Literal["sum", "average"], sql: str, table: Table, column: str) -> Measure:
+    function, english, japanese = _AGGREGATES[kind]
+    return Measure(
+        kind=kind,
+        sql=f"{function}({sql})",
+        english=f"{english} {table.noun} {column.replace('_', ' ')}",
+        japanese=f"{japanese}{words.japanese(column)}",
+        uses=_tables_in(sql),
+    )
+
+
+_AGGREGATES = {"sum": ("SUM", "total", "合計"), "average": ("AVG", "average", "平均")}
+
+
+def _tables_in(sql: str) -> tuple[str, ...]:
+    return tuple(part.split(".")[0] for part in sql.split(" * "))

@@ -1,0 +1,60 @@
+"""How many tokens a text is, without asking anyone.
+
+LiteLLM ships the tokenizer files that tiktoken would otherwise download. Models of other
+makers cut text a little differently; theirs are not public, and this is near enough to plan by.
+"""
+
+import hashlib
+import logging
+import os
+import re
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import tiktoken
+
+logger = logging.getLogger(__name__)
+
+NEWEST, OLDER = "o200k_base", "cl100k_base"
+SOURCE = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
+BUNDLED = "litellm_core_utils/tokenizers"
+OLDER_MODELS = re.compile(r"(^|/)(gpt-4(-|$)|gpt-3\.5|text-embedding)")
+WIDE = re.compile(r"[\u1100-\uffff\U00010000-\U0010ffff]")
+
+
+def count(text: str, model: str = "") -> int:
+    """The tokens of a text; what looks like a special token is counted as the text it is."""
+    encoding = _encoding(OLDER if OLDER_MODELS.search(model) else NEWEST)
+    if encoding is None:
+        return estimate(text)
+    return len(encoding.encode_ordinary(text))
+
+
+def estimate(text: str) -> int:
+    """Rather too many than too few: one a wide character, one for every three of the others."""
+    wide = len(WIDE.findall(text))
+    return wide + -(-(len(text) - wide) // 3)
+
+
+@cache
+def _encoding(name: str) -> tiktoken.Encoding | None:
+    folder = _folder()
+    if folder is None or not (folder / _cached(name)).is_file():
+        logger.warning("The tokenizer %s is not installed; tokens are estimated.", name)
+        return None
+    # For good and not only for now: LiteLLM sets the same folder whenever it is imported, and
+    # taking it back at that moment would send tiktoken to the network.
+    os.environ["TIKTOKEN_CACHE_DIR"] = str(folder)
+    return tiktoken.get_encoding(name)
+
+
+def _folder() -> Path | None:
+    spec = find_spec("litellm")
+    places = spec.submodule_search_locations if spec else None
+    return Path(places[0]) / BUNDLED if places else None
+
+
+def _cached(name: str) -> str:
+    """The name under which tiktoken looks for a file before it would download it."""
+    return hashlib.sha1(SOURCE.format(name).encode(), usedforsecurity=False).hexdigest()

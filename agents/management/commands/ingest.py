@@ -1,0 +1,33 @@
+import sys
+from pathlib import Path
+
+from django.core.management.base import BaseCommand
+
+from agents import knowledge
+
+
+class Command(BaseCommand):
+    help = "Take in Markdown and text files, so that the search tool finds them."
+
+    def add_arguments(self, parser):
+        parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
+
+    def handle(self, *, paths: list[Path], **options):
+        results = [self.take_in(file) for path in paths for file in files(path)]
+        if not all(results):
+            sys.exit(1)
+
+    def take_in(self, path: Path) -> bool:
+        """Say what became of the document, and whether that is well."""
+        try:
+            done = knowledge.ingest(path)
+        except knowledge.Unreadable as error:
+            self.stderr.write(str(error))
+            return False
+        self.stdout.write(f"{done.outcome:9}  {done.document.source}  {done.document.title}")
+        return True
+
+
+def files(path: Path) -> list[Path]:
+    """The file itself, or what is in the folder; an empty folder is refused like a bad file."""
+    return (knowledge.files_in(path) if path.is_dir() else []) or [path]

@@ -1,0 +1,73 @@
+"""Everything `make run` does after the installation: migrate, seed, say where, serve."""
+
+import socket
+import sys
+from errno import EADDRINUSE
+
+from daphne.endpoints import build_endpoint_description_strings
+from daphne.server import Server
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+
+from agents import assembly, runs
+from agents.llm import litellm_model
+
+MOST_FRAME = 1_048_576
+
+
+class Command(BaseCommand):
+    help = "Migrates, seeds and serves the chat."
+
+    def add_arguments(self, parser) -> None:
+        parser.add_argument("--host", default=settings.ENVIRONMENT.host)
+        parser.add_argument("--port", type=int, default=settings.ENVIRONMENT.port)
+
+    def handle(self, host: str, port: int, **options) -> None:
+        check_free(host, port)
+        call_command("migrate", verbosity=0)
+        self.stdout.write("")
+        call_command("seed_demo", stdout=self.stdout)
+        if (closed := runs.close_abandoned()) > 0:
+            self.stdout.write(f"Closed    {closed} runs that were left behind")
+        choice = assembly.default_model()
+        self.stdout.write(f"Model     {choice.label} ({choice.source})")
+        self.stdout.write(f"Open      http://{_shown(host)}:{port}/")
+        self.stdout.write("Stop      Ctrl-C\n")
+        sys.stdout.flush()
+        if not choice.is_demo:
+            litellm_model.warm()
+        serve(host, port)
+
+
+def serve(host: str, port: int) -> None:
+    from project.asgi import application
+
+    Server(
+        application=application,
+        endpoints=build_endpoint_description_strings(host=host, port=port),
+        signal_handlers=True,
+        websocket_timeout=-1,
+        websocket_connect_timeout=20,
+        application_close_timeout=10,
+        server_name="ashiato",
+    ).run()
+
+
+def check_free(host: str, port: int) -> None:
+    """Say so at once and in words where the server could not listen."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            if error.errno == EADDRINUSE:
+                reason = f"Port {port} is taken. Choose another one: PORT={port + 1} make run"
+            else:
+                reason = f"Cannot listen on {host}:{port}: {error.strerror}."
+            raise CommandError(reason) from error
+
+
+def _shown(host: str) -> str:
+    return "127.0.0.1" if host in {"0.0.0.0", "::"} else host

@@ -1,0 +1,144 @@
+"""What an administrator sets up."""
+
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from agents.engine.errors import BadPattern
+from agents.engine.guardrails import compile_pattern
+
+
+class ToolRegistration(models.Model):
+    """A tool that agents may be given. Switched off here, it is off for all of them."""
+
+    name = models.SlugField(_("name"), max_length=64, unique=True)
+    description = models.TextField(
+        _("description"),
+        blank=True,
+        help_text=_("Replaces what the model is told of this tool; empty keeps its own words."),
+    )
+    enabled = models.BooleanField(_("enabled"), default=True)
+    timeout = models.PositiveIntegerField(
+        _("timeout"),
+        default=30,
+        validators=[MinValueValidator(1), MaxValueValidator(600)],
+        help_text=_("Seconds after which a call is given up."),
+    )
+
+    class Meta:
+        verbose_name = _("tool")
+        verbose_name_plural = _("tools")
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Agent(models.Model):
+    class Dialect(models.TextChoices):
+        NATIVE = "native", _("tool calls of the model")
+        REACT = "react", _("ReAct text")
+
+    name = models.SlugField(_("name"), max_length=64, unique=True)
+    description = models.CharField(_("description"), max_length=200, blank=True)
+    instructions = models.TextField(_("instructions"), blank=True)
+    model = models.CharField(
+        _("model"),
+        max_length=200,
+        blank=True,
+        help_text=_(
+            "A LiteLLM model name such as anthropic/claude-sonnet-4-5, or demo. "
+            "Empty takes the model of this installation."
+        ),
+    )
+    dialect = models.CharField(
+        _("dialect"), max_length=10, choices=Dialect, default=Dialect.NATIVE
+    )
+    tools = models.ManyToManyField(
+        ToolRegistration, verbose_name=_("tools"), blank=True, related_name="agents"
+    )
+    max_steps = models.PositiveIntegerField(
+        _("most steps"), default=10, validators=[MinValueValidator(1), MaxValueValidator(50)]
+    )
+    max_duplicate_tool_calls = models.PositiveIntegerField(
+        _("most equal calls"),
+        default=2,
+        validators=[MinValueValidator(1), MaxValueValidator(50)],
+        help_text=_("How often the same tool may be called with the same input."),
+    )
+    max_tool_calls_per_tool = models.PositiveIntegerField(
+        _("most calls a tool"),
+        default=5,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text=_("Empty means no limit."),
+    )
+    max_input_tokens = models.PositiveIntegerField(
+        _("most input tokens"), default=4096, validators=[MinValueValidator(1)]
+    )
+    max_output_tokens = models.PositiveIntegerField(
+        _("most output tokens"), default=4096, validators=[MinValueValidator(1)]
+    )
+    is_default = models.BooleanField(
+        _("default"), default=False, help_text=_("Answers where no agent was chosen.")
+    )
+    enabled = models.BooleanField(_("enabled"), default=True)
+
+    class Meta:
+        verbose_name = _("agent")
+        verbose_name_plural = _("agents")
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["is_default"],
+                condition=models.Q(is_default=True),
+                name="one_default_agent",
+                violation_error_message=_("Another agent is the default already."),
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class GuardrailPattern(models.Model):
+    class Stage(models.TextChoices):
+        INPUT = "input", _("what a person asks")
+        OUTPUT = "output", _("what an agent answers")
+        BOTH = "both", _("both")
+
+    class Action(models.TextChoices):
+        WARN = "warn", _("warn")
+        BLOCK = "block", _("block")
+
+    name = models.CharField(_("name"), max_length=80, unique=True)
+    pattern = models.CharField(
+        _("pattern"),
+        max_length=1000,
+        help_text=_("A regular expression in RE2 syntax. (?i) at its start ignores case."),
+    )
+    stage = models.CharField(_("stage"), max_length=10, choices=Stage, default=Stage.BOTH)
+    action = models.CharField(_("action"), max_length=10, choices=Action, default=Action.BLOCK)
+    message = models.CharField(
+        _("message"),
+        max_length=300,
+        blank=True,
+        help_text=_("What the person is told; empty gives the pattern's name."),
+    )
+    enabled = models.BooleanField(_("enabled"), default=True)
+
+    class Meta:
+        verbose_name = _("guardrail pattern")
+        verbose_name_plural = _("guardrail patterns")
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def clean(self) -> None:
+        try:
+            compile_pattern(self.pattern)
+        except BadPattern as error:
+            raise ValidationError({"pattern": str(error)}) from error

@@ -1,0 +1,187 @@
+"""What happened. The events are the truth; steps and totals are read off them."""
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from agents.engine.events import Event, Type
+
+from .catalog import Agent
+
+
+class RunQuerySet(models.QuerySet):
+    def for_user(self, user):
+        """The runs this person may see: their own, or all for a reviewer."""
+        if user.has_perm("agents.review_runs"):
+            return self
+        return self.filter(user=user)
+
+    def live(self):
+        return self.filter(status__in=Run.LIVE)
+
+
+class Run(models.Model):
+    class Status(models.TextChoices):
+        RUNNING = "running", _("running")
+        COMPLETED = "completed", _("completed")
+        STOPPED = "stopped", _("stopped")
+        BLOCKED = "blocked", _("blocked")
+        FAILED = "failed", _("failed")
+        INTERRUPTED = "interrupted", _("interrupted")
+
+    LIVE = (Status.RUNNING,)
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("person"),
+        on_delete=models.CASCADE,
+        related_name="runs",
+        null=True,
+        blank=True,
+    )
+    topic = models.CharField(
+        _("topic"), max_length=80, help_text=_("Where its events are told.")
+    )
+    agent = models.ForeignKey(
+        Agent,
+        verbose_name=_("agent"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="runs",
+    )
+    agent_name = models.CharField(_("agent's name"), max_length=64)
+    model = models.CharField(_("model"), max_length=200)
+    dialect = models.CharField(_("dialect"), max_length=10, default=Agent.Dialect.NATIVE)
+    query = models.TextField(_("question"))
+    answer = models.TextField(_("answer"), blank=True)
+    status = models.CharField(
+        _("status"), max_length=12, choices=Status, default=Status.RUNNING
+    )
+    stopped_reason = models.CharField(_("reason"), max_length=32, blank=True)
+    detail = models.TextField(_("what happened"), blank=True)
+    advice = models.TextField(_("what to do"), blank=True)
+    max_steps = models.PositiveIntegerField(_("most steps"), default=10)
+    turns = models.PositiveIntegerField(_("turns"), default=0)
+    tool_calls = models.PositiveIntegerField(_("tool calls"), default=0)
+    prompt_tokens = models.PositiveIntegerField(_("tokens read"), default=0)
+    completion_tokens = models.PositiveIntegerField(_("tokens written"), default=0)
+    cost = models.FloatField(_("cost in USD"), null=True, blank=True)
+    owner = models.CharField(
+        _("owner"), max_length=120, blank=True, help_text=_("The process that runs it.")
+    )
+    started_at = models.DateTimeField(_("started"), auto_now_add=True, db_index=True)
+    ended_at = models.DateTimeField(_("ended"), null=True, blank=True)
+
+    objects = RunQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("run")
+        verbose_name_plural = _("runs")
+        ordering = ["-pk"]
+        permissions = [("review_runs", "Can review everybody's runs")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["topic"],
+                condition=models.Q(status="running"),
+                name="one_live_run_a_topic",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"#{self.pk} {self.query[:60]}"
+
+    @property
+    def is_live(self) -> bool:
+        return self.status in self.LIVE
+
+    @property
+    def total_tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+
+class RunEvent(models.Model):
+    """One event of a run, exactly as it was told."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="events")
+    seq = models.PositiveIntegerField(_("number"))
+    type = models.CharField(_("type"), max_length=20)
+    agent = models.CharField(_("agent"), max_length=64)
+    time = models.DateTimeField(_("time"))
+    data = models.JSONField(_("data"))
+
+    class Meta:
+        verbose_name = _("event")
+        verbose_name_plural = _("events")
+        ordering = ["run", "seq"]
+        constraints = [
+            models.UniqueConstraint(fields=["run", "seq"], name="one_event_a_number")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id}.{self.seq} {self.type}"
+
+    @property
+    def value(self) -> Event:
+        return Event(
+            type=Type(self.type), data=self.data, agent=self.agent, time=self.time, seq=self.seq
+        )
+
+
+class AgentStep(models.Model):
+    """One thing the agent did: a turn of thinking, a call of a tool, a guardrail's word."""
+
+    class Kind(models.TextChoices):
+        THOUGHT = "thought", _("Thought")
+        TOOL = "tool", _("Tool")
+        ANSWER = "answer", _("Answer")
+        GUARDRAIL = "guardrail", _("Guardrail")
+
+    class Status(models.TextChoices):
+        RUNNING = "running", _("running")
+        DONE = "done", _("done")
+        FAILED = "failed", _("failed")
+        BLOCKED = "blocked", _("blocked")
+        CANCELLED = "cancelled", _("cancelled")
+        UNKNOWN = "unknown", _("outcome unknown")
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="steps")
+    number = models.PositiveIntegerField(_("number"))
+    turn = models.PositiveIntegerField(_("turn"), default=0)
+    kind = models.CharField(_("kind"), max_length=10, choices=Kind)
+    status = models.CharField(
+        _("status"), max_length=10, choices=Status, default=Status.RUNNING
+    )
+    agent_name = models.CharField(_("agent's name"), max_length=64, blank=True)
+    call_id = models.CharField(_("call"), max_length=120, blank=True)
+    thought = models.TextField(_("thought"), blank=True)
+    action = models.CharField(_("action"), max_length=120, blank=True)
+    action_input = models.JSONField(_("action input"), null=True, blank=True)
+    observation = models.TextField(_("observation"), blank=True)
+    request = models.JSONField(_("request"), null=True, blank=True)
+    attempts = models.PositiveIntegerField(_("attempts"), default=1)
+    prompt_tokens = models.PositiveIntegerField(_("tokens read"), default=0)
+    completion_tokens = models.PositiveIntegerField(_("tokens written"), default=0)
+    cost = models.FloatField(_("cost in USD"), null=True, blank=True)
+    first_seq = models.PositiveIntegerField(_("first event"), default=0)
+    started_at = models.DateTimeField(_("started"))
+    ended_at = models.DateTimeField(_("ended"), null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("step")
+        verbose_name_plural = _("steps")
+        ordering = ["run", "number"]
+        constraints = [
+            models.UniqueConstraint(fields=["run", "number"], name="one_step_a_number")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id}#{self.number} {self.kind}"
+
+    @property
+    def is_live(self) -> bool:
+        return self.status == self.Status.RUNNING
+
+    @property
+    def total_tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens

@@ -1,0 +1,142 @@
+"""Text becomes HTML here and nowhere else: Markdown without raw HTML, then an allow-list."""
+
+from functools import lru_cache
+from typing import Any
+
+import nh3
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+from pygments.util import ClassNotFound
+
+MOST_HIGHLIGHTED = 20_000
+TAGS = {
+    *("p", "br", "hr", "h3", "h4", "h5", "h6", "blockquote", "ul", "ol", "li"),
+    *("strong", "em", "s", "a", "code", "pre", "span", "div"),
+    *("table", "thead", "tbody", "tr", "th", "td"),
+}
+ATTRIBUTES = {
+    "a": {"href", "title"},
+    "code": {"class"},
+    "div": {"class"},
+    "ol": {"start"},
+    "pre": {"class"},
+    "span": {"class"},
+    "td": {"class"},
+    "th": {"class"},
+}
+
+
+@lru_cache(maxsize=512)
+def render_markdown(text: str) -> SafeString:
+    """Safe HTML for anything a model, a tool or a person wrote."""
+    html = nh3.clean(
+        MARKDOWN.render(text.replace("\0", "")),
+        tags=TAGS,
+        attributes=ATTRIBUTES,
+        url_schemes={"http", "https", "mailto"},
+        link_rel="noopener noreferrer nofollow",
+    )
+    return mark_safe(html)
+
+
+class GrowingProse:
+    """Markdown that is still being written.
+
+    Blocks that have ended are rendered once, by `feed`; only the open `tail` is rendered
+    again and again.
+    """
+
+    def __init__(self, text: str = "") -> None:
+        self.tail = ""
+        self.frozen = self.feed(text)
+
+    def feed(self, text: str) -> SafeString:
+        """HTML of the blocks that have ended by now."""
+        self.tail += text
+        at = _closed(self.tail) if "\n" in text else 0
+        if not at:
+            return SafeString()
+        closed, self.tail = self.tail[:at], self.tail[at:]
+        return render_markdown(closed)
+
+    @property
+    def tail_html(self) -> SafeString:
+        return render_markdown(self.tail) if self.tail else SafeString()
+
+
+def _closed(text: str) -> int:
+    """Where the last block begins, counting whole lines only: what is before can't change."""
+    whole = text[: text.rfind("\n") + 1]
+    tokens: list[Token] = []
+    MARKDOWN.block.parse(whole, MARKDOWN, {}, tokens)
+    starts = [t.map[0] for t in tokens if t.level == 0 and t.nesting >= 0 and t.map]
+    if len(starts) < 2:
+        return 0
+    return sum(len(line) for line in whole.splitlines(keepends=True)[: starts[-1]])
+
+
+def _fence(tokens: list[Token], at: int, *_: Any) -> str:
+    token = tokens[at]
+    language = token.info.strip().split(" ")[0].lower()
+    code = _highlighted(token.content, language)
+    label = f' class="language-{escape(language)}"' if language else ""
+    return f'<pre class="code"><code{label}>{code}</code></pre>\n'
+
+
+def _highlighted(code: str, language: str) -> str:
+    if not language or len(code) > MOST_HIGHLIGHTED:
+        return escape(code)
+    try:
+        lexer = get_lexer_by_name(language)
+    except ClassNotFound:
+        return escape(code)
+    return highlight(code, lexer, HtmlFormatter(nowrap=True))
+
+
+def _image(tokens: list[Token], at: int, *_: Any) -> str:
+    """A link instead: an image from elsewhere would tell elsewhere who reads this."""
+    token = tokens[at]
+    source = escape(str(token.attrs.get("src", "")))
+    return f'<a href="{source}">{escape(token.content or "image")}</a>'
+
+
+def _open_cell(tokens: list[Token], at: int, *_: Any) -> str:
+    """Alignment as a class, because styles in attributes are not allowed on our pages."""
+    token = tokens[at]
+    style = str(token.attrs.get("style", ""))
+    label = f' class="{style.removeprefix("text-align:")}"' if style else ""
+    return f"<{token.tag}{label}>"
+
+
+def _open_heading(tokens: list[Token], at: int, *_: Any) -> str:
+    return f"<{_heading(tokens[at])}>"
+
+
+def _close_heading(tokens: list[Token], at: int, *_: Any) -> str:
+    return f"</{_heading(tokens[at])}>\n"
+
+
+def _heading(token: Token) -> str:
+    """The page has headings of its own above those of an answer."""
+    return f"h{min(6, int(token.tag[1]) + 2)}"
+
+
+def _markdown() -> MarkdownIt:
+    markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    markdown.renderer.rules |= {
+        "fence": _fence,
+        "image": _image,
+        "th_open": _open_cell,
+        "td_open": _open_cell,
+        "heading_open": _open_heading,
+        "heading_close": _close_heading,
+    }
+    return markdown
+
+
+MARKDOWN = _markdown()

@@ -1,0 +1,162 @@
+"""Start and stop runs. A run belongs to the server, not to a browser tab."""
+
+import asyncio
+import logging
+import os
+import socket
+from contextlib import aclosing, suppress
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from agents import assembly, trace
+from agents.engine.errors import AgentError
+from agents.engine.state import Message
+from agents.engine.termination import StopReason
+from agents.journal import Journal, RunIsOver
+from agents.models import Agent, Run
+
+logger = logging.getLogger(__name__)
+
+STOP_WITHIN = 1.5
+ADVICE = "Try again; if it happens again, tell your administrator."
+
+
+class StillAnswering(Exception):
+    """There is a run in this session already."""
+
+
+class _Workshop:
+    """The running tasks of this event loop, and the journal they write."""
+
+    def __init__(self) -> None:
+        self.tasks: dict[int, asyncio.Task[None]] = {}
+        self.journal = Journal()
+
+
+_workshops: dict[asyncio.AbstractEventLoop, _Workshop] = {}
+
+
+def prepare(*, query: str, topic: str, user: Any = None, agent: Agent | None = None) -> Run:
+    """A new run, as a row; raises StillAnswering while another one lives on the topic."""
+    agent = agent or assembly.default_agent()
+    try:
+        with transaction.atomic():
+            return Run.objects.create(
+                query=query,
+                topic=topic,
+                user=user,
+                agent=agent,
+                agent_name=agent.name,
+                model=assembly.model_name(agent),
+                dialect=agent.dialect,
+                max_steps=agent.max_steps,
+                owner=owner(),
+            )
+    except IntegrityError as error:
+        raise StillAnswering from error
+
+
+def launch(run: Run, history: list[Message] | None = None) -> None:
+    """Set it going; whoever wants to see it watches its topic."""
+    workshop = _workshop()
+    task = asyncio.create_task(_drive(run, history or [], workshop.journal))
+    workshop.tasks[run.pk] = task
+    task.add_done_callback(lambda _: workshop.tasks.pop(run.pk, None))
+
+
+async def stop(run: Run) -> None:
+    """End it now, in the model's stream or inside a tool; come back when it has ended."""
+    workshop = _workshop()
+    ending = trace.Ending(StopReason.CANCELLED)
+    if (task := workshop.tasks.get(run.pk)) is not None:
+        task.cancel()
+        done, _ = await asyncio.wait([task], timeout=STOP_WITHIN)
+        if done:
+            return
+        logger.warning("Run %s does not let itself be stopped; it is cut off.", run.pk)
+    with suppress(RunIsOver):
+        await workshop.journal.close(run, ending)
+
+
+async def wait(run: Run) -> None:
+    """Come back when this run has ended."""
+    if (task := _workshop().tasks.get(run.pk)) is not None:
+        await asyncio.wait([task])
+
+
+async def shut_down() -> None:
+    """Stop everything that runs on this event loop, and leave no thread behind."""
+    workshop = _workshops.pop(asyncio.get_running_loop(), None)
+    if workshop is None:
+        return
+    tasks = list(workshop.tasks.values())
+    for task in tasks:
+        task.cancel("shutdown")
+    if tasks:
+        await asyncio.wait(tasks, timeout=STOP_WITHIN)
+    await workshop.journal.stop()
+
+
+def close_abandoned() -> int:
+    """Close the runs of processes of this machine that are gone; say how many."""
+    ending = trace.Ending(StopReason.INTERRUPTED)
+    abandoned = [run for run in Run.objects.live() if not _is_owned(run)]
+    for run in abandoned:
+        with transaction.atomic():
+            trace.close(run.pk, ending)
+    return len(abandoned)
+
+
+def owner() -> str:
+    return f"{os.getpid()}@{socket.gethostname()}"
+
+
+async def _drive(run: Run, history: list[Message], journal: Journal) -> None:
+    """The one place that may catch everything: whatever happens, the run gets an end."""
+    try:
+        runtime, state = await assembly.build(run, history)
+        async with aclosing(runtime.stream(run.query, state)) as events:
+            async for event in events:
+                await journal.keep(run, event)
+    except asyncio.CancelledError as cancelled:
+        interrupted = cancelled.args == ("shutdown",)
+        reason = StopReason.INTERRUPTED if interrupted else StopReason.CANCELLED
+        await _close(run, journal, trace.Ending(reason))
+    except AgentError as error:
+        await _close(run, journal, trace.Ending(StopReason.ERROR, str(error), error.advice))
+    except RunIsOver:
+        logger.info("Run %s went on after it was cut off.", run.pk)
+    except Exception:
+        logger.exception("Run %s failed.", run.pk)
+        sentence = "Something went wrong on the server."
+        await _close(run, journal, trace.Ending(StopReason.ERROR, sentence, ADVICE))
+
+
+async def _close(run: Run, journal: Journal, ending: trace.Ending) -> None:
+    with suppress(RunIsOver):
+        await journal.close(run, ending)
+
+
+def _workshop() -> _Workshop:
+    loop = asyncio.get_running_loop()
+    if loop not in _workshops:
+        _workshops[loop] = _Workshop()
+    return _workshops[loop]
+
+
+def _is_owned(run: Run) -> bool:
+    pid, _, host = run.owner.partition("@")
+    if host != socket.gethostname():
+        return bool(host)
+    return pid != str(os.getpid()) and _is_alive(int(pid))
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

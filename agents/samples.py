@@ -1,0 +1,182 @@
+"""A small shop to ask about, and a handbook to look things up in."""
+
+import os
+import sqlite3
+from calendar import monthrange
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import date, timedelta
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+from django.conf import settings
+
+from agents import knowledge
+
+HANDBOOK = settings.BASE_DIR / "docs" / "handbook"
+MONTHS = 24
+ORDERS_A_MONTH = 17
+SEASON = (0.7, 0.6, 0.9, 1.0, 0.9, 0.8, 1.2, 0.7, 0.9, 1.0, 1.5, 2.2)
+
+SCHEMA = """
+CREATE TABLE customers (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    city TEXT NOT NULL,
+    country TEXT NOT NULL,
+    joined_on DATE NOT NULL
+);
+CREATE TABLE products (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    category TEXT NOT NULL,
+    price REAL NOT NULL CHECK (price > 0)
+);
+CREATE TABLE orders (
+    id INTEGER PRIMARY KEY,
+    customer_id INTEGER NOT NULL REFERENCES customers (id),
+    product_id INTEGER NOT NULL REFERENCES products (id),
+    quantity INTEGER NOT NULL CHECK (quantity > 0),
+    amount REAL NOT NULL,
+    ordered_on DATE NOT NULL,
+    status TEXT NOT NULL CHECK (status IN ('paid', 'shipped', 'refunded'))
+);
+CREATE INDEX orders_by_customer ON orders (customer_id);
+CREATE INDEX orders_by_product ON orders (product_id);
+CREATE INDEX orders_by_date ON orders (ordered_on);
+"""
+
+CUSTOMERS = (
+    ("佐藤 美咲", "Tokyo", "Japan"),
+    ("Emma Clarke", "London", "United Kingdom"),
+    ("鈴木 健太", "Osaka", "Japan"),
+    ("Liam Murphy", "Dublin", "Ireland"),
+    ("Olivia Martin", "Toronto", "Canada"),
+    ("高橋 陽子", "Kyoto", "Japan"),
+    ("Noah Williams", "New York", "United States"),
+    ("Lena Fischer", "Berlin", "Germany"),
+    ("田中 直樹", "Nagoya", "Japan"),
+    ("Chloé Bernard", "Paris", "France"),
+    ("Ava Thompson", "Chicago", "United States"),
+    ("伊藤 さくら", "Sapporo", "Japan"),
+    ("Mateo García", "Madrid", "Spain"),
+    ("Grace Wilson", "Sydney", "Australia"),
+    ("渡辺 翔", "Fukuoka", "Japan"),
+    ("Lucas Meyer", "Munich", "Germany"),
+    ("Sofia Rossi", "Milan", "Italy"),
+    ("山本 由美", "Yokohama", "Japan"),
+    ("Ethan Brown", "Seattle", "United States"),
+    ("Isla Campbell", "Edinburgh", "United Kingdom"),
+    ("中村 大輔", "Kobe", "Japan"),
+    ("Hannah Lee", "Vancouver", "Canada"),
+    ("Oscar Lindqvist", "Stockholm", "Sweden"),
+    ("小林 葵", "Sendai", "Japan"),
+    ("Mia Johnson", "Boston", "United States"),
+    ("Jan de Vries", "Amsterdam", "Netherlands"),
+    ("加藤 誠", "Hiroshima", "Japan"),
+    ("Zoe Anderson", "Melbourne", "Australia"),
+    ("Henry Evans", "Cardiff", "United Kingdom"),
+    ("吉田 真央", "Tokyo", "Japan"),
+    ("Camille Dubois", "Lyon", "France"),
+    ("Daniel Kim", "San Francisco", "United States"),
+    ("山田 浩二", "Osaka", "Japan"),
+    ("Amelia Scott", "Auckland", "New Zealand"),
+    ("Elena Novak", "Vienna", "Austria"),
+    ("松本 恵", "Kanazawa", "Japan"),
+)
+
+# Name, category, price in US dollars, and how often it is bought beside the others.
+PRODUCTS = (
+    ("Sencha Green Tea", "Tea", 14.50, 9),
+    ("Hojicha Roasted Tea", "Tea", 12.00, 7),
+    ("Ceremonial Matcha", "Tea", 32.00, 6),
+    ("Genmaicha Brown Rice Tea", "Tea", 11.00, 5),
+    ("Tenmoku Tea Bowl", "Ceramics", 68.00, 2),
+    ("Arita Porcelain Cup", "Ceramics", 28.00, 5),
+    ("Cast Iron Teapot", "Ceramics", 89.00, 2),
+    ("Washi Notebook", "Stationery", 18.00, 8),
+    ("Fountain Pen", "Stationery", 54.00, 3),
+    ("Indigo Ink", "Stationery", 16.00, 4),
+    ("Furoshiki Cloth", "Textiles", 24.00, 6),
+    ("Linen Noren Curtain", "Textiles", 46.00, 2),
+    ("Tenugui Towel", "Textiles", 13.00, 6),
+    ("Hinoki Incense", "Home", 15.00, 4),
+    ("Paper Lantern", "Home", 38.00, 3),
+    ("Bamboo Wind Chime", "Home", 22.00, 3),
+)
+
+
+def load(today: date) -> list[knowledge.Ingested]:
+    """Put the shop and the handbook in place; doing it again does no harm."""
+    make_database(settings.SAMPLE_DATABASE, today)
+    return ingest_handbook()
+
+
+def ingest_handbook() -> list[knowledge.Ingested]:
+    return [knowledge.ingest(path) for path in knowledge.files_in(HANDBOOK)]
+
+
+def make_database(path: Path, today: date) -> None:
+    """Write the shop's database, the same for the same day, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=path.parent) as folder:
+        draft = Path(folder) / path.name
+        with closing(sqlite3.connect(draft)) as database, database:
+            database.execute("PRAGMA foreign_keys = ON")
+            database.executescript(SCHEMA)
+            _fill(database, Random(7), today)
+        os.replace(draft, path)
+
+
+def _fill(database: sqlite3.Connection, random: Random, today: date) -> None:
+    begin = _month(today, -MONTHS)
+    joined = [_joined(random, begin, at) for at in range(len(CUSTOMERS))]
+    customers = [
+        (at, *customer, day.isoformat())
+        for at, (customer, day) in enumerate(zip(CUSTOMERS, joined, strict=True), start=1)
+    ]
+    products = [(at, *product[:3]) for at, product in enumerate(PRODUCTS, start=1)]
+    orders = [(at, *order) for at, order in enumerate(_orders(random, today, joined), start=1)]
+    database.executemany("INSERT INTO customers VALUES (?, ?, ?, ?, ?)", customers)
+    database.executemany("INSERT INTO products VALUES (?, ?, ?, ?)", products)
+    database.executemany("INSERT INTO orders VALUES (?, ?, ?, ?, ?, ?, ?)", orders)
+
+
+def _joined(random: Random, begin: date, at: int) -> date:
+    """Half of the customers were there from the beginning; the others came by and by."""
+    if at % 2 == 0:
+        return begin - timedelta(days=random.randint(1, 300))
+    return begin + timedelta(days=random.randint(0, 600))
+
+
+def _orders(random: Random, today: date, joined: list[date]) -> Iterator[tuple]:
+    for day in _days(random, today):
+        customer = random.choice([at for at, since in enumerate(joined, 1) if since <= day])
+        product = random.choices(range(len(PRODUCTS)), [row[3] for row in PRODUCTS])[0]
+        quantity = random.choices((1, 2, 3, 4), (10, 5, 2, 1))[0]
+        amount = round(PRODUCTS[product][2] * quantity, 2)
+        is_refunded = random.random() < 0.04
+        status = "refunded" if is_refunded else _status(day, today)
+        yield customer, product + 1, quantity, amount, day.isoformat(), status
+
+
+def _days(random: Random, today: date) -> Iterator[date]:
+    """The days of the orders in order, more of them in season and as the shop grows."""
+    for at in range(-MONTHS, 1):
+        month = _month(today, at)
+        growth = 1 + (at + MONTHS) / MONTHS / 3
+        count = round(ORDERS_A_MONTH * SEASON[month.month - 1] * growth)
+        last = monthrange(month.year, month.month)[1]
+        days = sorted(random.randint(1, last) for _ in range(count))
+        yield from (day for n in days if (day := month.replace(day=n)) < today)
+
+
+def _status(day: date, today: date) -> str:
+    return "paid" if today - day < timedelta(days=5) else "shipped"
+
+
+def _month(today: date, offset: int) -> date:
+    """The first day of the month that many months from now."""
+    year, month = divmod(today.year * 12 + today.month - 1 + offset, 12)
+    return date(year, month + 1, 1)

@@ -1,0 +1,65 @@
+"""How times, sums and counts are written on every page."""
+
+from datetime import datetime, timedelta
+
+from django import template
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+register = template.Library()
+
+NOTHING = "—"
+DRAWN_AS = {"completed": "done", "stopped": "cancelled", "interrupted": "unknown"}
+
+
+@register.filter
+def duration(milliseconds: float | None) -> str:
+    """0.42 s, 12.3 s, 1 min 05 s, 2 h 07 min."""
+    if milliseconds is None:
+        return NOTHING
+    seconds = milliseconds / 1000
+    if seconds < 59.95:
+        return _("%(seconds)s s") % {"seconds": f"{seconds:.{2 if seconds < 9.995 else 1}f}"}
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return _("%(minutes)d min %(seconds)02d s") % {"minutes": minutes, "seconds": rest}
+    hours, minutes = divmod(minutes, 60)
+    return _("%(hours)d h %(minutes)02d min") % {"hours": hours, "minutes": minutes}
+
+
+@register.filter
+def cost(dollars: float | None) -> str:
+    """$0.0012 below a dollar, $1.50 above; a free run says $0."""
+    if dollars is None:
+        return NOTHING
+    if dollars == 0:
+        return "$0"
+    if dollars < 0.0001:
+        return "<$0.0001"
+    return f"${dollars:,.{4 if dollars < 1 else 2}f}"
+
+
+@register.filter
+def count(number: int | None) -> str:
+    """1,234; nothing counted is a dash."""
+    return f"{number:,}" if number else NOTHING
+
+
+@register.filter
+def day(moment: datetime) -> str:
+    """The heading under which a session of this time is listed."""
+    date, today = timezone.localdate(moment), timezone.localdate()
+    if date >= today:
+        return _("Today")
+    return _("Yesterday") if date == today - timedelta(days=1) else _("Earlier")
+
+
+@register.simple_tag
+def icon(name: str) -> SafeString:
+    """A symbol of `_icons.html`, for the eye only: the word beside it is read out."""
+    return format_html(
+        '<svg class="icon icon-{0}" aria-hidden="true"><use href="#i-{0}"/></svg>',
+        DRAWN_AS.get(name, name),
+    )

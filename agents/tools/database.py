@@ -1,0 +1,206 @@
+"""Questions to a database that was named for it, and to no other.
+
+The tool opens one SQLite file by its path, in a process of its own. It shares no connection
+with the application, whose tables are out of its reach unless an administrator gives it the
+application's file.
+"""
+
+import asyncio
+import json
+import logging
+import sqlite3
+import sys
+from asyncio.subprocess import PIPE
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from weakref import WeakKeyDictionary
+
+from agents.engine.tool import ToolInput, ToolResult, argument
+
+from . import sql_guard, sql_worker
+
+MAX_TABLES_DESCRIBED = 40
+
+logger = logging.getLogger(__name__)
+_STARTING: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+
+
+class DatabaseTool:
+    """Read-only SQL over the tables and views of one SQLite file, or over those listed.
+
+    A listed view may be read even where the tables below it are not listed: the way to show
+    some columns and hide others.
+    """
+
+    name = "database"
+    parameters = {
+        "type": "object",
+        "properties": {
+            "sql": {"type": "string", "description": "One SELECT statement, without comments"}
+        },
+        "required": ["sql"],
+    }
+    effect = "read"
+
+    def __init__(
+        self,
+        url: str,
+        tables: Iterable[str] | None = None,
+        max_rows: int = 100,
+        timeout: float = 5,
+    ) -> None:
+        self.uri = _uri(url)
+        self.max_rows = max_rows
+        self.seconds = timeout
+        self.timeout = timeout + 2  # for whoever runs tools: after our own, clearer, limit
+        self._only = None if tables is None else {name.lower() for name in tables}
+        self._look()
+
+    @property
+    def description(self) -> str:
+        if not self._tables:
+            return f"Answers SQL queries, but not now. {self._trouble}"
+        return (
+            "Reads a database with one SQL SELECT (SQLite dialect; WITH, joins, window and "
+            "date functions work; no comments, no recursion) and returns JSON: columns, rows, "
+            f"truncated. At most {self.max_rows} rows: let SQL count, sum and sort. Where the "
+            "form of a value matters, look at some with SELECT DISTINCT first. Tables:\n"
+            + "\n".join(_described(self._tables))
+        )
+
+    async def execute(self, input: ToolInput, /) -> ToolResult:
+        if not self._tables:
+            self._look()
+        if not self._tables:
+            return ToolResult(error=self._trouble)
+        try:
+            query = await asyncio.to_thread(
+                sql_guard.admit, argument(input, "sql"), [table.name for table in self._tables]
+            )
+            async with asyncio.timeout(self.seconds):
+                return await self._ask(query)
+        except sql_guard.QueryRefused as refusal:
+            return ToolResult(error=str(refusal), mendable=True)
+        except TimeoutError:
+            late = f"The query took longer than {self.seconds:g} seconds: ask for less."
+            return ToolResult(error=late, mendable=True)
+
+    async def _ask(self, query: sql_guard.Query) -> ToolResult:
+        worker = await _start()
+        try:
+            output, complaint = await worker.communicate(self._request(query))
+        finally:
+            if worker.returncode is None:
+                worker.kill()
+                await worker.communicate()
+        if worker.returncode:
+            logger.error("sql_worker ended with %s: %r", worker.returncode, complaint)
+            ended = "The query was ended before it had an answer: ask for less."
+            return ToolResult(error=ended, mendable=True)
+        return _result(output.decode())
+
+    def _request(self, query: sql_guard.Query) -> bytes:
+        return json.dumps(
+            {
+                "uri": self.uri,
+                "sql": query.sql,
+                "ctes": sorted(query.ctes),
+                "tables": [table.name for table in self._tables],
+                "functions": sorted(sql_guard.FUNCTIONS),
+                "max_rows": self.max_rows,
+                "seconds": self.seconds,
+            }
+        ).encode()
+
+    def _look(self) -> None:
+        self._trouble = "The database has no table that this tool may read."
+        try:
+            self._tables = _tables(self.uri, self._only)
+        except sqlite3.Error as error:
+            self._tables = []
+            self._trouble = f"The database cannot be read now: {error}."
+
+
+async def _start() -> asyncio.subprocess.Process:
+    # One at a time: fifty processes started in one go hold up every other run for 600 ms.
+    async with _STARTING.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-I", "-S", sql_worker.__file__),
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            env={},
+            start_new_session=True,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    name: str
+    columns: list[tuple[str, str]]
+    references: dict[str, tuple[str, str | None]]
+
+
+def _uri(url: str) -> str:
+    scheme, found, path = url.partition(":///")
+    if scheme != "sqlite" or not found or path in ("", ":memory:"):
+        raise ValueError(
+            "url must be sqlite:///relative/file.sqlite3 or sqlite:////absolute/file.sqlite3; "
+            f"this one begins with {scheme.partition(':')[0]!r}."
+        )
+    return f"{Path(path).resolve().as_uri()}?mode=ro"
+
+
+def _tables(uri: str, only: Collection[str] | None) -> list[_Table]:
+    """The tables and views that may be read, without SQLite's own and those of its indexes."""
+    with closing(sqlite3.connect(uri, uri=True, timeout=0.1)) as connection:
+        listed = connection.execute(
+            "SELECT name FROM pragma_table_list WHERE schema = 'main' AND "
+            "type IN ('table', 'view') AND substr(name, 1, 7) <> 'sqlite_' ORDER BY name"
+        )
+        names = [name for (name,) in listed if only is None or name.lower() in only]
+        return [table for name in names if (table := _table(connection, name))]
+
+
+def _table(connection: sqlite3.Connection, name: str) -> _Table | None:
+    """A table as it is; nothing for a view whose tables have changed under it."""
+    try:
+        columns = connection.execute("SELECT name, type FROM pragma_table_xinfo(?)", [name])
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_ERROR:
+            return None
+        raise
+    keys = connection.execute(
+        'SELECT "from", "table", "to" FROM pragma_foreign_key_list(?)', [name]
+    )
+    return _Table(name, columns.fetchall(), {own: (table, to) for own, table, to in keys})
+
+
+def _described(tables: list[_Table]) -> Iterator[str]:
+    names = {table.name.lower() for table in tables}
+    for table in tables[:MAX_TABLES_DESCRIBED]:
+        columns = (_column(table, *column, names) for column in table.columns)
+        yield f"{_quoted(table.name)}({', '.join(columns)})"
+    if rest := tables[MAX_TABLES_DESCRIBED:]:
+        yield "And: " + ", ".join(_quoted(table.name) for table in rest)
+
+
+def _column(table: _Table, name: str, type: str, names: Collection[str]) -> str:
+    column = f"{_quoted(name)} {type}".rstrip()
+    to, key = table.references.get(name, ("", None))
+    if to.lower() not in names:
+        return column
+    return f"{column} → {_quoted(to)}" + (f".{_quoted(key)}" if key else "")
+
+
+def _quoted(name: str) -> str:
+    return name if name.isidentifier() else '"' + name.replace('"', '""') + '"'
+
+
+def _result(text: str) -> ToolResult:
+    reply = json.loads(text)
+    if "error" in reply:
+        return ToolResult(error=reply["error"], mendable=reply["mendable"])
+    return ToolResult(text)

@@ -1,0 +1,175 @@
+"""The first wall around the database: what a query says, before anything runs it.
+
+It is for the model as much as against it: a refusal is a sentence that says what would be
+right. Who gets past it by a difference between two parsers meets `sql_worker`.
+"""
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from textwrap import shorten
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from agents.engine.errors import ToolError
+
+MAX_LENGTH = 20_000
+
+ALLOWED = """
+    -> ->> abs acos acosh asin asinh atan atan2 atanh avg ceil ceiling char coalesce concat
+    concat_ws cos cosh count cume_dist current_date current_time current_timestamp date
+    datetime degrees dense_rank exp first_value floor format glob group_concat hex if ifnull
+    iif instr json json_array json_array_length json_extract json_group_array
+    json_group_object json_object json_quote json_type json_valid julianday lag last_value
+    lead length like likelihood likely ln log log10 log2 lower ltrim max min mod nth_value
+    ntile nullif octet_length percent_rank pi pow power printf quote radians random rank
+    replace round row_number rtrim sign sin sinh soundex sqrt strftime string_agg substr
+    substring sum tan tanh time timediff total trim trunc typeof unicode unixepoch unlikely
+    upper
+"""
+FUNCTIONS = frozenset(ALLOWED.split())
+
+# The closing mark may be missing, so that no text makes the search begin again and again.
+QUOTED = re.compile(r"""'(?:[^']|'')*'?|"(?:[^"]|"")*"?|`(?:[^`]|``)*`?|\[[^\]]*\]?""")
+COMMENT = re.compile(r"--|/\*")
+BEGINNING = re.compile(r"[\s(]*(?:select|with|values)\b", re.IGNORECASE)
+NO_TEXT = re.compile("[\x00\ud800-\udfff]")
+WIDE_FORMAT = re.compile(r"\*|\d{3}")
+
+
+class QueryRefused(ToolError):
+    """This query cannot be run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """A query that may be run, and the names that it gives to its own parts."""
+
+    sql: str
+    ctes: frozenset[str] = frozenset()
+
+
+def admit(sql: str, tables: Collection[str]) -> Query:
+    """The query, where it is one SELECT over these tables; raises QueryRefused."""
+    sql = _bare(sql)
+    _check_text(sql)
+    tree = _parsed(sql)
+    known = {name.lower() for name in tables}
+    for node in tree.walk():
+        _check_node(node, sql, known)
+    return Query(sql=sql, ctes=frozenset(cte.alias.lower() for cte in tree.find_all(exp.CTE)))
+
+
+def _bare(sql: str) -> str:
+    """The statement without the fence and the semicolon that models put around it."""
+    sql = sql.strip()
+    if sql.startswith("```"):
+        sql = sql.strip("`").removeprefix("sql").removeprefix("ite")
+    return sql.strip().rstrip("; \t\r\n")
+
+
+def _check_text(sql: str) -> None:
+    if not sql:
+        raise QueryRefused("There is no query: write one SELECT statement.")
+    if len(sql) > MAX_LENGTH:
+        raise QueryRefused(f"A query may have {MAX_LENGTH:,} characters, not {len(sql):,}.")
+    if NO_TEXT.search(sql):
+        raise QueryRefused("This query holds a character that is no text.")
+    outside = QUOTED.sub("''", sql)
+    if COMMENT.search(outside):
+        raise QueryRefused(
+            "Comments cannot be used: leave out -- and /* */ (and write a - -1, not a--1)."
+        )
+    if ";" in outside:
+        raise QueryRefused("Only one statement can be run at a time: send the first by itself.")
+    if not BEGINNING.match(outside):
+        raise QueryRefused(
+            "Only SELECT (or WITH … SELECT) can be run: this tool reads and cannot change data."
+        )
+
+
+def _parsed(sql: str) -> exp.Expression:
+    try:
+        tree = sqlglot.parse_one(sql, read="sqlite")
+    except SqlglotError as error:
+        raise QueryRefused(f"This is not SQL that SQLite can read{_place(error)}.") from error
+    except RecursionError:
+        raise QueryRefused("This query is nested too deeply: make it simpler.") from None
+    if not isinstance(tree, exp.Query | exp.Values):
+        raise QueryRefused("Only SELECT (or WITH … SELECT) can be run.")
+    return tree
+
+
+def _place(error: SqlglotError) -> str:
+    for first in getattr(error, "errors", ()):
+        return f" (line {first['line']}, near {first['highlight']!r})"
+    return ""
+
+
+def _check_node(node: exp.Expression, sql: str, tables: Collection[str]) -> None:
+    match node:
+        case exp.DML() | exp.DDL() | exp.Into() | exp.Command() | exp.Pragma():
+            raise QueryRefused("Only reading is possible: leave out what changes data.")
+        case exp.Placeholder() | exp.Parameter():
+            raise QueryRefused("There are no parameters: write the values into the query.")
+        case exp.Table():
+            _check_table(node, tables)
+        case exp.In() if node.args.get("field"):
+            raise QueryRefused("Write IN (SELECT column FROM table), with parentheses.")
+        case exp.Func():
+            _check_function(node, sql)
+
+
+def _check_table(table: exp.Table, tables: Collection[str]) -> None:
+    name = table.name.lower()
+    if not isinstance(table.this, exp.Identifier):
+        raise QueryRefused("Functions cannot be used as tables: select from a table.")
+    if not table.db and any(cte.alias.lower() == name for cte in _ctes_seen_from(table)):
+        if any(cte.alias.lower() == name for cte in _above(table, exp.CTE)):
+            raise QueryRefused(
+                f"{table.name!r} reads itself here: give that part of the query another name. "
+                "Recursive queries cannot be run."
+            )
+        return
+    if table.catalog or table.db.lower() not in ("", "main") or name not in tables:
+        listed = shorten(", ".join(sorted(tables)), 500, placeholder=" …")
+        raise QueryRefused(f"There is no table {table.name!r} to read. Tables: {listed}.")
+
+
+def _ctes_seen_from(node: exp.Expression) -> Iterator[exp.CTE]:
+    for query in _above(node, exp.Expression):
+        if named := query.args.get("with_"):
+            yield from named.expressions
+
+
+def _above(node: exp.Expression, kind: type) -> Iterator[exp.Expression]:
+    while node := node.parent:
+        if isinstance(node, kind):
+            yield node
+
+
+def _check_function(call: exp.Func, sql: str) -> None:
+    name = _name_as_written(call, sql)
+    if name not in FUNCTIONS:
+        raise QueryRefused(
+            f"The function {name}() cannot be used. SQLite's aggregate, window, text, number, "
+            "date and JSON functions can."
+        )
+    if name in ("printf", "format") and not _narrow(call):
+        raise QueryRefused(f"{name}() needs a plain format such as '%.2f' or '%05d'.")
+
+
+def _name_as_written(call: exp.Func, sql: str) -> str:
+    if isinstance(call, exp.Anonymous):
+        return str(call.name).lower()
+    if "start" in call.meta:
+        written = sql[call.meta["start"] : call.meta["end"] + 1]
+        return written.strip('"`[]').lower()
+    return "->"  # CASE, CAST, AND and their like: grammar, and no name that is looked up
+
+
+def _narrow(call: exp.Func) -> bool:
+    form = call.expressions[0] if isinstance(call, exp.Anonymous) else call.this
+    return isinstance(form, exp.Literal) and not WIDE_FORMAT.search(form.name)

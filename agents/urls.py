@@ -1,0 +1,10 @@
+from django.urls import path
+
+from agents import api, views
+
+app_name = "trace"
+urlpatterns = [
+    path("traces/", views.run_list, name="list"),
+    path("traces/<int:pk>/", views.run, name="run"),
+    path("api/runs/<int:pk>/events/", api.events, name="events"),
+]

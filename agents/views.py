@@ -1,0 +1,39 @@
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_GET
+
+from agents import display
+from agents.models import Run
+
+A_PAGE = 50
+
+
+@require_GET
+def run_list(request: HttpRequest) -> HttpResponse:
+    status, query = request.GET.get("status", ""), request.GET.get("q", "").replace("\0", "")
+    runs = Run.objects.for_user(request.user).select_related("user")
+    if status in Run.Status:
+        runs = runs.filter(status=status)
+    if query:
+        runs = runs.filter(query__icontains=query)
+    page = Paginator(runs, A_PAGE).get_page(request.GET.get("page"))
+    page.object_list = display.rows(page.object_list)
+    context = {
+        "page": page,
+        "status": status,
+        "statuses": Run.Status.choices,
+        "q": query,
+        "show_people": request.user.has_perm("agents.review_runs"),
+    }
+    return render(request, "trace/list.html", context)
+
+
+@require_GET
+def run(request: HttpRequest, pk: int) -> HttpResponse:
+    row = get_object_or_404(Run.objects.for_user(request.user), pk=pk)
+    view = display.RunView(row, place="trace")
+    is_own = row.user_id == request.user.pk and row.topic.startswith("chat.")
+    chat_url = f"/chat/{row.topic.removeprefix('chat.')}/#run-{pk}" if is_own else ""
+    context = {"view": view, "question": row.query, "chat_url": chat_url}
+    return render(request, "trace/run.html", context)

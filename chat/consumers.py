@@ -1,0 +1,97 @@
+from typing import Any
+from urllib.parse import parse_qs
+
+from channels.db import database_sync_to_async
+from django.utils.translation import gettext
+
+from agents import runs
+from agents.consumers import BadFrame, WatchingConsumer
+from agents.engine.events import Type
+from agents.fragments import Watched
+from agents.models import Run
+from chat import fragments, sessions
+from chat.models import ChatSession
+
+
+class ChatConsumer(WatchingConsumer):
+    """One browser tab on one chat session."""
+
+    async def find_topic(self) -> str | None:
+        self.session = await self._session()
+        return self.session and self.session.topic
+
+    async def greet(self) -> None:
+        """Bring the page up to date: messages it has not, and the last run that it has."""
+        shown = _number(parse_qs(self.scope["query_string"].decode()).get("after", [""])[0])
+        messages = self.session.messages.filter(run__isnull=False).order_by("pk")
+        self.last = shown or 0
+        last_shown = await messages.filter(pk__lte=self.last).alast()
+        if last_shown is not None:
+            await self.watch(last_shown.run_id)
+        async for message in messages.filter(pk__gt=self.last):
+            await self.message_added({"message": message.pk, "run": message.run_id})
+        await self.show(fragments.composer_state, self.session)
+
+    async def handle(self, frame: dict[str, Any]) -> None:
+        if await self._session() is None:
+            raise BadFrame(gettext("This session is not there any more."))
+        match frame:
+            case {"type": "message", "text": str(text), "client_id": str(client_id)}:
+                agent = frame.get("agent")
+                await self.say(text, client_id, agent if isinstance(agent, str) else "")
+            case {"type": "stop", "run": str(run) | int(run)}:
+                await self.stop(_number(run))
+            case _:
+                raise BadFrame(gettext("The page sent something that cannot be read."))
+
+    async def say(self, text: str, client_id: str, agent: str) -> None:
+        user = self.scope["user"]
+        try:
+            message = await database_sync_to_async(self._in_language)(
+                sessions.say, self.session, user, text, client_id, agent
+            )
+        except sessions.NotSaid as reason:
+            await self.refuse(str(reason))
+            return
+        if message.is_new:
+            await sessions.ask(self.session, message)
+        await self.show(fragments.composer_state, self.session, client_id)
+
+    async def stop(self, pk: int | None) -> None:
+        run = await Run.objects.live().filter(pk=pk, topic=self.session.topic).afirst()
+        if run is not None:
+            await runs.stop(run)
+        await self.show(fragments.composer_state, self.session)
+
+    async def message_added(self, told: dict[str, Any]) -> None:
+        if told["message"] <= self.last:
+            return
+        self.last = told["message"]
+        self.watched[told["run"]] = Watched(told["run"], self.place)
+        await self.show(fragments.message, told["message"], self.watched[told["run"]])
+        await self.show(fragments.composer_state, self.session)
+        await self.show(fragments.session_list, self.session)
+
+    async def run_events(self, told: dict[str, Any]) -> None:
+        await super().run_events(told)
+        if told["events"][-1]["type"] == Type.RUN_FINISHED:
+            await self.show(fragments.composer_state, self.session)
+            await self.show(fragments.session_list, self.session)
+
+    async def refuse(self, sentence: str) -> None:
+        await self.show(fragments.notice, sentence)
+
+    async def _session(self) -> ChatSession | None:
+        """Asked anew for every frame: what was allowed a minute ago may not be now."""
+        pk = self.scope["url_route"]["kwargs"]["pk"]
+        user = self.scope["user"]
+        if not user.is_authenticated:
+            return None
+        mine = ChatSession.objects.for_user(user).filter(pk=pk, user__is_active=True)
+        return await mine.select_related("user").afirst()
+
+
+def _number(value: str | int) -> int | None:
+    """A row's id, or None for whatever is none."""
+    text = str(value)
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None

@@ -1,0 +1,63 @@
+"""HTML for the live chat page: whole elements, found by id, as they are now."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.template.loader import render_to_string
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+
+from agents.display import RunView
+from agents.fragments import Watched
+from agents.prose import render_markdown
+from chat import sessions
+from chat.models import ChatSession, Message
+
+__all__ = [
+    "MessageView",
+    "composer_state",
+    "message",
+    "notice",
+    "render_markdown",
+    "session_list",
+]
+
+
+@dataclass(frozen=True)
+class MessageView:
+    """A question and the run that answers it."""
+
+    message: Message
+    view: RunView | None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.message, name)
+
+    @classmethod
+    def of(cls, message: Message) -> "MessageView":
+        return cls(message, RunView(message.run) if message.run else None)
+
+
+def message(pk: int, watched: Watched) -> SafeString:
+    """A message at the end of the conversation, its run as the page watches it."""
+    row = Message.objects.get(pk=pk)
+    html = _part("message", {"message": MessageView(row, watched.view())})
+    return format_html('<div hx-swap-oob="beforeend:#messages">{}</div>', html)
+
+
+def composer_state(session: ChatSession, acknowledged: str = "") -> SafeString:
+    run = sessions.live_run(session)
+    return _part("composer_state", {"live_run": run and run.pk, "acknowledged": acknowledged})
+
+
+def notice(text: str, level: str = "problem") -> SafeString:
+    return _part("notice", {"notice": text, "level": level})
+
+
+def session_list(session: ChatSession) -> SafeString:
+    found = sessions.found(session.user)[:100]
+    return _part("sessions", {"sessions": found, "session": session})
+
+
+def _part(name: str, context: dict[str, Any]) -> SafeString:
+    return mark_safe(render_to_string(f"chat/session.html#{name}", context))

@@ -1,0 +1,139 @@
+"""What people do with their sessions: begin, say, stop, rename, delete, find."""
+
+from channels.db import database_sync_to_async
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from agents import live, runs, trace
+from agents.engine.state import Message as HistoryMessage
+from agents.models import Agent, Run
+from chat.models import ChatSession, Message
+
+MOST_BYTES = 200_000
+MOST_TITLE = 60
+REMEMBERED = 20
+
+
+class NotSaid(Exception):
+    """A message was not taken; the text says why, to the person who wrote it."""
+
+
+async def ask(session: ChatSession, message: Message) -> None:
+    """Have the message answered, and tell every page that shows the session."""
+    past = await database_sync_to_async(history)(session, message)
+    runs.launch(message.run, past)
+    await live.publish(session.topic, "message.added", message=message.pk, run=message.run_id)
+
+
+def begin(user, text: str, client_id: str, agent: str = "") -> Message:
+    """A new session with its first message; the same client id gives the same one."""
+    text = cleaned(text)
+    if (known := _known(user, client_id)) is not None:
+        return known
+    with transaction.atomic():
+        session = ChatSession.objects.create(user=user, title=title_of(text))
+        return _add(session, user, text, client_id, agent)
+
+
+def say(session: ChatSession, user, text: str, client_id: str, agent: str = "") -> Message:
+    text = cleaned(text)
+    if (known := _known(user, client_id)) is not None:
+        return known
+    try:
+        with transaction.atomic():
+            message = _add(session, user, text, client_id, agent)
+            ChatSession.objects.filter(pk=session.pk).update(updated_at=timezone.now())
+            return message
+    except runs.StillAnswering:
+        raise NotSaid(
+            _("The agent is still answering. Wait for it, or stop it, and send again.")
+        ) from None
+
+
+def rename(session: ChatSession, title: str) -> None:
+    title = " ".join(_storable(title).split())[:80]
+    if title:
+        ChatSession.objects.filter(pk=session.pk).update(title=title)
+
+
+def delete(session: ChatSession) -> None:
+    """Messages, runs and traces: nothing of it stays."""
+    with transaction.atomic():
+        Run.objects.filter(message__session=session).delete()
+        session.delete()
+
+
+def found(user, query: str = "") -> QuerySet[ChatSession]:
+    """A person's sessions, newest first; with a query, those that hold its words."""
+    answering = Message.objects.filter(session=OuterRef("pk"), run__status__in=Run.LIVE)
+    sessions = ChatSession.objects.for_user(user).annotate(is_running=Exists(answering))
+    for word in _storable(query).split()[:8]:
+        said = Message.objects.filter(
+            Q(text__icontains=word) | Q(run__answer__icontains=word), session=OuterRef("pk")
+        )
+        sessions = sessions.filter(Q(title__icontains=word) | Exists(said))
+    return sessions
+
+
+def live_run(session: ChatSession) -> Run | None:
+    return Run.objects.live().filter(topic=session.topic).first()
+
+
+def history(session: ChatSession, before: Message) -> list[HistoryMessage]:
+    """What was said before, as a model is told of it."""
+    earlier = session.messages.filter(pk__lt=before.pk, run__isnull=False)
+    recent = earlier.select_related("run").order_by("-pk")[:REMEMBERED]
+    return [m for message in reversed(recent) for m in trace.transcript(message.run)]
+
+
+def cleaned(text: str) -> str:
+    """The text as it can be kept; raises NotSaid where there is nothing to send, or too much."""
+    text = _storable(text).strip()
+    if not any(c.isprintable() and not c.isspace() for c in text):
+        raise NotSaid(_("Type a question first."))
+    if len(text.encode()) > MOST_BYTES:
+        raise NotSaid(
+            _("This message is too long: %(size)d kB, and at most %(most)d kB can be sent.")
+            % {"size": len(text.encode()) // 1000, "most": MOST_BYTES // 1000}
+        )
+    return text
+
+
+def title_of(text: str) -> str:
+    line = " ".join(text[: MOST_TITLE * 4].split())
+    if len(line) <= MOST_TITLE:
+        return line
+    cut = line[:MOST_TITLE].rsplit(" ", 1)[0]
+    return f"{cut if len(cut) > MOST_TITLE // 2 else line[:MOST_TITLE]}…"
+
+
+def _add(session: ChatSession, user, text: str, client_id: str, agent: str) -> Message:
+    run = runs.prepare(query=text, topic=session.topic, user=user, agent=_agent(agent))
+    message = Message.objects.create(
+        session=session, author=user, run=run, text=text, client_id=client_id
+    )
+    message.is_new = True
+    return message
+
+
+def _agent(name: str) -> Agent | None:
+    if not name:
+        return None
+    agent = Agent.objects.filter(name=name, enabled=True).first()
+    if agent is None:
+        raise NotSaid(_("This agent is not available any more. Choose another one."))
+    return agent
+
+
+def _known(user, client_id: str) -> Message | None:
+    """The message that was sent under this id before: a double click, or a lost reply."""
+    if not client_id or len(client_id) > 64:
+        raise NotSaid(_("The page sent something that cannot be read."))
+    return Message.objects.filter(author=user, client_id=client_id).first()
+
+
+def _storable(text: str) -> str:
+    """Without what a database refuses: NUL, and halves of characters."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode()

@@ -1,0 +1,15 @@
+from django.urls import path
+
+from chat import views
+
+app_name = "chat"
+urlpatterns = [
+    path("", views.new, name="new"),
+    path("chat/", views.start, name="start"),
+    path("chat/sessions/", views.session_list, name="sessions"),
+    path("chat/<int:pk>/", views.session, name="session"),
+    path("chat/<int:pk>/messages/", views.send, name="send"),
+    path("chat/<int:pk>/stop/", views.stop, name="stop"),
+    path("chat/<int:pk>/rename/", views.rename, name="rename"),
+    path("chat/<int:pk>/delete/", views.delete, name="delete"),
+]

@@ -1,0 +1,165 @@
+from dataclasses import dataclass
+from uuid import uuid4
+
+from channels.db import database_sync_to_async
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import aget_object_or_404, get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from agents import assembly, runs
+from agents.display import model_label
+from agents.models import Agent, Run
+from chat import sessions
+from chat.fragments import MessageView
+from chat.models import ChatSession
+
+LISTED = 100
+SHOWN = 50
+
+
+@dataclass(frozen=True)
+class Example:
+    tool: str
+    text: str
+
+
+@require_GET
+def new(request: HttpRequest) -> HttpResponse:
+    return render(request, "chat/session.html", _context(request))
+
+
+@require_GET
+def session(request: HttpRequest, pk: int) -> HttpResponse:
+    chat = get_object_or_404(ChatSession.objects.for_user(request.user), pk=pk)
+    context = _context(request, chat) | _conversation(chat, request.GET.get("before", ""))
+    part = "#earlier" if request.htmx and request.GET.get("before") else ""
+    return render(request, f"chat/session.html{part}", context)
+
+
+@require_GET
+def session_list(request: HttpRequest) -> HttpResponse:
+    return render(request, "chat/session.html#sessions", _listed(request))
+
+
+@require_POST
+async def start(request: HttpRequest) -> HttpResponse:
+    user = await request.auser()
+    try:
+        message = await _said(request, sessions.begin, user)
+    except sessions.NotSaid as reason:
+        return await database_sync_to_async(_refused)(request, str(reason), None)
+    return redirect("chat:session", message.session_id)
+
+
+@require_POST
+async def send(request: HttpRequest, pk: int) -> HttpResponse:
+    user = await request.auser()
+    chat = await aget_object_or_404(ChatSession.objects.for_user(user), pk=pk)
+    try:
+        await _said(request, sessions.say, chat, user)
+    except sessions.NotSaid as reason:
+        return await database_sync_to_async(_refused)(request, str(reason), chat)
+    return redirect("chat:session", pk)
+
+
+@require_POST
+async def stop(request: HttpRequest, pk: int) -> HttpResponse:
+    user = await request.auser()
+    chat = await aget_object_or_404(ChatSession.objects.for_user(user), pk=pk)
+    run = await Run.objects.live().filter(topic=chat.topic).afirst()
+    if run is not None:
+        await runs.stop(run)
+    return redirect("chat:session", pk)
+
+
+@require_POST
+def rename(request: HttpRequest, pk: int) -> HttpResponse:
+    chat = get_object_or_404(ChatSession.objects.for_user(request.user), pk=pk)
+    sessions.rename(chat, request.POST.get("title", ""))
+    return _after_change(request, redirect("chat:session", pk))
+
+
+@require_POST
+async def delete(request: HttpRequest, pk: int) -> HttpResponse:
+    user = await request.auser()
+    chat = await aget_object_or_404(ChatSession.objects.for_user(user), pk=pk)
+    run = await Run.objects.live().filter(topic=chat.topic).afirst()
+    if run is not None:
+        await runs.stop(run)
+    await database_sync_to_async(sessions.delete)(chat)
+    return await database_sync_to_async(_after_delete)(request, pk)
+
+
+def _after_delete(request: HttpRequest, pk: int) -> HttpResponse:
+    response = _after_change(request, redirect("chat:new"))
+    if request.htmx and f"/chat/{pk}/" in (request.htmx.current_url or ""):
+        response["HX-Redirect"] = redirect("chat:new").url
+    return response
+
+
+def _after_change(request: HttpRequest, otherwise: HttpResponse) -> HttpResponse:
+    if not request.htmx:
+        return otherwise
+    return render(request, "chat/session.html#sessions", _listed(request))
+
+
+async def _said(request: HttpRequest, say, *whom):
+    text, agent = request.POST.get("text", ""), request.POST.get("agent", "")
+    client_id = request.POST.get("client_id") or uuid4().hex
+    message = await database_sync_to_async(say)(*whom, text, client_id, agent)
+    if message.is_new:
+        chat = await ChatSession.objects.aget(pk=message.session_id)
+        await sessions.ask(chat, message)
+    return message
+
+
+def _refused(request: HttpRequest, reason: str, chat: ChatSession | None) -> HttpResponse:
+    """The page again with the reason and with what was typed."""
+    context = _context(request, chat) | {"notice": reason, "level": "problem"}
+    if chat is not None:
+        context |= _conversation(chat)
+    context["draft"] = request.POST.get("text", "")[: sessions.MOST_BYTES]
+    return render(request, "chat/session.html", context, status=422)
+
+
+def _context(request: HttpRequest, chat: ChatSession | None = None) -> dict:
+    choice = assembly.default_model()
+    return _listed(request) | {
+        "session": chat,
+        "agents": Agent.objects.filter(enabled=True),
+        "model": {
+            "label": model_label(choice.model),
+            "source": choice.source,
+            "is_demo": choice.is_demo,
+        },
+        "examples": _examples(),
+        "max_message": sessions.MOST_BYTES,
+    }
+
+
+def _listed(request: HttpRequest) -> dict:
+    query = request.POST.get("q", request.GET.get("q", "")).strip()
+    return {"sessions": sessions.found(request.user, query)[:LISTED], "query": query}
+
+
+def _conversation(chat: ChatSession, before: str = "") -> dict:
+    """The last messages, or those before one of them; `earlier` says that there are more."""
+    messages = chat.messages.select_related("run", "run__user").prefetch_related("run__steps")
+    if before.isascii() and before.isdigit() and len(before) < 19:
+        messages = messages.filter(pk__lt=int(before))
+    shown = list(messages.order_by("-pk")[: SHOWN + 1])
+    live = sessions.live_run(chat)
+    return {
+        "messages": [MessageView.of(message) for message in reversed(shown[:SHOWN])],
+        "earlier": shown[SHOWN - 1].pk if len(shown) > SHOWN else None,
+        "live_run": live and live.pk,
+    }
+
+
+def _examples() -> list[Example]:
+    return [
+        Example("calculator", _("What is 12.5% of 3480?")),
+        Example("database", _("Which five products brought in the most this year?")),
+        Example("search", _("How do I stop a run, and what happens to it?")),
+    ]

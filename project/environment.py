@@ -1,0 +1,82 @@
+"""What the environment may say, and what is taken where it says nothing."""
+
+import secrets
+import sys
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+EVERYWHERE = {"0.0.0.0", "::", "[::]"}
+LOOPBACK = ["127.0.0.1", "localhost", "[::1]"]
+
+
+class Environment(BaseSettings):
+    model_config = SettingsConfigDict(env_prefix="ASHIATO_", extra="ignore")
+
+    host: str = Field("127.0.0.1", validation_alias=AliasChoices("HOST", "ASHIATO_HOST"))
+    port: int = Field(
+        8000, ge=1, le=65535, validation_alias=AliasChoices("PORT", "ASHIATO_PORT")
+    )
+    data: Path = BASE_DIR / "var"
+    debug: bool = False
+    secret_key: SecretStr | None = None
+    origins: str = ""
+    language: Literal["en", "ja"] = "en"
+    time_zone: str = "UTC"
+    admin_name: str = "demo"
+    admin_password: SecretStr | None = None
+    model: str = ""
+    model_url: str = ""
+    model_key: SecretStr | None = None
+    model_discovery: bool = True
+    demo_delay: float = Field(0.02, ge=0, le=1)
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+
+    @field_validator("origins")
+    @classmethod
+    def _whole_origins(cls, value: str) -> str:
+        for origin in _listed(value):
+            parts = urlsplit(origin)
+            if parts.scheme not in {"http", "https"} or not parts.netloc or parts.path:
+                raise ValueError(
+                    f"{origin!r} is not a whole origin like https://chat.example.org"
+                )
+        return value
+
+    def all_origins(self) -> list[str]:
+        """Where pages may come from: what was configured, or this machine."""
+        hosts = LOOPBACK if self.host in {*EVERYWHERE, *LOOPBACK} else [self.host, *LOOPBACK]
+        return _listed(self.origins) or [f"http://{host}:{self.port}" for host in hosts]
+
+    def kept_secret_key(self) -> str:
+        """The secret key of this installation, made once and kept beside its data."""
+        if self.secret_key is not None:
+            return self.secret_key.get_secret_value()
+        path = self.data / "secret_key"
+        if not path.exists():
+            self.data.mkdir(parents=True, exist_ok=True)
+            path.touch(mode=0o600)
+            path.write_text(secrets.token_urlsafe(50))
+        return path.read_text().strip()
+
+
+def read() -> Environment:
+    try:
+        return Environment()
+    except ValidationError as error:
+        sys.exit("\n".join(_sentence(problem) for problem in error.errors()))
+
+
+def _sentence(problem) -> str:
+    name = str(problem["loc"][-1]).upper() if problem["loc"] else "The environment"
+    if name not in {"HOST", "PORT"}:
+        name = f"ASHIATO_{name}"
+    return f"{name}: {problem['msg']}; it is {problem['input']!r}."
+
+
+def _listed(value: str) -> list[str]:
+    return [part.strip() for part in value.split(",") if part.strip()]

@@ -1,0 +1,11 @@
+import { compose } from "./composer.js";
+import { watch } from "./connection.js";
+import { start } from "./run.js";
+import { follow } from "./scroll.js";
+import { tend } from "./sessions.js";
+
+start();
+watch();
+tend();
+compose();
+follow();

@@ -1,0 +1,164 @@
+// Keeps what was typed until the server says that it has it.
+
+import { toEnd } from "./scroll.js";
+
+const composer = document.getElementById("composer");
+const form = document.getElementById("ask");
+const text = form.elements.text;
+const stopForm = document.getElementById("stop");
+const stopButton = composer.querySelector(".stop");
+const announcer = document.getElementById("announcer");
+const socketed = form.hasAttribute("ws-send");
+const key = `ashiato-draft-${document.getElementById("main").dataset.session ?? "new"}`;
+let live = "";
+
+export function compose() {
+  restore();
+  document.addEventListener("submit", sent, true);
+  document.addEventListener("click", exampleChosen);
+  document.addEventListener("keydown", shortcut);
+  text.addEventListener("keydown", typed);
+  text.addEventListener("input", edited);
+  document.addEventListener("htmx:wsConfigSend", trim);
+  document.addEventListener("htmx:wsAfterMessage", readState);
+  document.addEventListener("htmx:oobBeforeSwap", noticed);
+  document.addEventListener("htmx:wsOpen", sendAgain);
+  addEventListener("pageshow", release);
+  readState();
+}
+
+function typed(event) {
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+  if (matchMedia("(pointer: coarse)").matches) return; // a phone's Enter breaks the line
+  event.preventDefault();
+  if (!live) form.requestSubmit();
+}
+
+function shortcut(event) {
+  if (event.key === "Escape" && live && composer.contains(event.target) && !event.isComposing) stop();
+}
+
+function stop() {
+  if (!stopButton.disabled) stopForm.requestSubmit();
+}
+
+function sent(event) {
+  if (event.target === stopForm) return stopping();
+  if (event.target !== form) return;
+  const repeated = form.dataset.sending === "again";
+  if (!text.value.trim() || live || (form.dataset.sending !== undefined && !repeated)) {
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    return;
+  }
+  form.elements.client_id.value ||= newId();
+  keep();
+  form.dataset.sending = "";
+  text.readOnly = true;
+  document.getElementById("notice").textContent = "";
+  toEnd();
+}
+
+// Disabled once the form has been sent: before, the browser would leave it out.
+function stopping() {
+  setTimeout(() => (stopButton.disabled = true));
+}
+
+// A send whose answer was lost with the socket goes out again under the same id.
+function sendAgain({ detail }) {
+  stopButton.disabled = false;
+  if (form.dataset.sending === undefined || detail.socketWrapper.queue.length) return;
+  form.dataset.sending = "again";
+  form.requestSubmit();
+}
+
+function trim({ detail }) {
+  detail.headers = null;
+  delete detail.parameters.csrfmiddlewaretoken;
+}
+
+function readState() {
+  const state = document.getElementById("composer-state").dataset;
+  if (isKept(form.elements.client_id.value, state.acknowledged)) clear();
+  if (state.liveRun !== live) show(state.liveRun);
+}
+
+function isKept(id, acknowledged) {
+  return id && (id === acknowledged || document.querySelector(`[data-client-id="${CSS.escape(id)}"]`));
+}
+
+function show(run) {
+  if (live && !run) announcer.textContent = announcer.dataset.finished;
+  if (run) announcer.textContent = announcer.dataset.working;
+  live = run;
+  composer.toggleAttribute("data-live", Boolean(run));
+  composer.querySelector(".send").hidden = Boolean(run);
+  stopButton.hidden = !run;
+  stopButton.disabled = false;
+  if (stopForm) stopForm.elements.run.value = run;
+}
+
+function noticed({ target, detail }) {
+  if (target.id === "notice" && detail.fragment.textContent.trim()) release();
+}
+
+function exampleChosen({ target }) {
+  const example = target.closest?.("[data-example]");
+  if (!example) return;
+  text.value = example.dataset.example;
+  edited();
+  text.focus();
+}
+
+function edited() {
+  form.elements.client_id.value = "";
+  grow();
+  keep();
+}
+
+function grow() {
+  if (CSS.supports("field-sizing", "content")) return;
+  text.style.height = "auto";
+  text.style.height = `${text.scrollHeight}px`;
+}
+
+function clear() {
+  text.value = "";
+  form.elements.client_id.value = "";
+  document.querySelector(".welcome")?.remove();
+  sessionStorage.removeItem(key);
+  release();
+  grow();
+}
+
+function release() {
+  delete form.dataset.sending;
+  text.readOnly = false;
+}
+
+function keep() {
+  const draft = { text: text.value, id: form.elements.client_id.value };
+  if (draft.text) sessionStorage.setItem(key, JSON.stringify(draft));
+  else sessionStorage.removeItem(key);
+}
+
+function restore() {
+  forgetStarted();
+  const draft = JSON.parse(sessionStorage.getItem(key) ?? "{}");
+  if (!draft.text || text.value) return;
+  text.value = draft.text;
+  form.elements.client_id.value = draft.id;
+  grow();
+}
+
+// The first question of a chat was typed on the page before this one.
+function forgetStarted() {
+  const draft = JSON.parse(sessionStorage.getItem("ashiato-draft-new") ?? "{}");
+  if (socketed && isKept(draft.id)) sessionStorage.removeItem("ashiato-draft-new");
+}
+
+// crypto.randomUUID is not there on plain http from another machine.
+function newId() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,33 @@
+// Says when the socket is gone, and has it come back soon.
+
+const LONGEST_WAIT = 5000;
+const COMES_BACK = [1006, 1011, 1012, 1013]; // the codes after which htmx connects again
+
+export function watch() {
+  htmx.config.wsReconnectDelay = (tries) =>
+    250 + Math.random() * Math.min(LONGEST_WAIT, 500 * 2 ** Math.min(tries, 6));
+  htmx.createWebSocket = connect;
+  document.addEventListener("htmx:wsOpen", () => show(""));
+  document.addEventListener("htmx:wsClose", ({ detail }) =>
+    show(COMES_BACK.includes(detail.event.code) ? "lost" : "ended"),
+  );
+}
+
+// Told at every connection, so that one who comes back is sent what was missed and no more.
+function connect(address) {
+  const url = new URL(address);
+  const last = document.querySelector("#messages > .message:last-of-type");
+  if (last) url.searchParams.set("after", last.id.replace("message-", ""));
+  return new WebSocket(url);
+}
+
+let leaving = false;
+addEventListener("pagehide", () => (leaving = true));
+addEventListener("pageshow", () => (leaving = false));
+
+function show(state) {
+  const banner = document.getElementById("connection");
+  if (!banner || leaving) return;
+  for (const words of banner.children) words.hidden = words.dataset.when !== state;
+  banner.hidden = !state;
+}

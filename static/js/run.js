@@ -1,0 +1,85 @@
+// What a run needs on any page: a ticking clock, rows that stay open, things to copy.
+
+const root = document.documentElement;
+const seen = new WeakMap();
+
+export function start() {
+  setInterval(tick, 100);
+  document.addEventListener("htmx:oobBeforeSwap", keepOpen);
+  document.addEventListener("htmx:load", ({ target }) => addCopyButtons(target));
+  document.addEventListener("click", copy);
+  document.addEventListener("change", ({ target }) => {
+    if (target.name === "density") openSteps(document, target.value === "everything");
+  });
+  addCopyButtons(document);
+  if (root.dataset.density === "everything") openSteps(document, true);
+}
+
+export function openSteps(within, open) {
+  for (const details of within.querySelectorAll(".step > details")) details.open = open;
+}
+
+// A frame brings the row as the server knows it; whether it is open only the reader knows.
+function keepOpen({ detail: { fragment } }) {
+  for (const details of fragment.querySelectorAll(".step > details")) {
+    const old = document.querySelector(`#${CSS.escape(details.parentElement.id)} > details`);
+    details.open = old ? old.open : root.dataset.density === "everything";
+  }
+}
+
+function tick() {
+  const now = performance.now();
+  for (const clock of document.querySelectorAll("[data-elapsed-ms]")) {
+    if (!seen.has(clock)) seen.set(clock, now - Number(clock.dataset.elapsedMs));
+    const text = words((now - seen.get(clock)) / 1000);
+    if (clock.textContent !== text) clock.textContent = text;
+  }
+}
+
+function words(seconds) {
+  const { seconds: short, minutes: long } = document.body.dataset;
+  if (seconds < 59.95) return short.replace("{}", seconds.toFixed(1));
+  const whole = Math.round(seconds);
+  return long
+    .replace("{}", Math.floor(whole / 60))
+    .replace("{}", String(whole % 60).padStart(2, "0"));
+}
+
+function addCopyButtons(within) {
+  const blocks = within.matches?.("pre") ? [within] : within.querySelectorAll(".run pre");
+  for (const block of blocks) {
+    if (!block.closest(".run") || block.querySelector(".copy-code")) continue;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "copy-code icon-button";
+    button.setAttribute("aria-label", document.body.dataset.copyLabel);
+    button.innerHTML = '<svg class="icon" aria-hidden="true"><use href="#i-copy"/></svg>';
+    block.append(button);
+  }
+}
+
+async function copy({ target }) {
+  const button = target.closest?.("[data-copy], .copy-code");
+  if (!button) return;
+  const source = button.dataset.copy
+    ? document.getElementById(button.dataset.copy).content
+    : (button.parentElement.querySelector("code") ?? button.parentElement);
+  await write(source.textContent);
+  button.dataset.copied = "";
+  button.querySelector("use").setAttribute("href", "#i-done");
+  setTimeout(() => {
+    delete button.dataset.copied;
+    button.querySelector("use").setAttribute("href", "#i-copy");
+  }, 1600);
+}
+
+// Plain http on another machine has no clipboard API.
+async function write(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const area = document.createElement("textarea");
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  document.execCommand("copy");
+  area.remove();
+}

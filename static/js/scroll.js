@@ -1,0 +1,35 @@
+// Follows the newest words while the reader is at the end, and never otherwise.
+
+const NEAR = 96;
+const page = document.scrollingElement;
+const jump = document.getElementById("jump");
+let following = false;
+
+export function follow() {
+  document.addEventListener("htmx:wsBeforeMessage", () => (following = atEnd()));
+  document.addEventListener("htmx:wsAfterMessage", () => (following ? toEnd() : offer()));
+  addEventListener("scroll", offer, { passive: true });
+  addEventListener("resize", offer, { passive: true });
+  jump.addEventListener("click", () => toEnd("smooth"));
+  if (arrivedFresh()) toEnd();
+  offer();
+}
+
+export function toEnd(behavior = "instant") {
+  page.scrollTo({ top: page.scrollHeight, behavior });
+  following = true;
+}
+
+function atEnd() {
+  return page.scrollHeight - page.scrollTop - page.clientHeight < NEAR;
+}
+
+function offer() {
+  jump.hidden = atEnd();
+}
+
+// After a reload the browser puts the reader back where they were.
+function arrivedFresh() {
+  const [navigation] = performance.getEntriesByType("navigation");
+  return !location.hash && !["reload", "back_forward"].includes(navigation?.type);
+}

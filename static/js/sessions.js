@@ -1,0 +1,92 @@
+// The list on the left: searched, renamed and deleted in place.
+
+const list = () => document.getElementById("sessions");
+const search = document.getElementById("session-search");
+const dialog = document.getElementById("delete-session");
+
+export function tend() {
+  document.addEventListener("click", pressed);
+  document.addEventListener("submit", submitted);
+  document.addEventListener("focusout", ({ target }) => {
+    if (target.closest(".rename")) leaveRename(target.closest(".rename"));
+  });
+  document.addEventListener("keydown", escaped, true);
+  document.addEventListener("htmx:oobBeforeSwap", keepSearch);
+  document.addEventListener("htmx:load", markCurrent);
+  search.form.addEventListener("submit", (event) => event.preventDefault());
+}
+
+function pressed({ target }) {
+  const renamed = target.closest("[data-rename]");
+  const deleted = target.closest("[data-delete]");
+  if (renamed) rename(renamed);
+  if (deleted) askFirst(deleted);
+  if (target.closest("[data-close]") || target === dialog) dialog.close();
+}
+
+function rename(button) {
+  const row = button.closest(".session");
+  const form = document.getElementById("rename-session").content.firstElementChild.cloneNode(true);
+  const input = form.elements.title;
+  form.action = button.dataset.rename;
+  input.value = row.querySelector(".title").textContent;
+  row.querySelector("a").hidden = row.querySelector(".session-actions").hidden = true;
+  row.append(form);
+  input.select();
+}
+
+function leaveRename(form) {
+  if (!form.isConnected || form.dataset.sent !== undefined) return;
+  const row = form.closest(".session");
+  form.remove();
+  row.querySelector("a").hidden = row.querySelector(".session-actions").hidden = false;
+}
+
+function askFirst(button) {
+  dialog.querySelector("form").action = button.dataset.delete;
+  dialog.querySelector("[data-title]").textContent =
+    button.closest(".session").querySelector(".title").textContent;
+  dialog.showModal();
+}
+
+function submitted(event) {
+  const form = event.target;
+  if (!form.matches(".rename, #delete-session form")) return;
+  event.preventDefault();
+  form.dataset.sent = "";
+  dialog.close();
+  htmx.ajax("POST", form.action, {
+    source: form,
+    target: "#sessions",
+    swap: "outerHTML",
+    values: { q: search.value },
+  });
+}
+
+function escaped(event) {
+  const form = event.target.closest?.(".rename");
+  if (event.key !== "Escape" || !form) return;
+  event.stopPropagation();
+  leaveRename(form);
+}
+
+// A frame brings the whole list; a reader who is searching keeps what was found.
+function keepSearch({ target, detail }) {
+  if (target.id !== "sessions") return;
+  const renaming = target.querySelector(".rename:not([data-sent])");
+  if (renaming || search.value) detail.shouldSwap = false;
+  if (search.value && !renaming) htmx.trigger(search, "search");
+}
+
+function markCurrent({ target }) {
+  if (target.id !== "sessions" && target !== document.body) return;
+  for (const link of list().querySelectorAll("a")) {
+    const here = link.pathname === location.pathname;
+    link.toggleAttribute("aria-current", here);
+    if (!here) continue;
+    link.setAttribute("aria-current", "page");
+    const title = link.querySelector(".title").textContent;
+    document.getElementById("session-title").textContent = title;
+    document.title = `${title} · Ashiato`;
+  }
+}

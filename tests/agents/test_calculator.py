@@ -1,0 +1,208 @@
+import ast
+import math
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents.engine.tool import Tool, specification
+from agents.tools.calculator import BadExpression, CalculatorTool, calculate, written
+
+WORKED_OUT = {
+    "2 + 3 * 4": "14",
+    "(2 + 3) * 4": "20",
+    "7 / 2": "3.5",
+    "4 / 2": "2",
+    "-7 // 2": "-4",
+    "7 % 3": "1",
+    "7 % -3": "-2",
+    "7%-3": "-2",
+    "-7 % 3": "2",
+    "2 ** 3 ** 2": "512",
+    "-2 ** 2": "-4",
+    "(-2) ** 2": "4",
+    "2 ** -1": "0.5",
+    "2 ** 0.5": "1.4142135623731",
+    "+-+3": "-3",
+    "0.1 + 0.2": "0.3",
+    "10 / 3": "3.33333333333333",
+    "-0.0": "0",
+    "0 * -1.5": "0",
+    "1e3": "1000",
+    "1e22": "1e+22",
+    "9007199254740991.0": "9007199254740991",
+    "2 ** 64": "18446744073709551616",
+    "10 ** 30 + 1": "1000000000000000000000000000001",
+    "0 ** 0": "1",
+    "0x1F + 1_000": "1031",
+    "1,234.5 * 2": "2469",
+    "1,234,567 + 1": "1234568",
+    "12.5%": "0.125",
+    "3480 * 12.5%": "435",
+    "3480 * 12.5 %": "435",
+    "100 * (1 + 5%)": "105",
+    "10% * 5": "0.5",
+    "10% + 5": "5.1",
+    "6 × 7 ÷ 2 − 1": "20",
+    "２＋３＊（４－１）": "11",
+    "１，２３４．５＋１": "1235.5",
+    "2 + 2 =": "4",
+    "2 + 2 = ?": "4",
+    "=2+2": "4",
+    "1\n + 1": "2",
+    "1" + "+1" * 249: "250",
+    "\u00a01\u3000+ 1": "2",
+}
+REFUSED = {
+    "": "nothing to work out",
+    "   ": "nothing to work out",
+    "1 / 0": "zero",
+    "1 // 0": "zero",
+    "1 % 0": "zero",
+    "0 ** -1": "zero",
+    "0.0 ** -1": "zero",
+    "9**9**9": "too large",
+    "9**9**9**9": "too large",
+    "(9**99)**99": "too large",
+    "(10**1000)*(10**1000)": "too large",
+    "-(2**4000) * 2**4000": "too large",
+    "1e308 * 10": "too large",
+    "1e999": "too large",
+    "10**400 / 3": "too large",
+    "2.0 ** 99999": "too large",
+    "2**-99999999": "close to zero",
+    "1e-300 * 1e-300": "close to zero",
+    "(-8) ** 0.5": "negative",
+    "True + 1": "Only numbers",
+    "1j * 1j": "Only numbers",
+    "'a' * 9": "Only numbers",
+    "b'a'": "Only numbers",
+    "...": "Only numbers",
+    "None": "Only numbers",
+    "~1": "Only numbers",
+    "1 << 99999": "Only numbers",
+    "1 & 2": "Only numbers",
+    "1 and 2": "Only numbers",
+    "not 1": "Only numbers",
+    "[1][0]": "Only numbers",
+    "{1}": "Only numbers",
+    "1 if 1 else 2": "Only numbers",
+    "lambda: 1": "Only numbers",
+    "f'{1}'": "Only numbers",
+    "x + 1": "'x'",
+    "nan": "'nan'",
+    "π * 2": "'π'",
+    "abs(-1)": "Functions",
+    "2(3)": "write \\*",
+    "__import__('os').system('id')": "Functions",
+    "(1).__class__": "Attributes",
+    "1 < 2": "Comparisons",
+    "2 == 2": "Comparisons",
+    "2 ^ 10": "\\*\\*",
+    "1,23": "comma",
+    "1.234,56": "comma",
+    "12.5% of 3480": "12.5 / 100",
+    "2 +": "not an arithmetic expression",
+    "2 3": "not an arithmetic expression",
+    "5²": "not an arithmetic expression",
+    "√4": "not an arithmetic expression",
+    "١ + ١": "not an arithmetic expression",
+    "007": "not an arithmetic expression",
+    "1; 2": "not an arithmetic expression",
+    "1 # and more\n + 1": "not an arithmetic expression",
+    "x := 1": "not an arithmetic expression",
+    "1 + \x00": "not an arithmetic expression",
+    "\ud800": "not an arithmetic expression",
+    "(" * 240 + "1" + ")" * 240: "not an arithmetic expression",
+    "-" * 499 + "1": "nested",
+    "1+" * 300 + "1": "characters",
+    "9" * 1_000_000: "characters",
+}
+
+
+@pytest.mark.parametrize(("text", "value"), WORKED_OUT.items())
+def test_what_people_write_is_worked_out(text, value):
+    assert calculate(text) == value
+
+
+@pytest.mark.parametrize(("text", "reason"), REFUSED.items())
+def test_what_is_not_arithmetic_is_refused_with_the_reason(text, reason):
+    with pytest.raises(BadExpression, match=reason):
+        calculate(text)
+
+
+def test_bombs_are_refused_before_they_go_off():
+    started = time.monotonic()
+
+    for bomb in REFUSED:
+        with pytest.raises(BadExpression):
+            calculate(bomb)
+
+    assert time.monotonic() - started < 2
+
+
+@pytest.mark.parametrize("input", ["6 * 7", {"expression": "6 * 7"}, {"input": "6 * 7"}])
+async def test_the_input_may_be_text_or_arguments(input):
+    result = await CalculatorTool().execute(input)
+
+    assert result.output == "42"
+    assert not result.is_error
+
+
+async def test_a_refusal_is_told_to_the_model_at_once():
+    result = await CalculatorTool().execute({"expression": "9**9**9"})
+
+    assert result.mendable
+    assert result.text == "Error: A number in this calculation is too large."
+
+
+async def test_arguments_of_another_kind_are_refused_and_not_raised():
+    for input in ({}, {"expression": None}, {"expression": ["1"]}, {"expression": {}}):
+        assert (await CalculatorTool().execute(input)).is_error
+
+
+def test_the_model_is_told_how_to_call_it():
+    tool = CalculatorTool()
+
+    assert isinstance(tool, Tool)
+    assert specification(tool)["function"]["parameters"]["required"] == ["expression"]
+
+
+NUMBERS = st.one_of(st.integers(0, 99).map(str), st.floats(0, 99).map("{:.3f}".format))
+EXPRESSIONS = st.recursive(
+    NUMBERS,
+    lambda inner: st.one_of(
+        st.tuples(inner, st.sampled_from(["+", "-", "*", "/", "//", "%"]), inner).map(" ".join),
+        inner.map("({})".format),
+        inner.map("-{}".format),
+        inner.map("({}) ** 2".format),
+    ),
+    max_leaves=12,
+)
+
+
+def outcome(text):
+    """The value, or the sentence that stands in for it."""
+    try:
+        return calculate(text)
+    except BadExpression as refusal:
+        return f"refused: {refusal}"
+
+
+@given(EXPRESSIONS)
+def test_it_agrees_with_python(text):
+    try:
+        expected = written(eval(compile(text, "", "eval")))
+    except ZeroDivisionError:
+        expected = "refused: Division by zero has no result."
+
+    assert outcome(text) in (expected, "refused: A number in this calculation is too large.")
+
+
+@settings(max_examples=500)
+@given(st.one_of(st.text(), st.text("0123456789.,+-*/%()eEx_ =^\n", max_size=60)))
+def test_any_text_has_a_value_or_a_reason(text):
+    found = outcome(text)
+
+    assert found.startswith("refused: ") or math.isfinite(ast.literal_eval(found))

@@ -1,0 +1,545 @@
+import asyncio
+import json
+import sqlite3
+import time
+from contextlib import closing
+
+import psutil
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents.engine.tool import Tool, specification
+from agents.tools import sql_guard, sql_worker
+from agents.tools.database import DatabaseTool
+
+SHOP = """
+CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT, city TEXT);
+CREATE TABLE orders (
+    id INTEGER PRIMARY KEY, customer_id INTEGER REFERENCES customers(id),
+    ordered_on DATE, total REAL, status TEXT, extra TEXT
+);
+CREATE TABLE "order notes" ("the note" TEXT, photo BLOB);
+CREATE TABLE staff (id INTEGER PRIMARY KEY, name TEXT, salary INTEGER REFERENCES pay(id));
+CREATE TABLE pay (id INTEGER PRIMARY KEY);
+CREATE TABLE numbers (n INTEGER);
+CREATE VIEW phone_book AS SELECT name FROM staff;
+INSERT INTO customers VALUES (1, 'Aki', '京都'), (2, 'Bo', 'Oslo'), (3, 'Cy', NULL);
+INSERT INTO orders VALUES
+    (1, 1, '2026-01-03', 10.5, 'paid', '{"gift": true}'),
+    (2, 1, '2026-01-20', 20, 'paid', '{}'),
+    (3, 2, '2026-02-03', 5, 'open', '{}'), (4, 2, '2026-02-09', 7.25, 'deleted; -- x', '{}');
+INSERT INTO "order notes" VALUES ('left at the door', x'00ff01'), (CAST(x'ff41' AS TEXT), NULL);
+INSERT INTO staff VALUES (1, 'Dee', 100);
+INSERT INTO numbers SELECT value FROM json_each('[' || rtrim(replace(hex(zeroblob(500)),
+    '00', '1,'), ',') || ']');
+"""
+TABLES = ["customers", "orders", "order notes", "numbers", "phone_book"]
+
+ANSWERED = {
+    "SELECT 1": [[1]],
+    "select 1;": [[1]],
+    "  SELECT 1 ;\n": [[1]],
+    "```sql\nSELECT 1\n```": [[1]],
+    "VALUES (1), (2)": [[1], [2]],
+    "SELECT count(*) FROM orders": [[4]],
+    "SELECT COUNT(*) FROM ORDERS": [[4]],
+    "SELECT count(*) FROM main.orders": [[4]],
+    'SELECT "the note" FROM "order notes" LIMIT 1': [["left at the door"]],
+    "SELECT [the note] FROM [order notes] LIMIT 1": [["left at the door"]],
+    "SELECT `name` FROM `customers` WHERE id = 2": [["Bo"]],
+    "SELECT name FROM phone_book": [["Dee"]],
+    "SELECT 'a;b', 'a--b', 'a/*b*/', 'it''s; --'": [["a;b", "a--b", "a/*b*/", "it's; --"]],
+    "SELECT 'DROP TABLE orders', 'delete from x'": [["DROP TABLE orders", "delete from x"]],
+    "SELECT status FROM orders WHERE status LIKE '%; --%'": [["deleted; -- x"]],
+    'SELECT 1 AS "update", 2 AS "delete", 3 AS "insert; --"': [[1, 2, 3]],
+    "SELECT status AS deleted, id AS created FROM orders WHERE id = 1": [["paid", 1]],
+    "SELECT replace('grant', 'g', 'G')": [["Grant"]],
+    "SELECT 'https://x.org/?a=1#b' AS url": [["https://x.org/?a=1#b"]],
+    "SELECT 5 - -3, 5 -(-3)": [[8, 8]],
+    "SELECT name || ' of ' || city FROM customers WHERE id = 2": [["Bo of Oslo"]],
+    "SELECT city FROM customers WHERE name = 'Aki'": [["京都"]],
+    "SELECT id FROM customers WHERE city IS NULL": [[3]],
+    "SELECT id FROM customers WHERE city ISNULL": [[3]],
+    "SELECT DISTINCT status FROM orders ORDER BY status": [
+        ["deleted; -- x"],
+        ["open"],
+        ["paid"],
+    ],
+    "SELECT status, sum(total) FROM orders GROUP BY 1 HAVING count(*) > 1": [["paid", 30.5]],
+    "SELECT c.name, count(o.id) FROM customers c LEFT JOIN orders o ON o.customer_id = c.id "
+    "GROUP BY c.id ORDER BY 2 DESC, 1": [["Aki", 2], ["Bo", 2], ["Cy", 0]],
+    "SELECT count(*) FROM customers JOIN orders USING (id)": [[3]],
+    "SELECT count(*) FROM customers NATURAL JOIN orders": [[3]],
+    "SELECT count(*) FROM customers, orders": [[12]],
+    "SELECT strftime('%Y-%m', ordered_on) AS month, sum(total) FROM orders "
+    "GROUP BY month ORDER BY month": [["2026-01", 30.5], ["2026-02", 12.25]],
+    "SELECT date('2026-01-31', '+1 day'), datetime('2026-01-01'), time('12:00')": [
+        ["2026-02-01", "2026-01-01 00:00:00", "12:00:00"]
+    ],
+    "SELECT julianday('2026-01-02') - julianday('2026-01-01')": [[1.0]],
+    "SELECT current_date > '2000-01-01', unixepoch('1970-01-02')": [[1, 86400]],
+    "SELECT CASE WHEN total > 10 THEN 'much' ELSE 'little' END FROM orders WHERE id < 3": [
+        ["much"],
+        ["much"],
+    ],
+    "SELECT iif(1, 'a', 'b'), ifnull(NULL, 2), nullif(1, 1), coalesce(NULL, 3)": [
+        ["a", 2, None, 3]
+    ],
+    "SELECT name FROM customers WHERE id IN (SELECT customer_id FROM orders)": [
+        ["Aki"],
+        ["Bo"],
+    ],
+    "SELECT name FROM customers c WHERE NOT EXISTS "
+    "(SELECT 1 FROM orders o WHERE o.customer_id = c.id)": [["Cy"]],
+    "SELECT (SELECT max(total) FROM orders), min(3, 2)": [[20.0, 2]],
+    "SELECT 1 UNION ALL SELECT 2 ORDER BY 1 DESC": [[2], [1]],
+    "SELECT 1 UNION SELECT 1": [[1]],
+    "SELECT id FROM orders EXCEPT SELECT id FROM customers": [[4]],
+    "SELECT id FROM orders INTERSECT SELECT id FROM customers WHERE id > 2": [[3]],
+    "WITH big AS (SELECT * FROM orders WHERE total > 8) SELECT count(*) FROM big": [[2]],
+    "WITH a(x) AS (VALUES (1), (2)), b AS (SELECT x * 2 AS y FROM a) SELECT sum(y) FROM b": [
+        [6]
+    ],
+    "WITH RECURSIVE a AS (SELECT 1 AS x) SELECT x FROM a": [[1]],
+    "SELECT * FROM (WITH a AS (SELECT 7) SELECT * FROM a)": [[7]],
+    "WITH staff AS (SELECT 'mine' AS name) SELECT name FROM staff": [["mine"]],
+    "SELECT id, row_number() OVER (PARTITION BY status ORDER BY total DESC) FROM orders "
+    "WHERE status = 'paid'": [[2, 1], [1, 2]],
+    "SELECT sum(total) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) "
+    "FROM orders": [[10.5], [30.5], [25.0], [12.25]],
+    "SELECT lag(id, 1, 0) OVER w FROM orders WINDOW w AS (ORDER BY id)": [[0], [1], [2], [3]],
+    "SELECT count(*) FILTER (WHERE status = 'paid') FROM orders": [[2]],
+    "SELECT group_concat(DISTINCT status) FROM orders WHERE id < 3": [["paid"]],
+    "SELECT group_concat(name, '; ') FROM customers": [["Aki; Bo; Cy"]],
+    "SELECT extra ->> '$.gift', json_extract(extra, '$.gift') FROM orders WHERE id = 1": [
+        [1, 1]
+    ],
+    "SELECT printf('%.2f', total), format('%05d', id) FROM orders WHERE id = 1": [
+        ["10.50", "00001"]
+    ],
+    "SELECT upper(trim(' a ')), ltrim('xa', 'x'), substr('abc', 2, 1), instr('abc', 'c'), "
+    "length('é'), hex('a'), char(65)": [["A", "a", "b", 3, 1, "61", "A"]],
+    "SELECT CAST('12' AS INTEGER), CAST(1.5 AS VARCHAR(10)), abs(-1), 7 % 4": [
+        [12, "1.5", 1, 3]
+    ],
+    "SELECT name FROM customers WHERE name GLOB 'A*' OR name LIKE 'b_' ESCAPE '!'": [
+        ["Aki"],
+        ["Bo"],
+    ],
+    "SELECT name FROM customers ORDER BY name COLLATE NOCASE DESC LIMIT 1 OFFSET 1": [["Bo"]],
+    "SELECT name FROM customers ORDER BY city NULLS LAST LIMIT 1, 1": [["Aki"]],
+    "SELECT (1, 2) = (1, 2), 1 == 1, 1 <> 2, 6 & 3, 1 << 3, NOT 0": [[1, 1, 1, 2, 8, 1]],
+    "SELECT total BETWEEN 5 AND 11, status IN ('paid', 'open') FROM orders WHERE id = 1": [
+        [1, 1]
+    ],
+    "SELECT x'00ff', 9e999, -9e999, NULL": [["<2 bytes>", None, None, None]],
+    'SELECT * FROM "order notes"': [
+        ["left at the door", "<3 bytes>"],
+        ["\ufffdA", None],
+    ],
+    "SELECT id FROM customers ORDER BY random() LIMIT 0": [],
+}
+REFUSED = {
+    "": "no query",
+    " ; ": "no query",
+    "hello": "Only SELECT",
+    "INSERT INTO orders VALUES (9)": "Only SELECT",
+    "UPDATE orders SET total = 0": "Only SELECT",
+    "DELETE FROM orders": "Only SELECT",
+    "REPLACE INTO orders VALUES (9)": "Only SELECT",
+    "DROP TABLE orders": "Only SELECT",
+    "CREATE TABLE x AS SELECT 1": "Only SELECT",
+    "ALTER TABLE orders RENAME TO x": "Only SELECT",
+    "PRAGMA table_info(orders)": "Only SELECT",
+    "PRAGMA writable_schema = 1": "Only SELECT",
+    "ATTACH 'other.db' AS other": "Only SELECT",
+    "DETACH main": "Only SELECT",
+    "VACUUM INTO 'copy.db'": "Only SELECT",
+    "REINDEX": "Only SELECT",
+    "ANALYZE": "Only SELECT",
+    "BEGIN": "Only SELECT",
+    "EXPLAIN SELECT 1": "Only SELECT",
+    "EXPLAIN QUERY PLAN SELECT 1": "Only SELECT",
+    "SELECT 1; SELECT 2": "one statement",
+    "SELECT 1; DROP TABLE orders": "one statement",
+    "SELECT 1;; DELETE FROM orders;": "one statement",
+    "SELECT 1 -- and more": "Comments",
+    "SELECT /* hidden */ 1": "Comments",
+    "SELECT 1 /* open": "Comments",
+    "SELECT 5--3": "Comments",
+    "-- first\nSELECT 1": "Comments",
+    "SELECT '--' -- '": "Comments",
+    "SELECT 1 /* ' */ , 2 /* ' */": "Comments",
+    "WITH a AS (DELETE FROM orders RETURNING *) SELECT * FROM a": "Only reading",
+    "WITH a AS (INSERT INTO orders VALUES (9) RETURNING *) SELECT * FROM a": "Only reading",
+    "WITH a AS (SELECT 1) DELETE FROM orders": "Only SELECT",
+    "WITH a AS (SELECT 1) INSERT INTO orders SELECT * FROM a": "Only SELECT",
+    "SELECT 1 INTO orders": "Only reading",
+    "SELECT * FROM sqlite_master": "no table 'sqlite_master'",
+    "SELECT * FROM sqlite_schema": "no table",
+    "SELECT * FROM main.sqlite_master": "no table",
+    "SELECT * FROM 'sqlite_master'": "no table",
+    "SELECT * FROM sqlite_temp_schema": "no table",
+    "SELECT * FROM dbstat": "no table 'dbstat'",
+    "SELECT * FROM staff": "no table 'staff'",
+    "SELECT * FROM nowhere": "no table 'nowhere'",
+    'SELECT * FROM "STAFF"': "no table 'STAFF'",
+    "SELECT * FROM temp.orders": "no table",
+    "SELECT * FROM other.main.orders": "no table",
+    "SELECT (SELECT salary FROM staff)": "no table 'staff'",
+    "SELECT 1 FROM orders JOIN staff": "no table 'staff'",
+    "SELECT 1 UNION SELECT salary FROM staff": "no table 'staff'",
+    "WITH a AS (SELECT * FROM staff) SELECT * FROM a": "no table 'staff'",
+    "SELECT * FROM (WITH staff AS (SELECT 1) SELECT * FROM staff), staff": "no table 'staff'",
+    "WITH staff AS (SELECT 1) SELECT * FROM main.staff": "no table 'staff'",
+    "SELECT 1 IN staff": "IN (SELECT",
+    "SELECT 1 WHERE 'x' IN pragma_table_list": "IN (SELECT",
+    "SELECT * FROM pragma_table_info('orders')": "as tables",
+    "SELECT * FROM json_each('[1]')": "as tables",
+    "SELECT * FROM generate_series(1, 1000000000)": "as tables",
+    "SELECT load_extension('x.so')": "load_extension()",
+    "SELECT \"load_extension\"('x.so')": "load_extension()",
+    "SELECT readfile('/etc/passwd')": "readfile()",
+    "SELECT writefile('x', 'y')": "writefile()",
+    "SELECT edit('x')": "edit()",
+    "SELECT fts3_tokenizer('x')": "fts3_tokenizer()",
+    "SELECT randomblob(1000000000)": "randomblob()",
+    "SELECT zeroblob(1000000000)": "zeroblob()",
+    "SELECT sqlite_version()": "sqlite_version()",
+    "SELECT sqlite_compileoption_get(1)": "sqlite_compileoption_get()",
+    "SELECT pg_sleep(10)": "pg_sleep()",
+    "SELECT printf('%1000000d', 1)": "plain format",
+    "SELECT printf('%.*c', 1000000, 'x')": "plain format",
+    "SELECT format(status, 1) FROM orders": "plain format",
+    "WITH RECURSIVE a(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM a) SELECT * FROM a": "itself",
+    "WITH a(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM a) SELECT * FROM a": "itself",
+    "WITH orders AS (SELECT * FROM orders) SELECT * FROM orders": "another name",
+    "SELECT ?": "parameters",
+    "SELECT :name": "parameters",
+    "SELECT * FROM": "not SQL",
+    "SELECT (1": "not SQL",
+    "SELECT 'open": "not SQL",
+    "SELECT 1 FROM orders WHERE": "near 'WHERE'",
+    "SELECT": "SQLite says: incomplete input",
+    "SELECT salery FROM orders": "no such column: salery",
+    "SELECT \x00": "no text",
+    "SELECT '\ud800'": "no text",
+    "SELECT " + "(" * 9_000 + "1" + ")" * 9_000: "nested",
+    "SELECT " + "- " * 4_000 + "1": "nested",
+    " UNION ALL ".join(["SELECT 1"] * 1_000): "compound SELECT",
+    "SELECT " + ",".join(["n"] * 9_000) + " FROM numbers": "too many columns",
+    "SELECT '" + "x" * 1_000_000 + "'": "20,000 characters",
+    "SELECT " + "[" * 19_000: "not SQL",
+}
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory):
+    path = tmp_path_factory.mktemp("shop") / "shop.sqlite3"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(SHOP)
+    return path
+
+
+@pytest.fixture(scope="module")
+def database(shop):
+    return DatabaseTool(f"sqlite:///{shop}", tables=TABLES)
+
+
+async def answer(tool, sql):
+    result = await tool.execute({"sql": sql})
+    assert not result.is_error, (sql, result.error)
+    return json.loads(result.output)
+
+
+def workers():
+    """The workers that are running or were not waited for."""
+    return psutil.Process().children()
+
+
+async def first_worker():
+    async with asyncio.timeout(10):
+        while not workers():  # noqa: ASYNC110 - a process sends no event when it has begun
+            await asyncio.sleep(0.01)
+    return workers()[0]
+
+
+@pytest.mark.parametrize(("sql", "rows"), ANSWERED.items())
+async def test_questions_are_answered_even_where_they_look_dangerous(database, sql, rows):
+    assert (await answer(database, sql))["rows"] == rows
+
+
+@pytest.mark.parametrize(("sql", "reason"), REFUSED.items())
+async def test_what_is_not_one_plain_question_is_refused_with_the_reason(database, sql, reason):
+    result = await database.execute({"sql": sql})
+
+    assert reason in (result.error or "answered")
+    assert result.mendable
+    assert "salary" not in result.error
+
+
+HOSTILE = [
+    "DELETE FROM orders",
+    "INSERT INTO orders (id) VALUES (9)",
+    "CREATE TABLE x (y)",
+    "CREATE TEMP TABLE x (y)",
+    "DROP TABLE orders",
+    "ATTACH ':memory:' AS other",
+    "VACUUM INTO 'copy.sqlite3'",
+    "PRAGMA query_only = OFF",
+    "PRAGMA table_info(orders)",
+    "BEGIN",
+    "SELECT 1; DELETE FROM orders",
+    "SELECT * FROM staff",
+    "SELECT count(*) FROM staff",
+    "SELECT 1 IN staff",
+    "SELECT * FROM (SELECT salary FROM staff)",
+    "SELECT * FROM sqlite_master",
+    "SELECT * FROM pragma_table_list",
+    "SELECT * FROM json_each('[1]')",
+    "SELECT load_extension('x.so')",
+    "SELECT randomblob(1000000000)",
+    "SELECT sqlite_version()",
+    "WITH a(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM a) SELECT max(x) FROM a",
+    "SELECT ?",
+    "SELECT \x00",
+    "SELECT '" + "x" * 200_000 + "'",
+]
+
+
+@pytest.mark.parametrize("sql", HOSTILE)
+async def test_the_second_wall_holds_without_the_first(database, shop, sql):
+    before = shop.read_bytes()
+
+    result = await database._ask(sql_guard.Query(sql=sql))
+
+    assert result.is_error
+    assert result.mendable
+    assert shop.read_bytes() == before
+
+
+async def test_a_hidden_table_and_a_missing_one_are_told_apart_by_nobody(database):
+    hidden = await database._ask(sql_guard.Query(sql="SELECT salary FROM staff"))
+    missing = await database._ask(sql_guard.Query(sql="SELECT salary FROM nowhere"))
+
+    assert hidden == missing
+
+
+BOMBS = [
+    "SELECT count(*) FROM numbers a, numbers b, numbers c, numbers d",
+    "SELECT a.n FROM numbers a, numbers b, numbers c, numbers d ORDER BY random()",
+    "SELECT group_concat(hex(a.n), 'xxxxxxxxxxxxxxxxxxx') FROM numbers a, numbers b, numbers c",
+]
+
+
+@pytest.mark.parametrize("sql", BOMBS)
+async def test_a_bomb_ends_soon_and_leaves_no_process(shop, sql):
+    tool = DatabaseTool(f"sqlite:///{shop}", timeout=0.5)
+    started = time.monotonic()
+
+    result = await tool.execute({"sql": sql})
+
+    assert result.mendable
+    assert time.monotonic() - started < 4
+    assert not workers()
+
+
+async def test_a_late_answer_says_how_long_it_may_take(shop):
+    tool = DatabaseTool(f"sqlite:///{shop}", timeout=0.5)
+
+    result = await tool.execute({"sql": BOMBS[0]})
+
+    assert result.error == "The query took longer than 0.5 seconds: ask for less."
+
+
+async def test_stopping_the_run_kills_the_query(shop):
+    tool = DatabaseTool(f"sqlite:///{shop}", timeout=30)
+    task = asyncio.create_task(tool.execute({"sql": BOMBS[0]}))
+    await first_worker()
+
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not workers()
+
+
+async def test_other_runs_go_on_while_a_query_takes_its_time(shop):
+    tool = DatabaseTool(f"sqlite:///{shop}", timeout=0.5)
+    turns = 0
+
+    task = asyncio.create_task(tool.execute({"sql": BOMBS[0]}))
+    while not task.done():
+        await asyncio.sleep(0.01)
+        turns += 1
+
+    assert turns > 10
+
+
+async def test_the_worker_inherits_no_secret(shop, monkeypatch):
+    monkeypatch.setenv("SECRET_KEY", "hush")
+    tool = DatabaseTool(f"sqlite:///{shop}", timeout=30)
+    task = asyncio.create_task(tool.execute({"sql": BOMBS[0]}))
+
+    environment = (await first_worker()).environ()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+    assert "SECRET_KEY" not in environment
+
+
+async def test_a_worker_that_dies_is_an_error_and_is_logged(shop, monkeypatch, caplog):
+    broken = shop.with_name("broken.py")
+    broken.write_text("raise SystemExit('out of luck')")
+    monkeypatch.setattr(sql_worker, "__file__", str(broken))
+
+    result = await DatabaseTool(f"sqlite:///{shop}").execute({"sql": "SELECT 1"})
+
+    assert result.is_error
+    assert "out of luck" in caplog.text
+
+
+async def test_at_most_max_rows_come_back_and_the_model_is_told(shop):
+    whole = await answer(DatabaseTool(f"sqlite:///{shop}"), "SELECT id FROM orders")
+    hundred = await answer(DatabaseTool(f"sqlite:///{shop}"), "SELECT n FROM numbers")
+    two = await answer(DatabaseTool(f"sqlite:///{shop}", max_rows=2), "SELECT n FROM numbers")
+
+    assert (len(whole["rows"]), whole["truncated"]) == (4, False)
+    assert (len(hundred["rows"]), hundred["truncated"]) == (100, True)
+    assert (len(two["rows"]), two["truncated"]) == (2, True)
+
+
+async def test_long_values_and_large_results_are_cut_with_a_mark(database):
+    digits = "(SELECT group_concat(n, '') || group_concat(n, '') FROM numbers)"
+    cell = f"{digits} || {digits} || {digits}"
+
+    found = await answer(database, f"SELECT {cell} FROM numbers")
+    wide = await answer(database, f"SELECT {', '.join([cell] * 30)} FROM numbers")
+
+    assert found["rows"][0][0].endswith("… (3,000 characters)")
+    assert found["truncated"]
+    assert len(wide["rows"]) < 10
+    assert wide["truncated"]
+
+
+async def test_a_value_of_many_megabytes_is_refused(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "big.sqlite3")) as connection:
+        connection.execute("CREATE TABLE big AS SELECT zeroblob(50000000) AS photo, 1 AS id")
+        connection.commit()
+    tool = DatabaseTool(f"sqlite:///{tmp_path}/big.sqlite3")
+
+    refused = await tool.execute({"sql": "SELECT photo FROM big"})
+
+    assert "larger than 1 MB" in refused.error
+    assert (await answer(tool, "SELECT count(*) FROM big"))["rows"] == [[1]]
+
+
+def test_the_model_is_told_the_tables_it_may_read_and_no_others(database):
+    text = specification(database)["function"]["description"]
+
+    assert isinstance(database, Tool)
+    assert "orders(id INTEGER, customer_id INTEGER → customers.id, ordered_on " in text
+    assert '"order notes"("the note" TEXT, photo BLOB)' in text
+    assert "staff" not in text
+    assert "salary" not in text
+
+
+def test_a_key_to_a_hidden_table_does_not_name_it(shop):
+    tool = DatabaseTool(f"sqlite:///{shop}", tables=["Staff"])
+
+    assert "staff(id INTEGER, name TEXT, salary INTEGER)" in tool.description
+
+
+async def test_all_tables_may_be_read_where_none_are_listed(shop):
+    tool = DatabaseTool(f"sqlite:///{shop}")
+
+    assert (await answer(tool, "SELECT salary FROM staff"))["rows"] == [[100]]
+    assert "sqlite_" not in tool.description
+
+
+async def test_a_file_that_comes_later_is_found(tmp_path):
+    tool = DatabaseTool(f"sqlite:///{tmp_path}/later.sqlite3")
+    missing = await tool.execute({"sql": "SELECT 1"})
+    with closing(sqlite3.connect(tmp_path / "later.sqlite3")) as connection:
+        connection.execute("CREATE TABLE things (id INTEGER)")
+
+    assert missing.error == "The database cannot be read now: unable to open database file."
+    assert "not now" in DatabaseTool(f"sqlite:///{tmp_path}/never.sqlite3").description
+    assert (await answer(tool, "SELECT count(*) FROM things"))["rows"] == [[0]]
+    assert not (tmp_path / "never.sqlite3").exists()
+
+
+async def test_a_file_that_is_no_database_is_an_error_and_not_a_crash(tmp_path):
+    (tmp_path / "letter.txt").write_text("Dear reader, " * 100)
+
+    result = await DatabaseTool(f"sqlite:///{tmp_path}/letter.txt").execute({"sql": "SELECT 1"})
+
+    assert "file is not a database" in result.error
+    assert not result.mendable
+
+
+async def test_a_broken_view_does_not_hide_the_other_tables(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "old.sqlite3")) as connection:
+        connection.execute("CREATE TABLE kept (id INTEGER)")
+        connection.execute("CREATE VIEW broken AS SELECT gone FROM kept")
+    tool = DatabaseTool(f"sqlite:///{tmp_path}/old.sqlite3")
+
+    assert "kept(id INTEGER)" in tool.description
+    assert "broken" not in tool.description
+
+
+async def test_a_database_that_is_being_written_can_be_asked_again(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "busy.sqlite3")) as connection:
+        connection.execute("CREATE TABLE things (id INTEGER)")
+        tool = DatabaseTool(f"sqlite:///{tmp_path}/busy.sqlite3")
+        connection.execute("BEGIN EXCLUSIVE")
+
+        result = await tool.execute({"sql": "SELECT * FROM things"})
+
+    assert result.error == "The database is being written to."
+    assert not result.mendable
+
+
+async def test_a_write_ahead_log_can_be_read(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "wal.sqlite3")) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE things (id INTEGER)")
+    tool = DatabaseTool(f"sqlite:///{tmp_path}/wal.sqlite3")
+
+    assert (await answer(tool, "SELECT count(*) FROM things"))["rows"] == [[0]]
+
+
+@pytest.mark.parametrize(
+    "url", ["postgres://me:hush@host/db", "sqlite://x", "sqlite:///", "sqlite:///:memory:", "x"]
+)
+def test_a_url_that_cannot_be_used_says_what_would_be_right(url):
+    with pytest.raises(ValueError, match="must be sqlite:///") as refusal:
+        DatabaseTool(url)
+
+    assert "hush" not in str(refusal.value)
+
+
+def test_a_relative_url_is_a_relative_file(shop, monkeypatch):
+    monkeypatch.chdir(shop.parent)
+
+    assert "customers(" in DatabaseTool("sqlite:///shop.sqlite3").description
+
+
+WORDS = """SELECT FROM WHERE orders staff ( ) , ; * ' " -- /* */ [ ] ` . = IN WITH AS UNION ALL
+    JOIN ON x 1 ? :a || -> CASE WHEN END count( printf( VALUES DELETE PRAGMA OVER @ $ { }"""
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.one_of(st.text(), st.lists(st.sampled_from(WORDS.split())).map(" ".join)))
+def test_any_text_is_admitted_or_refused_with_a_sentence(text):
+    outcome = admitted("SELECT " + text)
+
+    assert isinstance(outcome, sql_guard.Query) or str(outcome).endswith((".", ")."))
+
+
+def admitted(sql):
+    try:
+        return sql_guard.admit(sql, TABLES)
+    except sql_guard.QueryRefused as refusal:
+        return refusal

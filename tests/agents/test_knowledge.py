@@ -1,0 +1,296 @@
+import re
+
+import pytest
+from channels.db import database_sync_to_async
+from django.core.management import call_command
+from django.db import connection
+
+from agents import knowledge, samples
+from agents.models import Chunk, Document
+from agents.tools.search import SearchTool
+
+pytestmark = pytest.mark.django_db
+
+ENGLISH = [
+    ("How do I stop a run?", "en/using.md", "How do I stop a run?"),
+    ("Can I close the browser tab?", "en/using.md", "close the tab"),
+    ("Where are traces?", "en/using.md", "see what the agent did"),
+    ("what happens if the server restarts", "en/using.md", "server restarts"),
+    ("How do I connect a real model?", "en/configuration.md", "connect a real model"),
+    ("change port", "en/configuration.md", "port"),
+    ("Where is my data stored?", "en/configuration.md", "Where is the data stored?"),
+    ("ASHIATO_ORIGINS", "en/configuration.md", "other computers"),
+    ("how can I add my own documents", "en/configuration.md", "add my own documents"),
+    ("making backups", "en/configuration.md", "backup"),
+    ("Where are my secrets kept?", "en/security.md", "Where are my secrets kept?"),
+    ("Who can see my conversations?", "en/security.md", "Who can see"),
+    ("are passwords hashed?", "en/security.md", "passwords"),
+    ("what data leaves the machine", "en/security.md", "What leaves my machine?"),
+    ("Can I change a tool without a restart?", "en/tools.md", "without a restart"),
+    ("How many steps may a run take at most? limits", "en/tools.md", "limits"),
+    ("RE2 pattern syntax", "en/tools.md", "Which syntax"),
+    ("What happens when tools fail?", "en/tools.md", "when a tool fails"),
+]
+JAPANESE = [
+    ("実行を停止するには？", "ja/using.md", "実行を停止"),
+    ("タブを閉じたらどうなりますか", "ja/using.md", "タブを閉じ"),
+    ("デモモデルとは何ですか？", "ja/using.md", "デモモデル"),
+    ("トレースはどこで見られますか", "ja/using.md", "どこで見られますか"),
+    ("本物のモデルを接続する方法を教えてください", "ja/configuration.md", "本物のモデル"),
+    ("ポート番号を変更したい", "ja/configuration.md", "ポート番号"),
+    ("データの保存場所は？", "ja/configuration.md", "データはどこ"),
+    ("ASHIATO_MODEL_DISCOVERY とは", "ja/configuration.md", "自動検出"),
+    ("ｱｼｱﾄのバックアップ", "ja/configuration.md", "バックアップ"),
+    ("秘密鍵はどこにありますか", "ja/security.md", "秘密情報"),
+    ("鍵", "ja/security.md", "秘密情報"),
+    ("会話は誰に見られますか？", "ja/security.md", "誰に見られ"),
+    ("パスワードの保存", "ja/security.md", "パスワードはどのように"),
+    ("外部に送信されるものはありますか", "ja/security.md", "外部に送信"),
+    ("再起動しないでツールを変えられる？", "ja/tools.md", "再起動せずに"),
+    ("実行の上限を教えて", "ja/tools.md", "実行の上限"),
+    ("正規表現の構文", "ja/tools.md", "構文"),
+    ("計算機で何ができる？", "ja/tools.md", "計算機"),
+]
+
+
+@pytest.fixture
+def handbook():
+    return samples.ingest_handbook()
+
+
+@pytest.mark.parametrize(("question", "source", "heading"), ENGLISH + JAPANESE)
+def test_a_question_finds_its_section_of_the_handbook(handbook, question, source, heading):
+    found = knowledge.search(question, top_k=3)
+
+    assert any(p.source.endswith(source) and heading in p.heading for p in found), [
+        (p.source, p.heading, round(p.score, 2)) for p in found
+    ]
+
+
+@pytest.mark.parametrize(("question", "source", "heading"), ENGLISH[:6] + JAPANESE[:6])
+def test_a_database_without_the_index_finds_the_document_too(
+    handbook, monkeypatch, question, source, heading
+):
+    monkeypatch.setattr(knowledge, "has_index", lambda: False)
+
+    found = knowledge.search(question)
+
+    assert any(p.source.endswith(source) for p in found)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["", "  \n", '"', "*", "- ( ) : ^", "what is the", "それは何ですか？", "\x00\ud800", "%"],
+)
+def test_a_query_that_says_nothing_finds_nothing(handbook, query):
+    assert knowledge.search(query) == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        'stop"',
+        "stop*",
+        "title:stop",
+        "NEAR(stop run, 2)",
+        "-stop",
+        "stop'); --",
+        "{stop}",
+        "ｓｔｏｐ",
+    ],
+)
+def test_operators_in_a_query_are_only_words(handbook, query):
+    found = knowledge.search(query)
+
+    assert any("stop a run" in passage.heading for passage in found)
+
+
+def test_a_huge_query_is_cut_to_its_first_terms(handbook):
+    query = "stop " + " ".join(f"word{n}" for n in range(12_000))
+
+    assert len(knowledge.terms_of(query)) == knowledge.MAX_TERMS
+    assert knowledge.search(query)
+
+
+def test_a_search_gives_as_many_passages_as_asked_for(handbook):
+    assert len(knowledge.search("model", top_k=2)) == 2
+    assert len(knowledge.search("model")) == 5
+    assert knowledge.search("model", top_k=0) == []
+
+
+def test_a_passage_with_every_word_comes_before_one_that_says_a_word_often():
+    often = "heron " * 50
+    knowledge.add(often, source="often", title="Often")
+    knowledge.add(f"{'filler ' * 80} heron nests here.", source="both", title="Both")
+
+    found = knowledge.search("heron nest")
+
+    assert [passage.source for passage in found] == ["both", "often"]
+
+
+@pytest.mark.parametrize(("query", "language"), [("HOST PORT", "en"), ("HOST と PORT", "ja")])
+def test_a_passage_in_the_language_of_the_question_comes_first(handbook, query, language):
+    assert knowledge.search(query)[0].lang == language
+
+
+def test_a_passage_says_where_it_stands():
+    text = "# Manual\n\n## Security\n\n### Secrets\n\nThe heron is under the mat.\n"
+    knowledge.add(text, source="manual.md", title="ignored")
+
+    [passage] = knowledge.search("herons")
+
+    assert (passage.document, passage.source, passage.chunk) == ("Manual", "manual.md", 1)
+    assert passage.heading == "Security › Secrets"
+    assert passage.text == "The heron is under the mat."
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_the_search_tool_searches_the_documents():
+    await database_sync_to_async(knowledge.add)("The heron nests.", source="a.md", title="A")
+
+    result = await SearchTool(knowledge.asearch).execute("heron")
+
+    assert "The heron nests." in result.output
+    assert "a.md" in result.output
+
+
+def test_a_document_taken_in_twice_is_there_once(handbook):
+    before = Chunk.objects.count()
+
+    again = samples.ingest_handbook()
+
+    assert {done.outcome for done in handbook} == {"added"}
+    assert {done.outcome for done in again} == {"unchanged"}
+    assert Chunk.objects.count() == before == rows_in_index()
+
+
+def test_a_changed_file_replaces_what_was_there(tmp_path):
+    file = tmp_path / "note.md"
+    file.write_text("The heron nests in the reeds.\n\n# Later\n\nIt leaves in autumn.")
+    knowledge.ingest(file)
+    file.write_text("The stork nests on the roof.")
+
+    done = knowledge.ingest(file)
+
+    assert done.outcome == "updated"
+    assert knowledge.search("heron") == []
+    assert [passage.text for passage in knowledge.search("stork")] == [file.read_text()]
+    assert Document.objects.count() == Chunk.objects.count() == rows_in_index() == 1
+
+
+def test_a_deleted_document_is_gone_from_the_index(handbook):
+    Document.objects.all().delete()
+
+    assert rows_in_index() == 0
+    assert knowledge.search("stop a run") == []
+
+
+def test_what_a_flushed_database_left_in_the_index_is_not_found():
+    with connection.cursor() as cursor:
+        rows = [(n, "heron") for n in range(1, 2_000)]
+        cursor.executemany(
+            "INSERT INTO agents_chunk_index (rowid, terms) VALUES (%s, %s)", rows
+        )
+    knowledge.add("The stork nests.", source="a.md", title="A")
+
+    assert knowledge.search("heron") == []
+    assert len(knowledge.search("stork")) == 1
+
+
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-8-sig", "utf-16", "shift_jis", "cp932", "euc_jp"]
+)
+def test_japanese_is_read_in_its_usual_encodings(tmp_path, encoding):
+    text = "# 就業規則\n\n有給休暇は年に二十日です。カタカナとABCも混ざります。\n"
+    file = tmp_path / "rules.md"
+    file.write_bytes(text.replace("\n", "\r\n").encode(encoding))
+
+    assert knowledge.read(file) == text
+    assert knowledge.ingest(file).document.language == "ja"
+
+
+@pytest.mark.parametrize("encoding", ["cp932", "euc_jp"])
+def test_japanese_without_kana_is_still_japanese(encoding):
+    assert knowledge.decode("東京都庁、大阪府庁".encode(encoding)) == "東京都庁、大阪府庁"
+
+
+def test_western_text_is_not_taken_for_japanese(tmp_path):
+    file = tmp_path / "menu.txt"
+    file.write_bytes("Später gibt es Käse, señor — café später".encode("cp1252"))
+
+    assert knowledge.read(file) == "Später gibt es Käse, señor — café später"
+    assert knowledge.ingest(file).document.language == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"%PDF-1.7\n\x93\x8c\x8b\x9e\n1 0 obj\x00", "is not a text file."),
+        (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "is not a text file."),
+        (b"a" * (knowledge.MAX_BYTES + 1), "is larger than 5 MB."),
+        (b" \n\n", "There is no text in"),
+    ],
+)
+def test_what_is_no_document_is_refused_in_a_sentence(tmp_path, content, sentence):
+    file = tmp_path / "file.txt"
+    file.write_bytes(content)
+
+    with pytest.raises(knowledge.Unreadable, match=re.escape(sentence)):
+        knowledge.ingest(file)
+
+
+def test_a_long_section_is_split_between_paragraphs():
+    paragraphs = [f"Paragraph {n}. " + "word " * 100 for n in range(6)]
+    _, sections = knowledge.split("# Title\n\n" + "\n\n".join(paragraphs), title="")
+
+    assert [section.text.count("Paragraph") for section in sections] == [2, 2, 2]
+    assert all(section.text.startswith("Paragraph") for section in sections)
+
+
+@pytest.mark.parametrize("text", ["これは文です。" * 900, "x" * 5_000, "word\n" * 2_000])
+def test_a_paragraph_without_end_is_split_all_the_same(text):
+    _, sections = knowledge.split(text, title="")
+
+    assert max(len(section.text) for section in sections) <= knowledge.CHUNK_SIZE
+    assert "".join(re.sub(r"\s", "", s.text) for s in sections) == re.sub(r"\s", "", text)
+
+
+def test_a_comment_in_a_code_block_is_no_heading():
+    text = "---\ntags: x\n---\n# Set-up\n\n```\n# not a heading\nmake run\n```\n"
+    title, [section] = knowledge.split(text, title="file")
+
+    assert (title, section.heading) == ("Set-up", "")
+    assert "# not a heading" in section.text
+
+
+def test_the_command_takes_in_files_and_folders(tmp_path, capsys):
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "a.md").write_text("# Alpha\n\nText.")
+    (tmp_path / "b.txt").write_text("Text.")
+    (tmp_path / "c.png").write_bytes(b"\x89PNG\x00")
+
+    call_command("ingest", tmp_path)
+
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["added", "added"]
+    assert set(Document.objects.values_list("title", flat=True)) == {"Alpha", "b"}
+
+
+def test_the_command_goes_on_after_a_file_it_cannot_read(tmp_path, capsys):
+    (tmp_path / "good.md").write_text("Text.")
+    (tmp_path / "empty").mkdir()
+
+    with pytest.raises(SystemExit) as stopped:
+        call_command("ingest", tmp_path / "no.md", tmp_path / "empty", tmp_path / "good.md")
+
+    said = capsys.readouterr()
+    assert stopped.value.code == 1
+    assert "no.md' cannot be read: No such file or directory." in said.err
+    assert "There are no Markdown or text files in" in said.err
+    assert said.out.startswith("added")
+
+
+def rows_in_index():
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM agents_chunk_index")
+        return cursor.fetchone()[0]

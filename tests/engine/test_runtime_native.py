@@ -1,0 +1,179 @@
+"""What only a model that calls tools by itself can do, or get wrong."""
+
+import asyncio
+
+from agents.engine import (
+    AgentRuntime,
+    FallbackStrategy,
+    Guardrails,
+    ReActPlanner,
+    ToolRegistry,
+)
+from agents.engine.stream import Deadlines
+from tests.engine.conftest import Echo
+from tests.scripted import Call, Says, ScriptedModel, delta, finish
+
+
+class Chunks:
+    """A model that sends just these chunks, one list a turn."""
+
+    def __init__(self, *turns):
+        self.turns = list(turns)
+        self.closed = 0
+
+    async def stream(self, **request):
+        try:
+            for chunk in self.turns.pop(0):
+                if chunk is None:
+                    await asyncio.Event().wait()
+                yield chunk
+        finally:
+            self.closed += 1
+
+
+def runtime(llm, tools=(), **options):
+    return AgentRuntime(
+        ReActPlanner(llm, "scripted", **options),
+        ToolRegistry(tools),
+        Guardrails(),
+        FallbackStrategy(pause=0),
+    )
+
+
+def native(*script, tools=()):
+    return runtime(ScriptedModel(*script), tools)
+
+
+def call(arguments, id="c0", name="echo"):
+    function = {"name": name, "arguments": arguments}
+    return delta(tool_calls=[{"index": 0, "id": id, "function": function}])
+
+
+async def test_words_before_a_call_turn_out_to_be_a_thought():
+    turns = [delta(content="Let me look."), call('{"text": "x"}'), finish("tool_calls")]
+    agent = runtime(Chunks(turns, [delta(content="x"), finish("stop")]), [Echo()])
+
+    events = [event async for event in agent.stream("?")]
+
+    kinds = [e.type.value for e in events if e.type.value in {"delta", "thought"}]
+    assert kinds == ["delta", "thought", "delta"]
+    assert events[-1].data["answer"] == "x"
+
+
+async def test_a_stop_reason_that_lies_does_not_end_the_run_early():
+    """Gemini says STOP with function calls."""
+    turns = [[call('{"text": "x"}'), finish("stop")], [delta(content="x"), finish("stop")]]
+
+    result = await runtime(Chunks(*turns), [Echo()]).run("?")
+
+    assert (result.answer, result.tool_calls) == ("x", 1)
+
+
+async def test_a_truncated_call_is_never_run():
+    tool = Echo()
+    agent = runtime(Chunks([call('{"text": "delete fr'), finish("length")]), [tool])
+
+    result = await agent.run("?")
+
+    assert (result.stopped_reason, tool.inputs) == ("error", [])
+
+
+async def test_arguments_that_are_no_json_go_back_as_an_error_and_history_keeps_none():
+    tool = Echo()
+    turns = [
+        [call('{"text": '), finish("tool_calls")],
+        [delta(content="Sorry."), finish("stop")],
+    ]
+    agent = runtime(Chunks(*turns), [tool])
+
+    events = [event async for event in agent.stream("?")]
+
+    response = next(e for e in events if e.type == "tool_response")
+    assert response.data["is_error"]
+    assert "not a JSON object" in response.data["content"]
+    assert tool.inputs == []
+    request = [e for e in events if e.type == "step_started"][1].data["request"]
+    assert request["messages"][0]["tool_calls"][0]["function"]["arguments"] == "{}"
+
+
+async def test_two_turns_that_use_one_id_stay_apart():
+    turns = [[call(f'{{"text": "{n}"}}', id="same"), finish("tool_calls")] for n in (1, 2)]
+    agent = runtime(Chunks(*turns, [delta(content="2"), finish("stop")]), [Echo()])
+
+    events = [event async for event in agent.stream("?")]
+
+    ids = [e.data["id"] for e in events if e.type == "tool_call"]
+    assert len(set(ids)) == 2
+
+
+async def test_a_model_that_never_begins_is_given_up_in_words():
+    llm = Chunks([None])
+    result_of = runtime(llm, deadlines=Deadlines(first=0.05)).stream("?")
+
+    events = [event async for event in result_of]
+
+    assert events[-2].data["type"] == "ModelTimeout"
+    assert events[-1].data["detail"] == "The model sent nothing for 0.05 seconds."
+    assert llm.closed == 1
+
+
+async def test_a_model_that_stops_in_the_middle_is_given_up_and_what_it_said_was_shown():
+    llm = Chunks([delta(content="Half an"), None])
+    agent = runtime(llm, deadlines=Deadlines(between=0.05))
+
+    events = [event async for event in agent.stream("?")]
+
+    assert "".join(e.data["content"] for e in events if e.type == "delta") == "Half an"
+    assert events[-1].data["stopped_reason"] == "error"
+
+
+async def test_tokens_that_come_together_are_told_together():
+    turns = [*(delta(content=f"{n} ") for n in range(500)), finish("stop")]
+    agent = runtime(Chunks(turns), pace=0.01)
+
+    events = [event async for event in agent.stream("?")]
+
+    deltas = [e for e in events if e.type == "delta"]
+    assert len(deltas) < 10
+    assert events[-1].data["answer"].startswith("0 1 2 ")
+
+
+async def test_stopping_closes_the_stream_of_the_model():
+    llm = Chunks([delta(content="I say"), None])
+    events = runtime(llm).stream("?")
+    async for event in events:
+        if event.type == "delta":
+            break
+
+    await events.aclose()
+
+    assert llm.closed == 1
+
+
+async def test_a_model_that_invents_observations_is_cut_short():
+    text = 'Thought: x\nAction: echo\nAction Input: {"text": "x"}\nObservation: made up\n'
+    turns = [[delta(content=text), *(delta(content="more ") for _ in range(9))]]
+    answer = [delta(content="Final Answer: x"), finish("stop")]
+    agent = runtime(Chunks(*turns, answer), [Echo()], dialect="react")
+
+    result = await agent.run("?")
+
+    assert (result.answer, result.steps[0].observation) == ("x", "x")
+
+
+async def test_a_reply_in_no_known_form_is_sent_back_to_be_mended():
+    script = [delta(content="Thought: hmm"), finish("stop")]
+    answer = [delta(content="Final Answer: x"), finish("stop")]
+    llm = Chunks(script, answer)
+
+    result = await runtime(llm, [Echo()], dialect="react").run("?")
+
+    assert (result.answer, result.stopped_reason) == ("x", "completed")
+
+
+async def test_two_calls_in_one_turn_may_be_equal_but_not_three():
+    thrice = Says("", tuple(Call("echo", {"text": "x"}) for _ in range(3)))
+
+    result = await native(thrice, tools=[Echo()]).run("?")
+
+    assert (result.stopped_reason, result.tool_calls) == ("duplicate_tool_call", 0)

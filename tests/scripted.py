@@ -1,0 +1,82 @@
+"""A model that says what it is told to, in either dialect, and minds when nobody listens."""
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Call:
+    name: str
+    arguments: dict[str, Any] | str = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Says:
+    """One turn: a thought and calls, or an answer."""
+
+    thought: str = ""
+    calls: tuple[Call, ...] = ()
+    answer: str = ""
+
+    @classmethod
+    def call(cls, name: str, thought: str = "I need a tool.", **arguments: Any) -> "Says":
+        return cls(thought, (Call(name, arguments),))
+
+
+class ScriptedModel:
+    def __init__(self, *script: Says | Exception, dialect: str = "native") -> None:
+        self.script = list(script)
+        self.dialect = dialect
+        self.requests: list[dict[str, Any]] = []
+
+    async def stream(self, **request: Any) -> AsyncIterator[dict[str, Any]]:
+        self.requests.append(request)
+        says = self.script.pop(0)
+        if isinstance(says, Exception):
+            raise says
+        for chunk in self._chunks(says):
+            yield chunk
+
+    def assert_used_up(self) -> None:
+        assert not self.script, f"never asked for {self.script}"
+
+    def _chunks(self, says: Says) -> list[dict[str, Any]]:
+        if self.dialect == "react":
+            return _text(says)
+        return _native(says)
+
+
+def _native(says: Says) -> list[dict[str, Any]]:
+    chunks = [delta(reasoning_content=says.thought)] if says.thought else []
+    chunks += [delta(content=word) for word in _words(says.answer)]
+    for at, call in enumerate(says.calls):
+        function = {"name": call.name, "arguments": _arguments(call)}
+        chunks.append(delta(tool_calls=[{"index": at, "id": f"c{at}", "function": function}]))
+    return [*chunks, finish("tool_calls" if says.calls else "stop")]
+
+
+def _text(says: Says) -> list[dict[str, Any]]:
+    text = f"Thought: {says.thought}\n" if says.thought else ""
+    for call in says.calls:
+        text += f"Action: {call.name}\nAction Input: {_arguments(call)}\n"
+    if says.answer:
+        text += f"Final Answer: {says.answer}"
+    return [*(delta(content=word) for word in _words(text)), finish("stop")]
+
+
+def delta(**fields: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": fields, "finish_reason": None}]}
+
+
+def finish(reason: str) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}
+
+
+def _words(text: str) -> list[str]:
+    return [f"{word} " for word in text.split(" ")][:-1] + text.split(" ")[-1:] if text else []
+
+
+def _arguments(call: Call) -> str:
+    return call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
