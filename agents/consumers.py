@@ -7,6 +7,7 @@ from typing import Any
 from channels.db import database_sync_to_async
 from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.conf import settings
 from django.utils import translation
 from django.utils.translation import gettext
 
@@ -129,7 +130,5 @@ def _decoded(text: str | None) -> dict[str, Any]:
 
 def _language(scope: dict[str, Any]) -> str:
     """The language of the page: its cookie, or what the browser prefers."""
-    from django.conf import settings
-
     chosen = scope.get("cookies", {}).get(settings.LANGUAGE_COOKIE_NAME)
     return chosen if chosen in dict(settings.LANGUAGES) else settings.LANGUAGE_CODE

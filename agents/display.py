@@ -90,7 +90,7 @@ class StepView:
 
     @property
     def input_text(self) -> str:
-        return shown(self.step.action_input)
+        return shown(_only(self.step.action_input))
 
     @property
     def request_text(self) -> str:
@@ -98,7 +98,7 @@ class StepView:
 
     @property
     def result_text(self) -> str:
-        return shown(self.step.observation)
+        return shown(_unfolded(self.step.observation))
 
     @cached_property
     def live_text(self) -> str:
@@ -224,9 +224,23 @@ def shown(value: Any) -> str:
     return f"{text[:half]}\n\n[… {left_out} …]\n\n{text[-half:]}"
 
 
+def _only(value: Any) -> Any:
+    """The one argument of a call that has but one."""
+    return next(iter(value.values())) if isinstance(value, dict) and len(value) == 1 else value
+
+
+def _unfolded(text: str) -> Any:
+    """JSON as data, so that it is shown with its lines broken; other text as it is."""
+    if not text.startswith(("{", "[")) or len(text) > MOST_SHOWN:
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
 def _brief(value: Any) -> str:
-    if isinstance(value, dict) and len(value) == 1:
-        value = next(iter(value.values()))
+    value = _only(value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

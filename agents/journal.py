@@ -75,7 +75,7 @@ class Journal:
 
 
 def _commit(batch: list[_Entry]) -> None:
-    """All in one transaction; if that fails, each alone, so that one cannot spoil the others."""
+    """All in one transaction; if that fails, each alone, so that one spoils no other."""
     try:
         _commit_together(batch)
     except Exception:

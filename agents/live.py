@@ -30,7 +30,7 @@ async def following(topic: str):
 
 
 async def events(run: Run, after: int = 0) -> AsyncIterator[RunEvent | None]:
-    """The events of a run as they are kept, until its last; None when nothing came for a while."""
+    """The events of a run as they are kept, to its last; None when none came for a while."""
     async with following(run.topic) as channel:
         while True:
             # Asked first: what a run does last is kept before it is over.

@@ -89,7 +89,7 @@ def history(session: ChatSession, before: Message) -> list[HistoryMessage]:
 
 
 def cleaned(text: str) -> str:
-    """The text as it can be kept; raises NotSaid where there is nothing to send, or too much."""
+    """The text as it can be kept; raises NotSaid where it is nothing, or too much."""
     text = _storable(text).strip()
     if not any(c.isprintable() and not c.isspace() for c in text):
         raise NotSaid(_("Type a question first."))

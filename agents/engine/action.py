@@ -37,7 +37,7 @@ def answer(value: Any) -> str:
     """The answer that a model gave as the input of no tool."""
     if isinstance(value, dict) and len(value) == 1:
         value = next(iter(value.values()))
-    text = _text(value or "").strip()
+    text = "" if value in (None, {}) else _text(value).strip()
     return "" if text.lower() in _NONE else text
 
 
@@ -63,6 +63,8 @@ def _read_blob(blob: dict[str, Any]) -> tuple[str, Any]:
 
 
 def _read_lines(action: str) -> tuple[str, Any]:
+    if is_none(action):
+        return action, ""
     first, _, rest = action.partition("\n")
     name, inline = _split(first.strip())
     if is_none(name):
@@ -102,11 +104,13 @@ def _inline(text: str) -> Any:
     return text[1:-1] if is_quoted else _value(text)
 
 
-def _keywords(text: str) -> dict[str, Any]:
+def _keywords(text: str) -> Any:
+    """The keywords as JSON data; Python has values, such as sets, that JSON has not."""
     call = ast.parse(f"call({text})", mode="eval").body
     if not isinstance(call, ast.Call) or call.args:
         raise ValueError("not a call with keywords only")
-    return {word.arg or "": ast.literal_eval(word.value) for word in call.keywords}
+    words = {word.arg or "": ast.literal_eval(word.value) for word in call.keywords}
+    return json.loads(json.dumps(words, allow_nan=False))
 
 
 def _value(text: str) -> Any:

@@ -31,6 +31,9 @@ MOST_OBSERVATION = 200_000
 PREVIEW = 200
 
 
+Events = AsyncGenerator[Event, None]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentResult:
     answer: str
@@ -40,7 +43,7 @@ class AgentResult:
 
 
 class AgentRuntime:
-    """An agent ready to be asked. It keeps nothing between two questions but what it is given."""
+    """An agent ready to be asked. It keeps nothing of its own between two questions."""
 
     def __init__(
         self,
@@ -75,7 +78,7 @@ class AgentRuntime:
 
     def stream(
         self, query: str, state: AgentState | None = None
-    ) -> AsyncGenerator[Event, None]:
+    ) -> Events:
         """Ask, and watch. The last event is always `run_finished`."""
         return _Course(self, query, state or AgentState()).events()
 
@@ -123,7 +126,7 @@ class _Course:
     def __post_init__(self) -> None:
         self.emit = Stamp(self.agent.name)
 
-    async def events(self) -> AsyncGenerator[Event, None]:
+    async def events(self) -> Events:
         yield self._started()
         try:
             async with aclosing(self._answer()) as answer:
@@ -141,7 +144,7 @@ class _Course:
         finally:
             self.state.close_calls()
 
-    async def _answer(self) -> AsyncGenerator[Event, None]:
+    async def _answer(self) -> Events:
         finding = await asyncio.to_thread(self.agent.guardrails.check_input, self.query)
         if finding.action is not GuardrailAction.ALLOW:
             yield self._guarded(finding)
@@ -161,7 +164,7 @@ class _Course:
             detail=f"There was no answer after {self.agent.max_steps} steps.",
         )
 
-    async def _take_turn(self) -> AsyncGenerator[Event, None]:
+    async def _take_turn(self) -> Events:
         try:
             async with aclosing(self._think()) as thinking:
                 async for event in thinking:
@@ -189,7 +192,7 @@ class _Course:
 
     # Thinking
 
-    async def _think(self) -> AsyncGenerator[Event, None]:
+    async def _think(self) -> Events:
         self.step += 1
         self.plan = None
         step, tools = self.step, self._offered()
@@ -292,7 +295,7 @@ class _Course:
 
     async def _act(
         self, plan: PlanResult, calls: tuple[ToolCall, ...]
-    ) -> AsyncGenerator[Event, None]:
+    ) -> Events:
         calls = tuple(self._unique(call, at) for at, call in enumerate(calls))
         self.state.add_message("assistant", plan.thought, tool_calls=list(map(_wire, calls)))
         for call in calls:
@@ -300,7 +303,7 @@ class _Course:
                 async for event in using:
                     yield event
 
-    async def _use(self, plan: PlanResult, call: ToolCall) -> AsyncGenerator[Event, None]:
+    async def _use(self, plan: PlanResult, call: ToolCall) -> Events:
         self.step += 1
         self.history.record(call)
         about: dict[str, Any] = {"step": self.step, "turn": self.turn}

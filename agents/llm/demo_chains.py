@@ -40,7 +40,7 @@ def share(situation: Situation, today: date) -> Plan | None:
     return Plan(
         stages=(
             query(database, part, question),
-            query(database, whole, question),
+            query(database, whole, question, again=True),
             calculation(calculator, question, write),
         ),
         answer=lambda findings: _share_answer(part, whole, findings, question),
@@ -67,7 +67,7 @@ def compared(situation: Situation, today: date) -> Plan | None:
     return Plan(
         stages=(
             query(database, newer, question),
-            query(database, older, question),
+            query(database, older, question, again=True),
             calculation(calculator, question, write),
         ),
         answer=lambda findings: _comparison(newer, older, findings, question),

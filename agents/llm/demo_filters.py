@@ -59,7 +59,7 @@ def place_column(kind: str, schema: Schema, base: Table) -> Column | None:
 
 def _states(text: str, schema: Schema, base: Table) -> Iterator[Filter]:
     column = place_column("status", schema, base) or place_column("state", schema, base)
-    for names, cues in words.STATES.items():
+    for names, (cues, japanese) in words.STATES.items():
         said = any(re.search(rf"(?<![a-z]){re.escape(cue)}", text) for cue in cues.split())
         if column and said:
             negated = bool(_NOT.search(text))
@@ -67,7 +67,7 @@ def _states(text: str, schema: Schema, base: Table) -> Iterator[Filter]:
                 sql=f"{column} {'NOT ' * negated}IN ({_quoted(names)})",
                 tables=(column.table,),
                 english=f"that were {'not ' * negated}{names[0]}",
-                japanese=f"{names[0]}{'以外' * negated}の",
+                japanese=f"{japanese}{'以外' * negated}の",
             )
 
 

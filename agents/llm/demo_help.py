@@ -147,6 +147,6 @@ def _connecting(question: Question) -> str:
     return question.say(
         "To connect a real model, set a provider's key such as `ANTHROPIC_API_KEY` or "
         "`OPENAI_API_KEY`, run Ollama, or set `ASHIATO_MODEL`; then restart the server.",
-        "本物のモデルを使うには、`ANTHROPIC_API_KEY` や `OPENAI_API_KEY` などのキーを設定するか、"
-        "Ollama を起動するか、`ASHIATO_MODEL` を設定して、サーバーを再起動してください。",
+        "本物のモデルを使うには、`ANTHROPIC_API_KEY` や `OPENAI_API_KEY` などのキーを設定する"
+        "か、Ollama を起動するか、`ASHIATO_MODEL` を設定して、サーバーを再起動してください。",
     )

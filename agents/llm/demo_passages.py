@@ -84,7 +84,7 @@ def _relevant(passages: list[Found], question: Question) -> list[Found]:
     own = [p for p in passages if p.is_japanese == question.is_japanese]
     terms = _terms(question.plain)
     if not own or not terms:
-        return passages[:1]
+        return (own or passages)[:1]
     best = sorted(own, key=lambda p: -_weight(terms, p))[: len(SENTENCES)]
     bar = 0.75 * _weight(terms, best[0])
     return [p for p in best if _weight(terms, p) >= bar and _bears_on(terms, p)]

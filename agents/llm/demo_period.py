@@ -14,7 +14,7 @@ _PERIODS = re.compile(
     rf"|(?P<month4>\b(?:{_MONTH})) (?:of )?(?P<which1>last|this) year"
     r"|(?P<which2>去年|昨年|今年)の?(?P<month5>\d{1,2})月"
     r"|(?P<dated_month>(?P<year1>(?:19|20)\d\d)(?:-|年)(?P<month1>\d{1,2})(?:月|\b))"
-    rf"|(?P<bare_month>\b(?:in|for|of|during) (?P<month2>{_MONTH})\b)"
+    rf"|(?P<bare_month>\b(?:in|for|of|during|since) (?P<month2>{_MONTH})\b)"
     r"|(?P<year>(?<![\d.,-])(?:19|20)\d\d(?:年|(?![\d%.,]\d|%|円|件|個|-)))"
     r"|(?P<this_year>\bthis year|今年|本年)"
     r"|(?P<last_year>\b(?:last|previous) year|去年|昨年|前年(?!比))"

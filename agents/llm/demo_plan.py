@@ -57,12 +57,19 @@ def asked(situation: Situation, today: date) -> tuple[Offer, Request] | None:
     return (database, request) if database and request else None
 
 
-def query(database: Offer, request: Request, question: Question) -> Stage:
+def query(
+    database: Offer, request: Request, question: Question, *, again: bool = False
+) -> Stage:
     subject = rows.subject(request, question)
-    thought = question.say(
+    first = question.say(
         f"The data is in the database, so I ask it for {subject}.",
         f"データベースにあるデータなので、{subject}を問い合わせます。",
     )
+    second = question.say(
+        f"I also need {subject}, so I ask the database again.",
+        f"{subject}も必要なので、もう一度データベースに問い合わせます。",
+    )
+    thought = second if again else first
     return Stage(tool=database, thought=thought, write=lambda _: request.sql)
 
 

@@ -125,11 +125,13 @@ def _subject_ja(request: Request) -> str:
 
 
 def _first(request: Request) -> tuple[str, str]:
-    if request.order and request.order.is_date:
-        return ("oldest", "古い") if request.ascending else ("newest", "新しい")
-    if request.order and request.order.is_number:
-        return ("lowest", "低い") if request.ascending else ("highest", "高い")
-    return "A", "名前"
+    """What the order of the rows puts first, in both languages."""
+    order, up = request.order, request.ascending
+    if order and order.is_date:
+        return ("oldest", "古い") if up else ("newest", "新しい")
+    noun = order.name.replace("_", " ") if order else ""
+    english, japanese = ("lowest", "低い") if up else ("highest", "高い")
+    return f"{english} {noun}", f"{words.japanese(noun)}の{japanese}"
 
 
 def context(request: Request, question: Question) -> str:
@@ -176,7 +178,7 @@ def winner(request: Request, rows: Rows, question: Question) -> str:
     after = f" {where}" if where else ""
     first = replace(request, limit=1)
     return question.say(
-        f"{_subject(first).capitalize()}{after} is **{name}**, with **{shown}**.",
+        f"The {_subject(first)[4:]}{after} is **{name}**, with **{shown}**.",
         f"{where}{_subject_ja(first)}は **{name}**（**{shown}**）です。",
     )
 
@@ -188,7 +190,8 @@ def single(rows: Rows, question: Question) -> str:
         for column, cell in zip(rows.columns, rows.rows[0], strict=True)
         if column != "id"
     ]
-    return question.say(f"{', '.join(cells)}.", f"{'、'.join(cells)}").capitalize()
+    line = question.say(f"{', '.join(cells)}.", f"{'、'.join(cells)}。")
+    return line[:1].upper() + line[1:]
 
 
 def name_of(cell: Any, dimension: Dimension | None, question: Question) -> str:
@@ -256,14 +259,17 @@ def _reading(request: Request, rows: Rows, question: Question) -> str:
 def _heading_line(request: Request, count: int, question: Question) -> str:
     if request.dimension:
         return question.say(f"There are **{count}** of them:", f"**{count}** 種類あります。")
-    where = context(request, question)
-    after = f" {where}" if where else ""
-    many = request.limit is not None and count == request.limit
-    first = question.say(f"The first {count}" if many else f"All {count}", "")
+    where, is_cut = context(request, question), count == request.limit
+    english, japanese = ("first", "最初の") if is_cut else ("", "全")
+    order = _first(request) if request.order else None
+    nouns = f"{request.measure.english} {where}".strip()
     return question.say(
-        f"{first} {request.measure.english}{after}:",
-        f"{where}{request.measure.japanese}{'（最初の' if many else '（全'}{count}件）:",
-    )
+        f"The {count} {nouns}, {order[0]} first:"
+        if order
+        else f"The {english} {count} {nouns}:",
+        f"{where}{request.measure.japanese}（"
+        + (f"{order[1]}順に{count}件）:" if order else f"{japanese}{count}件）:"),
+    ).replace("  ", " ")
 
 
 def _series(

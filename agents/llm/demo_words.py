@@ -23,6 +23,8 @@ _CONCEPTS = {
     "quantity": "unit piece / 数量 個数 販売数 点数",
     "salary": "wage pay / 給与 給料 年収",
     "invoice": "bill / 請求書 請求",
+    "joined on": "/ 登録日",
+    "ordered on": "/ 注文日",
     "name": "/ 名前",
     "month": "/ 月",
     "year": "/ 年",
@@ -59,16 +61,16 @@ country United_States USA US アメリカ 米国
 country United_Kingdom UK イギリス 英国
 """
 
-# A state of affairs: what it is called in the rows, and what it begins with in a question.
+# A state of affairs: what it is called in the rows, how words for it begin, and in Japanese.
 STATES = {
-    ("refunded",): "refund 返金",
-    ("cancelled", "canceled"): "cancel キャンセル 取り消",
-    ("shipped",): "shipped 発送 出荷",
-    ("delivered",): "delivered 配達 配送済",
-    ("pending",): "pending 保留 処理待",
-    ("paid",): "paid 支払済 支払い済 入金済",
-    ("completed",): "completed 完了",
-    ("returned",): "returned 返品",
+    ("refunded",): ("refund 返金", "返金済み"),
+    ("cancelled", "canceled"): ("cancel キャンセル 取り消", "キャンセル済み"),
+    ("shipped",): ("shipped 発送 出荷", "発送済み"),
+    ("delivered",): ("delivered 配達 配送済", "配達済み"),
+    ("pending",): ("pending 保留 処理待", "保留中"),
+    ("paid",): ("paid 支払済 支払い済 入金済", "支払い済み"),
+    ("completed",): ("completed 完了", "完了"),
+    ("returned",): ("returned 返品", "返品済み"),
 }
 
 
@@ -95,9 +97,8 @@ def plural(noun: str) -> str:
 
 def _synonyms(noun: str) -> tuple[list[str], list[str]]:
     name = singular(noun.lower().replace("_", " "))
-    english, _, japanese = _CONCEPTS.get(name.split()[-1], "").partition("/")
-    alone = " " not in name
-    return [name, *(english.split() if alone else ())], japanese.split() if alone else []
+    english, _, japanese = _CONCEPTS.get(name, "").partition("/")
+    return [name, *english.split()], japanese.split()
 
 
 def _forms(word: str) -> list[str]:

@@ -36,7 +36,8 @@ function rename(button) {
 }
 
 function leaveRename(form) {
-  if (!form.isConnected || form.dataset.sent !== undefined) return;
+  if (form.dataset.left !== undefined) return;
+  form.dataset.left = ""; // taking it away takes the focus, which brings us here again
   const row = form.closest(".session");
   form.remove();
   row.querySelector("a").hidden = row.querySelector(".session-actions").hidden = false;
@@ -53,7 +54,7 @@ function submitted(event) {
   const form = event.target;
   if (!form.matches(".rename, #delete-session form")) return;
   event.preventDefault();
-  form.dataset.sent = "";
+  form.dataset.left = "";
   dialog.close();
   htmx.ajax("POST", form.action, {
     source: form,
@@ -66,14 +67,16 @@ function submitted(event) {
 function escaped(event) {
   const form = event.target.closest?.(".rename");
   if (event.key !== "Escape" || !form) return;
+  const row = form.closest(".session");
   event.stopPropagation();
   leaveRename(form);
+  row.querySelector("a").focus();
 }
 
 // A frame brings the whole list; a reader who is searching keeps what was found.
 function keepSearch({ target, detail }) {
   if (target.id !== "sessions") return;
-  const renaming = target.querySelector(".rename:not([data-sent])");
+  const renaming = target.querySelector(".rename:not([data-left])");
   if (renaming || search.value) detail.shouldSwap = false;
   if (search.value && !renaming) htmx.trigger(search, "search");
 }

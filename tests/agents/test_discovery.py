@@ -1,26 +1,28 @@
+import asyncio
 import json
+import time
+from importlib.util import find_spec
 from pathlib import Path
 
-from agents.llm.discovery import choose
+import pytest
+
+from agents.llm.discovery import PROVIDERS, LocalServer, choose
+from tests.wire import Reply, WireServer, closed_port, models, ollama, silent_port
 
 SECRET = "sk-secret"
+NOTHING = "the demo model: nothing else was found"
 
 
-async def find(environ=None, servers=(), **options):
-    asked = {"explicit": None, "base_url": None, "api_key": None, "probe": True} | options
-    return await choose(environ=environ or {}, servers=servers, **{"own_port": None} | asked)
-
-
-def known_models():
-    spec = discovery_spec()
-    prices = Path(spec) / "model_prices_and_context_window_backup.json"
-    return json.loads(prices.read_text())
-
-
-def discovery_spec():
-    from importlib.util import find_spec
-
-    return find_spec("litellm").submodule_search_locations[0]
+async def find(environ=None, servers=(), *, explicit=None, probe=True, own_port=None, **rest):
+    return await choose(
+        explicit,
+        rest.get("base_url"),
+        rest.get("api_key"),
+        environ or {},
+        probe,
+        own_port,
+        servers,
+    )
 
 
 async def test_what_was_asked_for_is_taken_before_all_else():
@@ -30,4 +32,144 @@ async def test_what_was_asked_for_is_taken_before_all_else():
 
     assert (choice.model, choice.label) == ("ollama/llama3", "llama3")
     assert (choice.base_url, choice.api_key) == ("http://x", "k")
-    assert choice.source == "ASHIATO_MODEL"
+    assert (choice.source, choice.is_demo) == ("ASHIATO_MODEL", False)
+
+
+async def test_the_demo_model_can_be_asked_for():
+    choice = await find({"OPENAI_API_KEY": SECRET}, explicit="demo")
+
+    assert (choice.is_demo, choice.source) == (True, "ASHIATO_MODEL")
+
+
+@pytest.mark.parametrize("provider", PROVIDERS, ids=lambda provider: provider.label)
+async def test_a_key_in_the_environment_chooses_its_provider(provider):
+    name = provider.keys[-1]
+    choice = await find({name: SECRET})
+
+    assert (choice.model, choice.api_key) == (provider.model, SECRET)
+    assert choice.source == f"{name} in the environment"
+    assert choice.label.startswith(provider.label)
+
+
+# LiteLLM's list has no models of OpenRouter, which tells what an answer cost by itself.
+LISTED = [provider for provider in PROVIDERS if provider.label != "OpenRouter"]
+
+
+@pytest.mark.parametrize("provider", LISTED, ids=lambda provider: provider.label)
+def test_every_default_is_a_model_that_litellm_knows_and_that_can_call_tools(provider):
+    folder = Path(find_spec("litellm").submodule_search_locations[0])
+    prices = json.loads((folder / "model_prices_and_context_window_backup.json").read_text())
+    known = prices.get(provider.model) or prices[provider.model.partition("/")[2]]
+
+    assert known["litellm_provider"] == provider.model.partition("/")[0]
+    assert (known["mode"], known["supports_function_calling"]) == ("chat", True)
+
+
+async def test_an_empty_key_is_no_key():
+    assert (await find({"OPENAI_API_KEY": " ", "ANTHROPIC_API_KEY": ""})).is_demo
+
+
+async def test_openai_is_asked_at_the_address_that_the_environment_gives():
+    choice = await find({"OPENAI_API_KEY": SECRET, "OPENAI_BASE_URL": "https://proxy/v1"})
+
+    assert choice.base_url == "https://proxy/v1"
+
+
+async def test_a_choice_does_not_show_its_key():
+    assert SECRET not in repr(await find({"OPENAI_API_KEY": SECRET}))
+
+
+async def test_ollama_is_found_with_the_first_model_that_can_call_tools():
+    pages = ollama(**{"nomic-embed": ["embedding"], "tiny": ["completion"], "able": ["tools"]})
+    async with WireServer(pages=pages) as server:
+        choice = await find(servers=[LocalServer("Ollama", server.port, "ollama")])
+
+    assert (choice.model, choice.label) == ("openai/able", "Ollama able")
+    assert choice.base_url == f"http://127.0.0.1:{server.port}/v1"
+    assert choice.source == f"Ollama on 127.0.0.1:{server.port}"
+
+
+async def test_ollama_without_capabilities_gives_its_first_chat_model():
+    pages = ollama(**{"nomic-embed": [], "first": [], "second": []})
+    del pages["/api/show"]
+    async with WireServer(pages=pages) as server:
+        choice = await find(servers=[LocalServer("Ollama", server.port, "ollama")])
+
+    assert choice.model == "openai/first"
+
+
+async def test_an_openai_compatible_server_is_found_and_sent_no_key():
+    pages = models("text-embedding-nomic", "qwen")
+    async with WireServer(pages=pages) as server:
+        choice = await find({"HF_TOKEN": SECRET}, [LocalServer("LM Studio", server.port)])
+
+    assert (choice.model, choice.api_key) == ("openai/qwen", None)
+    assert all("authorization" not in request.headers for request in server.requests)
+
+
+async def test_the_first_server_of_the_list_wins_not_the_fastest():
+    body = json.dumps(models("slow")["/v1/models"]).encode()
+    late = Reply(parts=(0.05, body), headers={"Content-Length": str(len(body))})
+    pages = {"/v1/models": late}
+    async with WireServer(pages=pages) as first, WireServer(pages=models("fast")) as second:
+        choice = await find(
+            servers=[LocalServer("A", first.port), LocalServer("B", second.port)]
+        )
+
+    assert choice.model == "openai/slow"
+    assert len(second.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        {"hello": "world"},
+        ["a list"],
+        {"object": "list", "data": []},
+        {"object": "list", "data": [{"name": "no id"}]},
+        {"object": "list", "data": [{"id": "only-embeddings"}]},
+        Reply(status=404),
+        Reply(parts=(b"<html>not JSON</html>",)),
+        {"object": "list", "data": [{"id": "endless", "more": "x" * 2_000_000}]},
+    ],
+)
+async def test_another_program_on_the_port_is_not_taken_for_a_model(page):
+    async with WireServer(pages={"/v1/models": page}) as server:
+        choice = await find(servers=[LocalServer("vLLM", server.port)])
+
+    assert (choice.is_demo, choice.source) == (True, NOTHING)
+
+
+async def test_a_silent_server_and_a_closed_port_cost_a_third_of_a_second_at_most():
+    began = time.monotonic()
+    async with silent_port() as silent:
+        servers = [LocalServer("A", silent), LocalServer("B", closed_port())] * 4
+        choice = await find(servers=servers)
+
+    assert choice.is_demo
+    assert time.monotonic() - began < 2
+
+
+async def test_the_server_does_not_find_itself():
+    async with WireServer(pages=models("myself")) as server:
+        servers = [LocalServer("vLLM", server.port)]
+        choice = await find(servers=servers, own_port=server.port)
+
+    assert choice.is_demo
+    assert server.requests == []
+
+
+async def test_nobody_is_asked_when_looking_is_turned_off():
+    async with WireServer(pages=models("there")) as server:
+        choice = await find(servers=[LocalServer("vLLM", server.port)], probe=False)
+
+    assert (choice.is_demo, server.requests) == (True, [])
+
+
+async def test_looking_can_be_called_off():
+    async with silent_port() as port:
+        looking = asyncio.create_task(find(servers=[LocalServer("A", port)]))
+        await asyncio.sleep(0)
+        looking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await looking

@@ -26,8 +26,11 @@ from tests.wire import (
     spoil,
 )
 
-# Pydantic says so of LiteLLM's own types, when the first wrapped chunk is made.
-pytestmark = pytest.mark.filterwarnings("ignore:Item '.*' on TypedDict class:UserWarning")
+# Both are said of LiteLLM's own types and code, when it makes its first chunks.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Item '.*' on TypedDict class:UserWarning"),
+    pytest.mark.filterwarnings("ignore:Accessing the 'model_:DeprecationWarning"),
+]
 
 KEY = "sk-very-secret-key-0123456789"
 HELLO = [{"role": "user", "content": "hello"}]

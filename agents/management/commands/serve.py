@@ -1,19 +1,22 @@
 """Everything `make run` does after the installation: migrate, seed, say where, serve."""
 
+import asyncio
 import socket
 import sys
 from errno import EADDRINUSE
+from threading import Thread
 
 from daphne.endpoints import build_endpoint_description_strings
 from daphne.server import Server
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
+from django.utils.module_loading import import_string
+from twisted.internet import reactor
+from twisted.internet.defer import Deferred
 
 from agents import assembly, runs
-from agents.llm import litellm_model
-
-MOST_FRAME = 1_048_576
+from agents.llm import discovery, litellm_model, tokens
 
 
 class Command(BaseCommand):
@@ -35,16 +38,21 @@ class Command(BaseCommand):
         self.stdout.write(f"Open      http://{_shown(host)}:{port}/")
         self.stdout.write("Stop      Ctrl-C\n")
         sys.stdout.flush()
-        if not choice.is_demo:
-            litellm_model.warm()
+        warm(choice)
         serve(host, port)
 
 
-def serve(host: str, port: int) -> None:
-    from project.asgi import application
+def warm(choice: discovery.Choice) -> None:
+    """Load what is slow to load while nobody waits for it."""
+    Thread(target=tokens.count, args=["warm"], daemon=True).start()
+    if not choice.is_demo:
+        litellm_model.warm()
 
+
+def serve(host: str, port: int) -> None:
+    reactor.addSystemEventTrigger("before", "shutdown", _shut_down)
     Server(
-        application=application,
+        application=import_string(settings.ASGI_APPLICATION),
         endpoints=build_endpoint_description_strings(host=host, port=port),
         signal_handlers=True,
         websocket_timeout=-1,
@@ -52,6 +60,11 @@ def serve(host: str, port: int) -> None:
         application_close_timeout=10,
         server_name="ashiato",
     ).run()
+
+
+def _shut_down() -> Deferred:
+    """Give every run its end before the process has its own."""
+    return Deferred.fromFuture(asyncio.ensure_future(runs.shut_down()))
 
 
 def check_free(host: str, port: int) -> None:
