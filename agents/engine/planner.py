@@ -1,9 +1,9 @@
 """Asking a model what to do next, in the dialect that it speaks."""
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 from .errors import EmptyReply, ModelError, TruncatedReply
@@ -11,7 +11,7 @@ from .react import ReactReader, parse_react
 from .state import AgentState, Message
 from .stream import Deadlines, handfuls
 from .tool import ONE_TEXT, Tool, specification
-from .turn import Assembler, Chunk, PlanResult, Turn
+from .turn import Assembler, Chunk, PlanResult, Shown, Turn
 
 __all__ = ["LLM", "PlanResult", "ReActPlanner", "Request", "Said", "parse_react"]
 
@@ -121,6 +121,8 @@ class ReActPlanner:
                     yield said
                 if reader.done:
                     break
+        for said in _joined([reader.rest()]):
+            yield said
         yield reader.result()
 
     def _react_request(self, history: list[Message], tools: list[dict[str, Any]]) -> Request:
@@ -142,12 +144,16 @@ class _NativeTurn:
         self._assembler = Assembler()
         self._size = 0
 
-    def feed(self, chunk: Chunk) -> list[tuple[Literal["thought", "answer"], str]]:
+    def feed(self, chunk: Chunk) -> list[Shown]:
         pieces = self._assembler.feed(chunk)
         self._size += sum(len(text) for _, text in pieces)
         if self._size > MOST_CHARACTERS:
             raise ModelError(f"The model wrote more than {MOST_CHARACTERS:,} characters.")
         return pieces
+
+    def rest(self) -> list[Shown]:
+        """What was held back until it was clear that nothing more would come."""
+        return []
 
     def result(self) -> PlanResult:
         turn = self._assembler.turn()
@@ -169,11 +175,14 @@ class _ReactTurn(_NativeTurn):
     def done(self) -> bool:  # type: ignore[override]
         return self._reader.done
 
-    def feed(self, chunk: Chunk) -> list[tuple[Literal["thought", "answer"], str]]:
-        pieces: list[tuple[Literal["thought", "answer"], str]] = []
+    def feed(self, chunk: Chunk) -> list[Shown]:
+        pieces: list[Shown] = []
         for kind, text in super().feed(chunk):
             pieces += [(kind, text)] if kind == "thought" else self._reader.feed(text)
         return pieces
+
+    def rest(self) -> list[Shown]:
+        return self._reader.finish()
 
     def result(self) -> PlanResult:
         turn = self._assembler.turn()
@@ -182,23 +191,16 @@ class _ReactTurn(_NativeTurn):
         plan = self._reader.result()
         if plan.calls and turn.finish_reason == "length":
             raise TruncatedReply
-        return PlanResult(
-            thought=plan.thought or turn.reasoning,
-            action=plan.action,
-            action_input=plan.action_input,
-            final_answer=plan.final_answer,
-            calls=plan.calls,
-            turn=turn,
-        )
+        thought = _paragraphs(turn.reasoning, plan.turn.reasoning, plan.thought)
+        return replace(plan, thought=thought, turn=turn)
 
 
 def _call(turn: Turn) -> PlanResult:
     if turn.finish_reason == "length":
         raise TruncatedReply
     first = turn.tool_calls[0]
-    thought = "\n\n".join(text for text in (turn.reasoning, turn.content) if text.strip())
     return PlanResult(
-        thought=thought,
+        thought=_paragraphs(turn.reasoning, turn.content),
         action=first.name,
         action_input=first.arguments,
         calls=turn.tool_calls,
@@ -206,7 +208,11 @@ def _call(turn: Turn) -> PlanResult:
     )
 
 
-def _joined(pieces: Any) -> list[Said]:
+def _paragraphs(*texts: str) -> str:
+    return "\n\n".join(text for text in texts if text.strip())
+
+
+def _joined(pieces: Iterable[Iterable[Shown]]) -> list[Said]:
     """One piece of each kind in a row, however many chunks they came in."""
     said: list[Said] = []
     for kind, text in (piece for several in pieces for piece in several):

@@ -76,9 +76,7 @@ class AgentRuntime:
             stopped_reason=last.data["stopped_reason"],
         )
 
-    def stream(
-        self, query: str, state: AgentState | None = None
-    ) -> Events:
+    def stream(self, query: str, state: AgentState | None = None) -> Events:
         """Ask, and watch. The last event is always `run_finished`."""
         return _Course(self, query, state or AgentState()).events()
 
@@ -293,9 +291,7 @@ class _Course:
 
     # Acting and looking
 
-    async def _act(
-        self, plan: PlanResult, calls: tuple[ToolCall, ...]
-    ) -> Events:
+    async def _act(self, plan: PlanResult, calls: tuple[ToolCall, ...]) -> Events:
         calls = tuple(self._unique(call, at) for at, call in enumerate(calls))
         self.state.add_message("assistant", plan.thought, tool_calls=list(map(_wire, calls)))
         for call in calls:
@@ -443,7 +439,7 @@ def _wire(call: ToolCall) -> dict[str, Any]:
         arguments = json.dumps(call.input, ensure_ascii=False)
     except ValueError:
         arguments = "{}"
-    function = {"name": call.name, "arguments": arguments}
+    function = {"name": call.name or "unknown", "arguments": arguments}
     return {"id": call.id, "type": "function", "function": function}
 
 

@@ -180,13 +180,15 @@ async def _drain(lines: AsyncGenerator[bytes, None]) -> None:
 
 
 def _decoded(data: bytes) -> Chunk:
-    event = json.loads(data.decode(errors="replace"))
-    if not isinstance(event, dict):
-        raise StreamGarbled("an event that is not an object")
-    if event.get("error"):
-        raise StreamFailed(event["error"])
-    choices = [_choice(choice) for choice in event.get("choices") or ()]
-    return {"choices": choices, **({"usage": event["usage"]} if event.get("usage") else {})}
+    try:
+        event = json.loads(data.decode(errors="replace"))
+        failed, usage = event.get("error"), event.get("usage")
+        choices = [_choice(choice) for choice in event.get("choices") or ()]
+    except (AttributeError, TypeError, ValueError) as error:
+        raise StreamGarbled("an event that is not a chunk") from error
+    if failed:
+        raise StreamFailed(failed)
+    return {"choices": choices, **({"usage": usage} if isinstance(usage, dict) else {})}
 
 
 def _choice(choice: Mapping[str, Any]) -> dict[str, Any]:
@@ -218,6 +220,9 @@ async def _wrapped(answer: Any) -> AsyncGenerator[Chunk, None]:
         usage = getattr(chunk, "usage", None)
         used = {"usage": usage.model_dump(exclude_none=True)} if usage else {}
         yield {"choices": choices, **used}
+        # Chunks that have come already are read without a wait, and they are slow to read:
+        # others must have their turn in between.
+        await asyncio.sleep(0)
 
 
 def _delta(delta: Any) -> dict[str, Any]:
