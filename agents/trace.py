@@ -126,7 +126,7 @@ def _exchange(calls: Sequence[AgentStep]) -> list[Message]:
         {"role": "tool", "tool_call_id": s.call_id, "content": s.observation or INTERRUPTED}
         for s in calls
     ]
-    return [{"role": "assistant", "content": calls[0].thought, "tool_calls": asked}, *answers]
+    return [{"role": "assistant", "content": None, "tool_calls": asked}, *answers]
 
 
 def _object(step: AgentStep) -> dict[str, Any]:

@@ -4,13 +4,14 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
+from uuid import uuid4
 
-from .errors import AgentError, PlanParseError, ToolNotFoundError
+from .errors import AgentError, PlanParseError
 from .events import Event, Stamp, Type
-from .fallback import FallbackResult, FallbackStrategy
+from .fallback import FallbackStrategy
 from .guardrails import GuardrailAction, GuardrailResult, Guardrails, Screen
 from .planner import ReActPlanner, Request, Said
 from .state import AgentState, AgentStep, Message
@@ -23,8 +24,10 @@ from .termination import (
     TerminationPolicy,
     standard_policy,
 )
-from .tool import ToolRegistry, ToolResult, specification
+from .tool import ToolRegistry, specification
+from .toolbox import Toolbox
 from .turn import PlanResult, ToolCall
+from .usage import Usage, of_turn
 
 MOST_REPAIRS = 2
 MOST_OBSERVATION = 200_000
@@ -82,27 +85,6 @@ class AgentRuntime:
 
 
 @dataclass(slots=True)
-class _Totals:
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost: float | None = None
-
-    def add(self, usage: dict[str, Any]) -> None:
-        self.prompt_tokens += usage["prompt_tokens"]
-        self.completion_tokens += usage["completion_tokens"]
-        if usage.get("cost") is not None:
-            self.cost = (self.cost or 0) + usage["cost"]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "prompt_tokens": self.prompt_tokens,
-            "completion_tokens": self.completion_tokens,
-            "total_tokens": self.prompt_tokens + self.completion_tokens,
-            "cost": self.cost,
-        }
-
-
-@dataclass(slots=True)
 class _Course:
     """The course of one run."""
 
@@ -110,19 +92,20 @@ class _Course:
     query: str
     state: AgentState
     emit: Stamp = field(init=False)
+    toolbox: Toolbox = field(init=False)
     history: CallHistory = field(default_factory=CallHistory)
-    totals: _Totals = field(default_factory=_Totals)
+    used: Usage = field(default_factory=Usage)
     turn: int = 0
     step: int = 0
     repairs: int = 0
     sent: list[Message] = field(default_factory=list)
-    out_of_order: set[str] = field(default_factory=set)
-    degraded: bool = False
+    said: list[str] = field(default_factory=list)
     plan: PlanResult | None = None
     finding: GuardrailResult | None = None
 
     def __post_init__(self) -> None:
         self.emit = Stamp(self.agent.name)
+        self.toolbox = Toolbox(self.agent.tools, self.agent.fallback)
 
     async def events(self) -> Events:
         yield self._started()
@@ -138,7 +121,12 @@ class _Course:
                 advice=error.advice,
                 step=self.step,
             )
-            yield self._finished(StopReason.ERROR, detail=str(error), advice=error.advice)
+            yield self._finished(
+                StopReason.ERROR,
+                answer="".join(self.said),
+                detail=str(error),
+                advice=error.advice,
+            )
         finally:
             self.state.close_calls()
 
@@ -193,7 +181,8 @@ class _Course:
     async def _think(self) -> Events:
         self.step += 1
         self.plan = None
-        step, tools = self.step, self._offered()
+        self.said.clear()
+        step, tools = self.step, self.toolbox.offered()
         request = self.agent.planner.request(self.query, self.state, tools)
         started = self.emit(
             Type.STEP_STARTED,
@@ -220,9 +209,9 @@ class _Course:
 
     def _thought(self, started: datetime, step: int) -> Iterator[Event]:
         plan = self.plan or PlanResult()
-        usage = self._usage(plan)
-        self.totals.add(usage)
-        yield self.emit(Type.USAGE, step=step, **usage)
+        turn = of_turn(plan, self.sent, self.agent.guardrails.count_tokens)
+        self.used.add(turn)
+        yield self.emit(Type.USAGE, step=step, **turn)
         if plan.calls:
             yield self.emit(Type.THOUGHT, step=step, content=plan.thought)
         yield self.emit(
@@ -252,25 +241,10 @@ class _Course:
         return text
 
     def _said(self, kind: str, text: str, step: int) -> Event:
-        type = Type.DELTA if kind == "answer" else Type.THOUGHT_DELTA
-        return self.emit(type, content=text, step=step)
-
-    def _usage(self, plan: PlanResult) -> dict[str, Any]:
-        """What the turn cost; counted by ourselves where the provider does not say."""
-        usage = plan.turn.usage or {}
-        prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")
-        estimated = prompt is None or completion is None
-        if estimated:
-            count = self.agent.guardrails.count_tokens
-            prompt = count(json.dumps(self.sent, ensure_ascii=False))
-            completion = count(plan.thought + (plan.final_answer or ""))
-        return {
-            "prompt_tokens": prompt,
-            "completion_tokens": completion,
-            "total_tokens": (prompt or 0) + (completion or 0),
-            "cost": usage.get("cost"),
-            "estimated": estimated,
-        }
+        if kind == "thought":
+            return self.emit(Type.THOUGHT_DELTA, content=text, step=step)
+        self.said.append(text)
+        return self.emit(Type.DELTA, content=text, step=step)
 
     def _recorded(self, request: Request) -> dict[str, Any]:
         """The request as it is kept: what is new in it, and how much was there before."""
@@ -292,8 +266,9 @@ class _Course:
     # Acting and looking
 
     async def _act(self, plan: PlanResult, calls: tuple[ToolCall, ...]) -> Events:
-        calls = tuple(self._unique(call, at) for at, call in enumerate(calls))
-        self.state.add_message("assistant", plan.thought, tool_calls=list(map(_wire, calls)))
+        calls = tuple(map(self._unique, calls))
+        said = plan.thought if self.agent.planner.dialect == "react" else plan.turn.content
+        self.state.add_message("assistant", said or None, tool_calls=list(map(_wire, calls)))
         for call in calls:
             async with aclosing(self._use(plan, call)) as using:
                 async for event in using:
@@ -306,7 +281,7 @@ class _Course:
         function = {"name": call.name, "arguments": call.arguments}
         called = self.emit(Type.TOOL_CALL, id=call.id, function=function, **about)
         yield called
-        outcome = await self._execute(call)
+        outcome = await self.toolbox.use(call)
         observation = _shortened(outcome.result.text)
         self._observe(plan, call, observation)
         yield self.emit(
@@ -321,9 +296,7 @@ class _Course:
             **about,
         )
         if outcome.degraded:
-            yield self._give_up(call)
-        elif not outcome.result.is_error:
-            self.degraded = False
+            yield self.emit(Type.STATUS, kind="degraded", tool=call.name, step=self.step)
         yield self.emit(
             Type.STEP,
             kind="tool",
@@ -336,18 +309,6 @@ class _Course:
             **about,
         )
 
-    async def _execute(self, call: ToolCall) -> FallbackResult:
-        if call.name in self.out_of_order:
-            return _refused(f"{call.name} is out of order. Answer without it.")
-        try:
-            tool = self.agent.tools.get(call.name)
-            input = call.input
-        except ToolNotFoundError as error:
-            return _refused(str(error))
-        except ValueError as error:
-            return _refused(f"The arguments are not a JSON object: {error}")
-        return await self.agent.fallback.execute_with_fallback(tool, input)
-
     def _observe(self, plan: PlanResult, call: ToolCall, observation: str) -> None:
         self.state.add_message("tool", observation, tool_call_id=call.id)
         self.state.add_step(
@@ -359,18 +320,7 @@ class _Course:
             )
         )
 
-    def _give_up(self, call: ToolCall) -> Event:
-        """The tool is of no use now: go on without it, and say so in the end."""
-        self.out_of_order.add(call.name)
-        self.degraded = True
-        return self.emit(Type.STATUS, kind="degraded", tool=call.name, step=self.step)
-
-    def _offered(self) -> list[Any]:
-        tools = self.agent.tools
-        names = [name for name in tools.list_tools() if name not in self.out_of_order]
-        return [tools.get(name) for name in names]
-
-    def _unique(self, call: ToolCall, at: int) -> ToolCall:
+    def _unique(self, call: ToolCall) -> ToolCall:
         """Ids that two turns share would join a result to the wrong call."""
         taken = {
             made["id"]
@@ -379,9 +329,7 @@ class _Course:
         }
         if call.id not in taken and call.id != "react":
             return call
-        return ToolCall(
-            id=f"call_{self.turn}_{at + 1}", name=call.name, arguments=call.arguments
-        )
+        return replace(call, id=f"call_{uuid4().hex[:12]}")
 
     # Ending
 
@@ -392,7 +340,7 @@ class _Course:
             return [*said, self._finished(StopReason.BLOCKED, detail=finding.reason)]
         self.state.add_message("assistant", text)
         self.state.add_step(AgentStep(thought=plan.thought))
-        reason = StopReason.DEGRADED if self.degraded else StopReason.COMPLETED
+        reason = StopReason.DEGRADED if self.toolbox.is_degraded else StopReason.COMPLETED
         return [*said, self._finished(reason, answer=text)]
 
     def _started(self) -> Event:
@@ -403,7 +351,7 @@ class _Course:
             model=planner.model,
             dialect=planner.dialect,
             instructions=planner.instructions,
-            tools=[specification(tool) for tool in self._offered()],
+            tools=[specification(tool) for tool in self.toolbox.offered()],
             max_steps=self.agent.max_steps,
         )
 
@@ -429,7 +377,7 @@ class _Course:
             advice=advice,
             turns=self.turn,
             tool_calls=self.history.total(),
-            usage=self.totals.to_dict(),
+            usage=self.used.to_dict(),
         )
 
 
@@ -448,10 +396,6 @@ def _readable(call: ToolCall) -> Any:
         return call.input
     except ValueError:
         return call.arguments
-
-
-def _refused(error: str) -> FallbackResult:
-    return FallbackResult(result=ToolResult(error=error, mendable=True))
 
 
 def _shortened(text: str) -> str:

@@ -1,6 +1,5 @@
 """Skills of several steps: numbers out of the database, and then a calculation with them."""
 
-import re
 import unicodedata
 from dataclasses import replace
 from datetime import date
@@ -8,23 +7,16 @@ from datetime import date
 from . import demo_arithmetic as arithmetic
 from . import demo_period as periods
 from . import demo_rows as rows
+from .demo_cues import AVERAGE, COMPARED, MONEY, SHARE
 from .demo_history import Finding, Question, Situation
 from .demo_plan import Findings, Plan, asked, calculation, query
 from .demo_request import Request
-
-_GROWTH = re.compile(
-    r"\b(?:compar\w+|versus|vs|grow\w*|grew|year[- ]over[- ]year|yoy)\b"
-    r"|前年比|成長|伸び|比べ|比較|対比"
-)
-_SHARE = re.compile(
-    r"\b(?:share|percent(?:age)?|proportion|fraction)\b|割合|比率|何%|何パーセント|シェア|占め"
-)
 
 
 def share(situation: Situation, today: date) -> Plan | None:
     """What part of a whole something made: two queries and a division."""
     question, calculator = situation.question, situation.tool("calculator", "expression")
-    found = asked(situation, today) if _SHARE.search(question.plain) else None
+    found = asked(situation, today) if SHARE.search(question.plain) else None
     whole = _whole(found[1]) if found else None
     if found is None or whole is None or calculator is None:
         return None
@@ -72,6 +64,32 @@ def compared(situation: Situation, today: date) -> Plan | None:
         ),
         answer=lambda findings: _comparison(newer, older, findings, question),
     )
+
+
+def averaged(situation: Situation, today: date) -> Plan | None:
+    """The average month: what each one made, and then their mean."""
+    question, calculator = situation.question, situation.tool("calculator", "expression")
+    text = question.plain
+    if calculator is None or not (AVERAGE.search(text) and MONEY.search(text)):
+        return None
+    summed = Question(text=AVERAGE.sub(" ", text))
+    found = asked(replace(situation, question=summed), today)
+    if found is None or not (found[1].dimension and found[1].dimension.unit):
+        return None
+    database, request = found
+
+    def write(findings: Findings) -> str | None:
+        values = _values(findings[0])
+        terms = " + ".join(map(rows.operand, values))
+        return f"({terms}) / {len(values)}" if values else None
+
+    def answer(findings: Findings) -> str:
+        told = rows.answer(request, rows.parse(findings[0].text), question)
+        mean = [rows.mean(request, finding.text, question) for finding in findings[1:]]
+        return "\n\n".join([*mean, told])
+
+    stages = (query(database, request, question), calculation(calculator, question, write))
+    return Plan(stages=stages, answer=answer)
 
 
 def chained(situation: Situation, today: date) -> Plan | None:
@@ -122,7 +140,7 @@ def _two_periods(
 ) -> tuple[periods.Period, periods.Period] | None:
     """The older and the newer of the periods to compare."""
     found = periods.find(question.plain, today)
-    if not _GROWTH.search(question.plain) and len(found) != 2:
+    if not COMPARED.search(question.plain) and len(found) != 2:
         return None
     if len(found) < 2:
         named = found[0] if found else periods.year(today.year)

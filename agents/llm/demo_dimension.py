@@ -29,6 +29,7 @@ _GROUP = re.compile(
 _GROUP_AFTER = re.compile("別|ごと|毎|単位")
 _MOST = re.compile(r"\b(?:most|fewest|more|number of|how many|count of)(?: of)?(?: the)? $")
 _MOST_AFTER = re.compile("[がのを]?(?:最も|一番)?(?:多|少な)")
+_KINDS = re.compile(r"\b(?:how many|number of)(?: different| distinct| unique)? $")
 _TIMES: dict[TimeUnit, str] = {
     "month": r"\bmonths?\b|月(?=別|ごと|毎|間|次|[はがをとの]|ベスト|$)",
     "year": r"\byears?\b|年(?=別|ごと|毎|間|次|[はが])",
@@ -83,6 +84,17 @@ def most(text: str, among: Iterable[Table]) -> Table | None:
     for mention in tables(text, among):
         if _is_counted(text, mention):
             return mention.dimension.table
+    return None
+
+
+def counted_kind(text: str, schema: Schema) -> Column | None:
+    """What is counted by its kinds: the countries in `how many countries`."""
+    for mention in kinds(text, schema):
+        before = text[max(0, mention.start - 40) : mention.start]
+        if _KINDS.search(before) or text[mention.end :].startswith(
+            ("は何種類", "の数", "はいくつ")
+        ):
+            return mention.dimension.column
     return None
 
 

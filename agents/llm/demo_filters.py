@@ -1,9 +1,11 @@
 """The conditions in a question: states, places, names and amounts."""
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from datetime import date
 
+from . import demo_cues as cues
 from . import demo_period as periods
 from . import demo_words as words
 from .demo_history import Question
@@ -19,10 +21,32 @@ _OVER = re.compile(
 _OVER_JA = re.compile(r"(\d[\d,]*(?:\.\d+)?)円?(以上|以下|未満|超|より[大高]|より[小安])")
 _SIGNS_JA = {"以上": ">=", "以下": "<=", "未満": "<", "超": ">", "より大": ">", "より高": ">"}
 _NAME = re.compile(
-    r"\b(?:in|from|for|of|by)\s+(?:the\s+)?([A-Z][\w'&-]*(?:\s+[A-Z][\w'&-]*){0,3})"
-    r"|[\"“「『]([^\"”」』]{1,60})[\"”」』]"
+    r"[\"“「『](?P<quoted>[^\"”」』]{1,60})[\"”」』]"
+    r"|(?<=[^\s.?!] )(?P<capital>[A-ZÀ-Þ][\w'&-]+(?:\s+[A-ZÀ-Þ][\w'&-]+){0,3})"
+    r"|\b(?:of|for|from|in|by) (?P<said>[a-z'&-]{3,}(?: [a-z'&-]{3,})?)"
+    r"(?=\s*(?:$|[?.!,]|\bin\b|\bby\b))"
+    r"|\b(?P<before>[a-z'&-]{3,}) (?=(?P<noun>[a-z]+))"
+    r"|(?P<japanese>[^\s、。?？「」のはがをにで]{1,20})の(?=(?P<thing>\S{1,6}))"
 )
-_NO_NAME = re.compile(r"revenues?|sales|turnover|income|q[1-4]|i|ashiato")
+_LITTLE_WORDS = """
+    all any each every our my your their his her its the a an this that these those some other
+    different distinct unique new old single whole entire me us we you they them it who what
+    which how many much more most less least than and or not do does did is are was were be been
+    have has had can could will would should there here in on of for from by to with without at
+    about between during since until per each last first next previous recent past full total
+    time times date dates today yesterday now ever far general detail details course stock sale
+    world shop store database data system company business table tables list record records
+    row rows everyone everything anyone people please share part ones one two three four
+    five six seven eight nine ten hundred thousand top best worst bottom cheapest biggest
+    largest smallest highest lowest newest latest oldest earliest expensive popular placed made
+    year years month months week weeks day days quarter monthly yearly annual daily
+    show give tell display compare want need get got see say ask know think i'd i've
+"""
+_KNOWN = frozenset(_LITTLE_WORDS.split())
+_KNOWN_JA = re.compile(
+    r"全|すべ|店|会社|弊社|当社|うち|私|これ|それ|あれ|今|過去|最|人気|各|毎|年|月|日|期間|通算|一番|上位|下位"
+    r"|トップ|ベスト|ワースト|合計|平均|総|数|額|以上|以下|未満|より|順|別|ごと|た$|い$|\d"
+)
 
 
 def find(question: Question, schema: Schema, base: Table, today: date) -> Iterator[Filter]:
@@ -30,11 +54,16 @@ def find(question: Question, schema: Schema, base: Table, today: date) -> Iterat
     text = question.plain
     yield from _states(text, schema, base)
     yield from _places(text, schema, base)
-    for match in _NAME.finditer(question.text):
-        name = match[1] or match[2]
-        if _is_name(name, schema, today):
-            yield from _anywhere(name, schema, base)
+    for name in names(question, schema, today):
+        yield from _anywhere(name, schema, base)
     yield from _bounds(text, base)
+
+
+def names(question: Question, schema: Schema, today: date) -> list[str]:
+    """What stands where a name would, and is no word that is known."""
+    text = " ".join(unicodedata.normalize("NFKC", question.text).split())
+    found = [_unknown(match, schema, today) for match in _NAME.finditer(text)]
+    return list(dict.fromkeys(name for name in found if name))
 
 
 def limits_amount(text: str) -> bool:
@@ -59,8 +88,8 @@ def place_column(kind: str, schema: Schema, base: Table) -> Column | None:
 
 def _states(text: str, schema: Schema, base: Table) -> Iterator[Filter]:
     column = place_column("status", schema, base) or place_column("state", schema, base)
-    for names, (cues, japanese) in words.STATES.items():
-        said = any(re.search(rf"(?<![a-z]){re.escape(cue)}", text) for cue in cues.split())
+    for names, (begins, japanese) in words.STATES.items():
+        said = any(re.search(rf"(?<![a-z]){re.escape(cue)}", text) for cue in begins.split())
         if column and said:
             negated = bool(_NOT.search(text))
             yield Filter(
@@ -85,16 +114,44 @@ def _places(text: str, schema: Schema, base: Table) -> Iterator[Filter]:
             )
 
 
-def _is_name(name: str, schema: Schema, today: date) -> bool:
-    plain = name.lower()
-    nouns = [table.noun for table in schema.tables]
-    nouns += [column.name for column in schema.columns]
-    return not (
-        any(words.pattern(noun).search(plain) for noun in nouns)
+def _unknown(match: re.Match[str], schema: Schema, today: date) -> str:
+    """The name without the known words around it; empty where there is no other word in it."""
+    if match["quoted"]:
+        return match["quoted"].strip()
+    thing = match["noun"] or match["thing"]
+    if thing and not _is_thing(thing, schema):
+        return ""
+    said = match["capital"] or match["said"] or match["before"] or match["japanese"]
+    left = said.split()
+    while left and _is_known(left[-1].lower(), schema, today):
+        left.pop()
+    while left and _is_known(left[0].lower(), schema, today):
+        left.pop(0)
+    return " ".join(left)
+
+
+def _is_thing(text: str, schema: Schema) -> bool:
+    """Whether it begins with a table or with money, which a name may come before."""
+    nouns = (words.pattern(table.noun) for table in schema.tables)
+    return any(noun.match(text) for noun in (*nouns, cues.MONEY))
+
+
+def _is_known(word: str, schema: Schema, today: date) -> bool:
+    plain = word.removesuffix("'s")
+    return bool(
+        plain in _KNOWN
+        or any(words.pattern(noun).search(plain) for noun in _nouns(schema))
+        or any(cue.search(plain) for cue in cues.EVERY)
         or periods.find(f"in {plain}", today)
         or places(plain)
-        or _NO_NAME.fullmatch(plain)
+        or any(plain.startswith(tuple(c.split())) for c, _ in words.STATES.values())
+        or (not plain.isascii() and _KNOWN_JA.search(plain))
     )
+
+
+def _nouns(schema: Schema) -> list[str]:
+    columns = [word for column in schema.columns for word in (column.name, *column.words)]
+    return [table.noun for table in schema.tables] + [w for w in columns if len(w) > 2]
 
 
 def _anywhere(name: str, schema: Schema, base: Table) -> Iterator[Filter]:
@@ -103,7 +160,7 @@ def _anywhere(name: str, schema: Schema, base: Table) -> Iterator[Filter]:
     columns = [c for table in tables for c in table.columns if c.is_label or c.is_kind]
     if columns:
         yield Filter(
-            sql=f"{_quoted([name])} IN ({', '.join(map(str, columns))})",
+            sql=f"{_quoted([name.lower()])} IN ({', '.join(f'LOWER({c})' for c in columns)})",
             tables=tuple(dict.fromkeys(column.table for column in columns)),
             english=f"for {name}",
             japanese=f"「{name}」の",

@@ -8,6 +8,8 @@ from .demo_history import Question, Situation
 
 GREETING = re.compile(
     r"(?:hi|hello|hey|help|thanks|thank you|good (?:morning|afternoon|evening)|yo|test"
+    r"|(?:what|which) tools (?:are there|do you have|can you use)"
+    r"|どんなツールがあ(?:る|ります)か"
     r"|who are you|what are you|what can you do|what can i ask(?: you)?|how are you"
     r"|こんにち[はわ]|こんばんは|おはよう(?:ございます)?|はじめまして|ありがとう(?:ございます)?|ヘルプ|助けて"
     r"|(?:あなたは)?誰(?:ですか)?|何ができ(?:る|ます)(?:の|か|のですか)?|使い方(?:は|を教えて(?:ください)?)?)"

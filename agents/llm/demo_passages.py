@@ -14,6 +14,7 @@ _HEAD = re.compile(r"^\[(\d{1,3})\] (.+)$", re.MULTILINE)
 _BORDER = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])(?![」』）])\s*")
 _WORD = re.compile(r"[a-z0-9_]{3,}")
 _RUN = re.compile(r"[\u30a0-\u30ff\u4e00-\u9fff]{2,}")
+_STEM = re.compile(r"(?<![\u4e00-\u9fff])[\u4e00-\u9fff][\u3041-\u309f]")
 _LITTLE_WORDS = """
     the and for are was were can could does did how what when where which who why will would
     should with from this that there their them they you your its into about tell explain please
@@ -47,12 +48,10 @@ def parse(text: str) -> list[Found]:
 
 def answer(observation: str, question: Question) -> str:
     """The answer with its citations, or that there is none."""
-    passages = _relevant(parse(observation), question)
+    found = parse(observation)
+    passages = _relevant(found, question)
     if not passages:
-        return question.say(
-            "I looked in the documents and found nothing that answers this.",
-            "文書を検索しましたが、この質問に答える内容は見つかりませんでした。",
-        )
+        return _none(found, question)
     quoted = [
         line
         for passage, most in zip(passages, SENTENCES, strict=False)
@@ -77,6 +76,18 @@ _COURTESY_JA = re.compile(
     r"(?:(?:について|を|か)?(?:詳しく)?(?:教えて|説明して)(?:ください|下さい|くれますか|ほしい|欲しい)?"
     r"|でしょうか|ですか|ますか)[?？。]*$"
 )
+
+
+def _none(found: list[Found], question: Question) -> str:
+    nothing = question.say(
+        "I looked in the documents and found nothing that clearly answers this.",
+        "文書を検索しましたが、この質問にはっきり答える内容は見つかりませんでした。",
+    )
+    nearest = [p for p in found if p.is_japanese == question.is_japanese][: len(SENTENCES)]
+    if not nearest:
+        return nothing
+    near = question.say("The nearest passages are:", "近い箇所は次のとおりです。")
+    return "\n".join([nothing, "", near, *(f"- [{p.number}] {p.source}" for p in nearest)])
 
 
 def _relevant(passages: list[Found], question: Question) -> list[Found]:
@@ -106,7 +117,7 @@ def _terms(text: str) -> frozenset[str]:
     english = (singular(word)[:6] for word in _WORD.findall(text) if word not in _COMMON)
     runs = _RUN.findall(text)
     pairs = (run[at : at + 2] for run in runs for at in range(len(run) - 1))
-    return frozenset([*english, *pairs])
+    return frozenset([*english, *pairs, *_STEM.findall(text)])
 
 
 def _score(terms: frozenset[str], text: str) -> float:

@@ -6,6 +6,7 @@ from datetime import date
 from functools import cached_property
 from typing import Literal
 
+from . import demo_cues as cues
 from . import demo_dimension as dimensions
 from . import demo_filters as filters
 from . import demo_period as periods
@@ -20,59 +21,6 @@ LISTED = 10
 RANKED = 5
 MOST = 100
 
-_NO_ORDER = re.compile(r"\bin (?:(?:what|which|that|this|any) )?order\b|\border (?:of|in)\b")
-_ELSEWHERE = re.compile(
-    r"\b(?:ashiato|runs?|agents?|tokens?|models?|tools?|guardrails?|traces?|sessions?|chats?"
-    r"|steps?|servers?)\b|エージェント|モデル|ツール|トークン|ガードレール|トレース|セッション|サーバー"
-)
-_COUNT = re.compile(
-    r"\b(?:how many|number of|count(?: of)?)\b|何(?:件|人|個|種類|社|名|回)|いくつ|件数|人数"
-    r"|(?:顧客|注文|商品|会員|社員|ユーザー)数"
-)
-_AVERAGE = re.compile(r"\b(?:average|mean|avg)\b|平均")
-_SUM = re.compile(r"\b(?:total|sum|overall)\b|合計|総|累計")
-_SHARE = re.compile(
-    r"\b(?:share|percent(?:age)?|proportion)\b|割合|比率|何%|何パーセント|シェア|占め"
-)
-_MONEY = re.compile(
-    r"\b(?:revenues?|sales|turnover|income|earn\w*|spen[dt]|spending)\b|売り?上げ?|収益|総額"
-)
-_TRADE = re.compile(
-    r"\b(?:sold|sells?|selling|bought|buys?|made?)\b|売れ|稼|購入|金額|注文額|買"
-)
-_ORDERED = re.compile(r"\b(?:ordered|bought|purchased)\b|(?:注文|購入)を?した|買った")
-_LIST = re.compile(
-    r"\b(?:list|show|display|give me|which)\b|一覧|リスト|見せ|表示|教えて|どの|(?<!と)は\??$"
-)
-_KINDS = re.compile(
-    r"\b(?:what|which|list|show)\b.* (?:are there|exist|do we have|are used)|どんな"
-)
-_NEWEST = re.compile(r"\b(?:latest|newest|most recent|recent)\b|最新|最近|直近(?!\d)")
-_OLDEST = re.compile(r"\b(?:oldest|earliest)\b|最も古い|一番古い|最古")
-_DEAR = re.compile(
-    r"\b(?:most expensive|priciest|highest[- ]priced?|highest price)\b"
-    r"|(?:最も|一番|もっとも)高い|最高額|高額"
-)
-_CHEAP = re.compile(
-    r"\b(?:cheapest|least expensive|lowest[- ]priced?|lowest price)\b"
-    r"|(?:最も|一番|もっとも)安い|最安"
-)
-_BIG = re.compile(r"\b(?:biggest|largest|highest)\b|最大|(?:最も|一番)大きい|最高額")
-_SMALL = re.compile(r"\b(?:smallest|lowest)\b|最小|(?:最も|一番)小さい")
-_WORST = re.compile(
-    r"\b(?:worst|least|lowest|fewest|bottom|weakest|smallest)\b"
-    r"|最低|最小|(?:最も|一番)(?:少な|低)|ワースト|下位"
-)
-_MANY_JA = re.compile(r"ランキング|上位|トップ|ベスト|最近")
-_FEW = "two|three|four|five|six|seven|eight|nine|ten"
-_LIMIT = re.compile(
-    r"\b(?:top|best|worst|bottom|last|latest|newest|first|cheapest|biggest|largest|smallest"
-    rf"|most expensive|most recent)[ -](\d{{1,3}}|{_FEW})\b(?! days| months)"
-    rf"|\b(\d{{1,3}}|{_FEW}) (?:best|top|worst|latest|newest|cheapest|biggest|largest|most)\b"
-    r"|(?:トップ|上位|ベスト|下位|ワースト|最新)の?(\d{1,3})"
-    r"|(?<!\d)(\d{1,3})(?:つ|件|個|人|位)(?!以上|以下|未満|超)"
-)
-
 
 def read(question: Question, schema: Schema, today: date) -> Request | None:
     """The request that the question makes, or None where it is about something else."""
@@ -83,11 +31,11 @@ class _Reader:
     def __init__(self, question: Question, schema: Schema, today: date) -> None:
         self.schema = schema
         self.today = today
-        self.text = _NO_ORDER.sub("", " ".join(question.plain.split()))
+        self.text = cues.NO_ORDER.sub("", " ".join(question.plain.split()))
         self.question = question
 
     def request(self) -> Request | None:
-        if self.said(_ELSEWHERE) and not self.tables and not self.said(_MONEY):
+        if self.said(cues.ELSEWHERE) and not self.tables and not self.said(cues.MONEY):
             return None
         request = self._extreme() or self._limited() or self._measured() or self._listed()
         if request is None:
@@ -121,7 +69,7 @@ class _Reader:
 
     def _extreme(self) -> Request | None:
         """The dearest, the largest, the latest or the oldest rows themselves."""
-        up = self.said(_CHEAP) or self.said(_OLDEST) or self.said(_SMALL)
+        up = self.said(cues.CHEAP) or self.said(cues.OLDEST) or self.said(cues.SMALL)
         column = self._dear_column() or self._big_column() or self._dated_column()
         if column is None:
             return None
@@ -130,13 +78,13 @@ class _Reader:
         return replace(self._rows(table), order=column, ascending=up, limit=limit)
 
     def _dear_column(self) -> Column | None:
-        if not (self.said(_DEAR) or self.said(_CHEAP)):
+        if self.said(cues.MONEY) or not (self.said(cues.DEAR) or self.said(cues.CHEAP)):
             return None
         prices = (table.number(*PRICE) for table in self.tables or self.schema.tables)
         return next((price for price in prices if price), None)
 
     def _big_column(self) -> Column | None:
-        said = self.said(_BIG) or self.said(_SMALL) or self.said(_DEAR)
+        said = self.said(cues.BIG) or self.said(cues.SMALL) or self.said(cues.DEAR)
         ledger = self.schema.ledger
         other = self.sorting and self.sorting[1].dimension.table != ledger
         if not said or ledger is None or self.tables[:1] != [ledger] or other:
@@ -144,17 +92,19 @@ class _Reader:
         return ledger.number(*MONEY)
 
     def _dated_column(self) -> Column | None:
-        said = self.said(_NEWEST) or self.said(_OLDEST)
+        said = self.said(cues.NEWEST) or self.said(cues.OLDEST)
         return self.tables[0].date if said and self.tables else None
 
     def _is_plural(self, table: Table) -> bool:
-        return self.said(_MANY_JA) or any(
+        return self.said(cues.MANY_JA) or any(
             mention.text.endswith("s") for mention in self._mentions((table,))
         )
 
     def _limited(self) -> Request | None:
         """Rows above or below some amount: `orders over 500`."""
-        works_out = any(map(self.said, (_COUNT, _AVERAGE, _SUM, _MONEY, _SHARE)))
+        works_out = any(
+            map(self.said, (cues.COUNT, cues.AVERAGE, cues.SUM, cues.MONEY, cues.SHARE))
+        )
         if works_out or not self.tables or not filters.limits_amount(self.text):
             return None
         return replace(self._rows(self.tables[0]), limit=self._limit() or LISTED)
@@ -179,9 +129,9 @@ class _Reader:
     def _ranked(self, request: Request) -> Request:
         if self.sorting is None or self.sorting[0] == "group":
             return replace(request, limit=self._limit())
-        is_plural = self.sorting[1].text.endswith("s") or self.said(_MANY_JA)
+        is_plural = self.sorting[1].text.endswith("s") or self.said(cues.MANY_JA)
         limit = self._limit() or (RANKED if is_plural else 1)
-        return replace(request, limit=limit, ascending=self.said(_WORST))
+        return replace(request, limit=limit, ascending=self.said(cues.WORST))
 
     def _through_ledger(self, counted: Table, dimension: Dimension) -> Request | None:
         """Things counted by what they were part of: customers by category, through orders."""
@@ -201,28 +151,31 @@ class _Reader:
     def _measure(self, dimension: Dimension | None) -> tuple[Table, Measure] | None:
         """The table to start from and what to work out."""
         others = [t for t in self.tables if not dimension or t != dimension.table]
-        if self.said(_COUNT):
+        if self.said(cues.COUNT):
             return self._counted(others)
-        if self.said(_AVERAGE):
+        if self.said(cues.AVERAGE):
             return self._aggregated("average", others)
         if most := dimensions.most(self.text, others):
             return most, _count(most)
-        if self.said(_MONEY):
+        if self.said(cues.MONEY):
             return self._earned()
-        if self.numbers and (self.said(_SUM) or dimension):
+        if self.numbers and (self.said(cues.SUM) or dimension):
             return self._aggregated("sum", others)
-        if self.said(_TRADE) and (self.said(_SUM) or dimension):
+        if self.said(cues.TRADE) and (self.said(cues.SUM) or dimension):
             return self._earned()
-        if others and (self.said(_SUM) or self.said(_SHARE)):
+        if others and (self.said(cues.SUM) or self.said(cues.SHARE)):
             return others[0], _count(others[0])
         return self._implied(dimension, others) if dimension else None
 
     def _counted(self, others: list[Table]) -> tuple[Table, Measure] | None:
+        kind = dimensions.counted_kind(self.text, self.schema)
+        if kind:
+            return self.schema.table(kind.table), _count_kinds(kind)
         if not others:
             units = any(column.means(*QUANTITY) for column in self.numbers)
             return self._aggregated("sum", others) if units else None
         counted, ledger = others[0], self.schema.ledger
-        if ledger and counted != ledger and self.said(_ORDERED):
+        if ledger and counted != ledger and self.said(cues.ORDERED):
             distinct = self._distinct(ledger, counted)
             return (ledger, distinct) if distinct else (counted, _count(counted))
         return counted, _count(counted)
@@ -280,17 +233,19 @@ class _Reader:
         return replace(dimension, column=column) if column else None
 
     def _listed(self) -> Request | None:
-        kinds = list(dimensions.kinds(self.text, self.schema)) if self.said(_KINDS) else []
+        asks_kinds = self.said(cues.KINDS) or (self.said(cues.LIST) and not self.tables)
+        kinds = list(dimensions.kinds(self.text, self.schema)) if asks_kinds else []
         for mention in kinds:
             if column := mention.dimension.column:
                 rows = self._rows(self.schema.table(column.table))
                 return replace(rows, dimension=mention.dimension, order=column, ascending=True)
-        if not (self.tables and self.said(_LIST)):
+        is_named = filters.names(self.question, self.schema, self.today)
+        if not (self.tables and (self.said(cues.LIST) or is_named)):
             return None
         return replace(self._rows(self.tables[0]), limit=self._limit() or LISTED)
 
     def _limit(self) -> int | None:
-        match = _LIMIT.search(self.text)
+        match = cues.LIMIT.search(self.text)
         found = next(filter(None, match.groups()), None) if match else None
         return min(int(figures(found)), MOST) if found else None
 
@@ -310,6 +265,16 @@ def _count(table: Table) -> Measure:
         sql="COUNT(*)",
         english=words.plural(table.noun),
         japanese=f"{words.japanese(table.noun)}数",
+    )
+
+
+def _count_kinds(column: Column) -> Measure:
+    noun = column.name.lower().replace("_", " ")
+    return Measure(
+        kind="count",
+        sql=f"COUNT(DISTINCT {column})",
+        english=words.plural(noun),
+        japanese=f"{words.japanese(noun)}の数",
     )
 
 

@@ -95,6 +95,16 @@ def result(expression: str, text: str, question: Question, places: int = 6) -> s
     )
 
 
+def mean(request: Request, text: str, question: Question) -> str:
+    """The average of a series, as the calculator found it."""
+    value, measure = written(figure(text) or text, 2), request.measure
+    unit = request.dimension or Dimension(english="row", japanese="行")
+    return question.say(
+        f"The average {measure.english} a {unit.english} is **{value}**.",
+        f"{unit.japanese}平均の{measure.japanese}は **{value}** です。",
+    )
+
+
 def subject(request: Request, question: Question) -> str:
     """What is asked for, as a phrase: `the revenue by month in 2025`."""
     where = context(request, question)
@@ -178,9 +188,16 @@ def winner(request: Request, rows: Rows, question: Question) -> str:
     after = f" {where}" if where else ""
     first = replace(request, limit=1)
     return question.say(
-        f"The {_subject(first)[4:]}{after} is **{name}**, with **{shown}**.",
+        f"The {_winning(first)}{after} is **{name}**, with **{shown}**.",
         f"{where}{_subject_ja(first)}は **{name}**（**{shown}**）です。",
     )
+
+
+def _winning(request: Request) -> str:
+    if request.measure.kind != "count" or request.dimension is None:
+        return _subject(request).removeprefix("the ")
+    most = "fewest" if request.ascending else "most"
+    return f"{request.dimension.english} with the {most} {request.measure.english}"
 
 
 def single(rows: Rows, question: Question) -> str:

@@ -16,7 +16,7 @@ from . import demo_passages as passages
 from . import demo_period as periods
 from . import demo_rows as rows
 from . import demo_schema as schemas
-from .demo_chains import chained, compared, share
+from .demo_chains import averaged, chained, compared, share
 from .demo_history import Question, Situation
 from .demo_plan import Plan, Stage, asked, one_after_another, query
 
@@ -128,6 +128,7 @@ SKILLS: tuple[Skill, ...] = (
     chained,
     several,
     share,
+    averaged,
     compared,
     calculated,
     listed_tables,

@@ -60,7 +60,8 @@ _VOCABULARY = {
     "MORE": r"increased by|raised by|up by",
     "FEWER": r"decreased by|reduced by|down by|discounted by",
     "**": r"\*\*|\^|to the power(?: of)?|raised to(?: the power of)?",
-    "*": r"\*|×|multiplied by|times|(?<=\d)\s*x\s*(?=\d)|(?:かけ|掛け)(?:る|て|た|ると|たら)?"
+    "*": r"\*|×|[a-z]+ (?:at|for) (?=[$¥€]?\d[\d.,]* (?:\w+ )?each)"
+    r"|multiplied by|times|(?<=\d)\s*x\s*(?=\d)|(?:かけ|掛け)(?:る|て|た|ると|たら)?"
     r"|乗じ(?:る|て)",
     "/": r"/|÷|divided by|(?:割|わ)(?:る|って|った|ると|り)",
     "+": r"\+|plus|(?:足|た)(?:す|して|した|し)|プラス|加え(?:る|て|た)",

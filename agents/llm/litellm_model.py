@@ -142,18 +142,22 @@ def _chunks(answer: Any) -> AsyncGenerator[Chunk, None]:
 
 
 async def _wire(response: Any) -> AsyncGenerator[Chunk, None]:
-    """The events of an OpenAI-wire response; an end without an end mark is a cut."""
+    """The events of an OpenAI-wire response; whatever ends it before its finish is a cut."""
     begun = ended = False
-    async with aclosing(_lines(response)) as lines:
-        async for line in lines:
-            data = line[5:].strip() if line.startswith(b"data:") else b""
-            if data == b"[DONE]":
-                await _drain(lines)
-                return
-            if data:
-                chunk = _decoded(data)
-                begun, ended = True, ended or _is_end(chunk)
-                yield chunk
+    try:
+        async with aclosing(_lines(response)) as lines:
+            async for line in lines:
+                data = line[5:].strip() if line.startswith(b"data:") else b""
+                if data == b"[DONE]":
+                    ended = True
+                    await _drain(lines)
+                elif data:
+                    chunk = _decoded(data)
+                    begun, ended = True, ended or _is_end(chunk)
+                    yield chunk
+    except import_module("httpx").HTTPError:
+        if not ended:
+            raise
     if begun and not ended:
         raise EOFError
 
@@ -173,7 +177,7 @@ async def _lines(response: Any) -> AsyncGenerator[bytes, None]:
 
 async def _drain(lines: AsyncGenerator[bytes, None]) -> None:
     """Read what is left, so that the connection can be used again, but wait for nobody."""
-    with suppress(TimeoutError, import_module("httpx").HTTPError):
+    with suppress(TimeoutError):
         async with asyncio.timeout(0.1):
             async for _ in lines:
                 pass

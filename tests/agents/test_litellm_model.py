@@ -247,6 +247,20 @@ async def test_a_cut_answer_is_a_broken_connection(name):
     assert str(error) == f"The answer of {name!r} was cut off."
 
 
+async def test_a_cut_after_the_finish_loses_nothing(name):
+    async with WireServer([cut(say("one two", chunks=2), after=3)]) as server:
+        chunks = await ask(model(server), name)
+
+    assert (said(chunks), finish(chunks)) == ("one two", ["stop"])
+
+
+async def test_a_provider_that_does_not_hang_up_does_not_hold_up_the_answer():
+    async with WireServer([hang(say("one two", chunks=2), after=5)]) as server:
+        chunks = await asyncio.wait_for(ask(model(server), "openai/wire"), 30)
+
+    assert said(chunks) == "one two"
+
+
 async def test_an_answer_that_ends_politely_without_an_end_was_cut_off():
     polite = say("one two three", chunks=3)
     async with WireServer([Reply(parts=polite.parts[:2])]) as server:

@@ -1,0 +1,45 @@
+"""The tools of one run: which of them still work, and how they are used."""
+
+from .errors import ToolNotFoundError
+from .fallback import FallbackResult, FallbackStrategy
+from .tool import Tool, ToolRegistry, ToolResult
+from .turn import ToolCall
+
+
+class Toolbox:
+    """A tool that failed for good is out of order: neither offered nor tried again."""
+
+    def __init__(self, registry: ToolRegistry, fallback: FallbackStrategy) -> None:
+        self.registry = registry
+        self.fallback = fallback
+        self.out_of_order: set[str] = set()
+        self.is_degraded = False
+
+    def offered(self) -> list[Tool]:
+        names = self.registry.list_tools()
+        return [self.registry.get(name) for name in names if name not in self.out_of_order]
+
+    async def use(self, call: ToolCall) -> FallbackResult:
+        """Make the call; whatever is wrong with it comes back as a result to read."""
+        outcome = await self._use(call)
+        if outcome.degraded:
+            self.out_of_order.add(call.name)
+            self.is_degraded = True
+        elif not outcome.result.is_error:
+            self.is_degraded = False
+        return outcome
+
+    async def _use(self, call: ToolCall) -> FallbackResult:
+        if call.name in self.out_of_order:
+            return _refused(f"{call.name} is out of order. Answer without it.")
+        try:
+            tool, input = self.registry.get(call.name), call.input
+        except ToolNotFoundError as error:
+            return _refused(str(error))
+        except ValueError as error:
+            return _refused(f"The arguments are not a JSON object: {error}")
+        return await self.fallback.execute_with_fallback(tool, input)
+
+
+def _refused(error: str) -> FallbackResult:
+    return FallbackResult(result=ToolResult(error=error, mendable=True))
