@@ -1,5 +1,6 @@
 """Skills of several steps: numbers out of the database, and then a calculation with them."""
 
+import re
 import unicodedata
 from dataclasses import replace
 from datetime import date
@@ -72,7 +73,7 @@ def averaged(situation: Situation, today: date) -> Plan | None:
     text = question.plain
     if calculator is None or not (AVERAGE.search(text) and MONEY.search(text)):
         return None
-    summed = Question(text=AVERAGE.sub(" ", text))
+    summed = Question(text=AVERAGE.sub(" ", re.sub("(?<=[月年日])平均", "別", text)))
     found = asked(replace(situation, question=summed), today)
     if found is None or not (found[1].dimension and found[1].dimension.unit):
         return None

@@ -47,6 +47,11 @@ CHEAP = re.compile(
 )
 BIG = re.compile(r"\b(?:biggest|largest|highest)\b|最大|(?:最も|一番)大きい|最高額")
 SMALL = re.compile(r"\b(?:smallest|lowest)\b|最小|(?:最も|一番)小さい")
+BEST = re.compile(
+    r"\b(?:top|bottom|leading|strongest|weakest|favou?rite|popular|valuable|best|worst|highest"
+    r"|lowest|biggest|largest|smallest|most|least|fewest)\b"
+    r"|最|一番|もっとも|トップ|上位|ベスト|ワースト|下位|人気|ランキング|良い|よい|誰"
+)
 WORST = re.compile(
     r"\b(?:worst|least|lowest|fewest|bottom|weakest|smallest)\b"
     r"|最低|最小|(?:最も|一番)(?:少な|低)|ワースト|下位"

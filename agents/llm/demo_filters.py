@@ -20,13 +20,14 @@ _OVER = re.compile(
 )
 _OVER_JA = re.compile(r"(\d[\d,]*(?:\.\d+)?)円?(以上|以下|未満|超|より[大高]|より[小安])")
 _SIGNS_JA = {"以上": ">=", "以下": "<=", "未満": "<", "超": ">", "より大": ">", "より高": ">"}
+_WORD_JA = r"[^\s、。?？「」のはがをにで]{1,20}"
 _NAME = re.compile(
     r"[\"“「『](?P<quoted>[^\"”」』]{1,60})[\"”」』]"
     r"|(?<=[^\s.?!] )(?P<capital>[A-ZÀ-Þ][\w'&-]+(?:\s+[A-ZÀ-Þ][\w'&-]+){0,3})"
     r"|\b(?:of|for|from|in|by) (?P<said>[a-z'&-]{3,}(?: [a-z'&-]{3,})?)"
     r"(?=\s*(?:$|[?.!,]|\bin\b|\bby\b))"
     r"|\b(?P<before>[a-z'&-]{3,}) (?=(?P<noun>[a-z]+))"
-    r"|(?P<japanese>[^\s、。?？「」のはがをにで]{1,20})の(?=(?P<thing>\S{1,6}))"
+    rf"|(?P<japanese>{_WORD_JA}(?: {_WORD_JA})?)の(?=(?P<thing>\S{{1,6}}))"
 )
 _LITTLE_WORDS = """
     all any each every our my your their his her its the a an this that these those some other

@@ -217,7 +217,7 @@ class _Reader:
         if is_group and dimension.column:
             table = self.schema.table(dimension.column.table)
             return table, _count(table)
-        earned = self._earned()
+        earned = self._earned() if self.said(cues.BEST) else None
         return earned if earned and self._place(earned[0], dimension) else None
 
     def _place(self, base: Table, dimension: Dimension) -> Dimension | None:
@@ -240,9 +240,11 @@ class _Reader:
                 rows = self._rows(self.schema.table(column.table))
                 return replace(rows, dimension=mention.dimension, order=column, ascending=True)
         is_named = filters.names(self.question, self.schema, self.today)
-        if not (self.tables and (self.said(cues.LIST) or is_named)):
+        named = [self.schema.table(column.table) for column in self.numbers if is_named]
+        table = next(iter([*self.tables, *named]), None)
+        if table is None or not (self.said(cues.LIST) or is_named):
             return None
-        return replace(self._rows(self.tables[0]), limit=self._limit() or LISTED)
+        return replace(self._rows(table), limit=self._limit() or LISTED)
 
     def _limit(self) -> int | None:
         match = cues.LIMIT.search(self.text)

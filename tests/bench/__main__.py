@@ -1,0 +1,69 @@
+"""What the engine, the chat and the start cost, against the least that could do the same.
+
+The machine may be busy with other things, so what counts are ratios: peers are measured in
+turn, round after round, and compared within a round. Costs are CPU time of the process that is
+measured; the medians of the rounds are printed.
+"""
+
+import argparse
+import json
+import platform
+import signal
+import sys
+import time
+from collections.abc import Callable
+
+import psutil
+
+from tests.bench import chat, engine, startup
+from tests.bench.rounds import Size, printed
+
+WHOLE = Size(rounds=3, runs=10, at_once=(1, 20, 50), chats=(1, 10, 50, 100))
+QUICK = Size(rounds=1, runs=3, at_once=(1, 20), chats=(1, 10))
+PARTS: dict[str, tuple[Callable[[Size], list[dict]], str]] = {
+    "engine": (engine.measure, engine.ABOUT),
+    "chat": (chat.measure, chat.ABOUT),
+    "startup": (startup.measure, startup.ABOUT),
+}
+
+
+def main() -> None:
+    # Else an end from outside would leave the children behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
+    options = _options()
+    size = QUICK if options.quick else WHOLE
+    report, began = {"machine": _machine()}, time.monotonic()
+    for part in options.only or PARTS:
+        measure, about = PARTS[part]
+        report[part] = measure(size)
+        if not options.json:
+            print(printed(about, report[part]), flush=True)
+    report["seconds"] = round(time.monotonic() - began)
+    print(json.dumps(report, indent=1) if options.json else _end(report))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="everything, as JSON")
+    parser.add_argument("--quick", action="store_true", help="one small round, to try it")
+    parser.add_argument("--only", nargs="+", choices=PARTS, help="these parts alone")
+    return parser.parse_args()
+
+
+def _machine() -> dict:
+    return {
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "cores": psutil.cpu_count(),
+    }
+
+
+def _end(report: dict) -> str:
+    machine = report["machine"]
+    where = f"{machine['cores']} cores, {machine['system']}, Python {machine['python']}"
+    return f"Measured in {report['seconds']} s on {where}."
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""Figures of several rounds, as the rows of a table."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """How much is measured."""
+
+    rounds: int
+    runs: int
+    at_once: tuple[int, ...]
+    chats: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one peer did at one level in one round."""
+
+    round: int
+    peer: str
+    level: int
+    figures: Mapping[str, float]
+
+
+def rows(readings: Iterable[Reading], reference: str, costs: Sequence[str]) -> list[dict]:
+    """A row for each level and peer: medians, and costs as ratios to the reference."""
+    by_place = {(r.level, r.peer, r.round): r.figures for r in readings}
+    places = list(dict.fromkeys((level, peer) for level, peer, _ in by_place))
+    found = []
+    for level, peer in sorted(places, key=lambda place: place[0]):
+        mine = {n: f for (at, who, n), f in by_place.items() if (at, who) == (level, peer)}
+        theirs = {n: by_place[level, reference, n] for n in mine}
+        row = {"peer": peer, "at once": level} | medians(mine.values())
+        for cost in costs:
+            row[f"{cost} ×"] = median(mine[n][cost] / theirs[n][cost] for n in mine)
+        found.append(row)
+    return found
+
+
+def medians(figures: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    figures = list(figures)
+    return {name: median(each[name] for each in figures) for name in figures[0]}
+
+
+def percentile(values: Iterable[float], share: float) -> float:
+    values = sorted(values)
+    return values[min(len(values) - 1, int(len(values) * share))] if values else float("nan")
+
+
+def printed(about: str, rows: Sequence[Mapping[str, object]]) -> str:
+    """The rows as a table under a sentence that says what they are."""
+    cells = [list(rows[0]), *([_cell(value) for value in row.values()] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [
+        "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])])
+        for line in cells
+    ]
+    return "\n".join([about, "", *lines, ""])
+
+
+def _cell(value: object) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"

@@ -1,0 +1,79 @@
+import asyncio
+
+import pytest
+
+from agents.engine import FallbackStrategy, ToolResult
+from tests.engine.conftest import Echo
+
+
+def failing(times, error="busy"):
+    """A tool that works after it has failed this often."""
+    tool = Echo()
+
+    async def does(_):
+        if len(tool.inputs) <= times:
+            raise RuntimeError(error)
+        return ToolResult("at last")
+
+    tool.does = does
+    return tool
+
+
+@pytest.fixture
+def fallback():
+    return FallbackStrategy(pause=0)
+
+
+async def test_a_tool_that_works_is_called_once(fallback):
+    result = await fallback.execute_with_fallback(Echo(), {"text": "hi"})
+
+    assert (result.output, result.degraded, result.attempts) == ("hi", False, 1)
+
+
+async def test_a_tool_that_works_the_third_time_was_worth_it(fallback):
+    result = await fallback.execute_with_fallback(failing(2), {})
+
+    assert (result.output, result.degraded, result.attempts) == ("at last", False, 3)
+
+
+async def test_a_tool_that_never_works_degrades_the_run(fallback):
+    result = await fallback.execute_with_fallback(failing(9), {})
+
+    assert (result.degraded, result.attempts) == (True, 3)
+    assert "busy" in result.error
+
+
+async def test_an_error_result_is_tried_again_as_an_exception_is(fallback):
+    async def does(_):
+        return ToolResult(error="busy")
+
+    tool = Echo(does=does)
+    result = await fallback.execute_with_fallback(tool, {})
+
+    assert (result.degraded, len(tool.inputs)) == (True, 3)
+
+
+async def test_what_may_happen_once_only_is_never_tried_again(fallback):
+    tool = failing(9)
+    tool.effect = "at_most_once"
+
+    result = await fallback.execute_with_fallback(tool, {})
+
+    assert (result.degraded, len(tool.inputs)) == (True, 1)
+
+
+async def test_stopping_is_not_taken_for_a_failure(fallback):
+    entered = asyncio.Event()
+
+    async def hang(_):
+        entered.set()
+        await asyncio.Event().wait()
+
+    tool = Echo(does=hang)
+    task = asyncio.create_task(fallback.execute_with_fallback(tool, {}))
+    await entered.wait()
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert len(tool.inputs) == 1

@@ -1,0 +1,98 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.engine import AgentState, AgentStep
+from agents.engine.state import legal, trimmed
+
+
+def call(*ids):
+    return {"role": "assistant", "content": None, "tool_calls": [{"id": id} for id in ids]}
+
+
+def answer(id):
+    return {"role": "tool", "tool_call_id": id, "content": "x"}
+
+
+def user(text="?"):
+    return {"role": "user", "content": text}
+
+
+def test_what_was_added_is_given_back_and_can_be_cleared():
+    state = AgentState()
+    state.add_message("user", "Hello")
+    state.add_step(AgentStep(thought="Hm."))
+    assert state.get_messages() == [{"role": "user", "content": "Hello"}]
+    assert state.get_steps() == [AgentStep(thought="Hm.")]
+
+    state.clear()
+
+    assert state.get_messages() == state.get_steps() == []
+
+
+def test_what_is_given_back_can_be_changed_without_harm():
+    state = AgentState()
+    state.add_message("user", "Hello")
+
+    state.get_messages().clear()
+
+    assert len(state.get_messages()) == 1
+
+
+def test_only_the_newest_messages_are_kept():
+    state = AgentState(max_history=50)
+    for n in range(60):
+        state.add_message("user", str(n))
+        state.add_message("assistant", str(n))
+
+    messages = state.get_messages()
+    assert len(messages) == 50
+    assert messages[-1]["content"] == "59"
+    assert messages[0]["role"] == "user"
+
+
+def test_a_long_exchange_is_never_torn():
+    history = [user(), call("a"), answer("a"), call("b"), answer("b")]
+
+    assert trimmed([user(), *history], 3) == history
+
+
+def test_a_call_without_a_result_gets_one():
+    history = legal([user(), call("a", "b"), answer("b"), user("Next?")])
+
+    assert [m["role"] for m in history] == ["user", "assistant", "tool", "tool", "user"]
+    assert "interrupted" in history[3]["content"]
+
+
+def test_a_result_that_nobody_called_for_is_left_out():
+    assert legal([user(), answer("x")]) == [user()]
+
+
+def test_a_state_survives_being_written_down():
+    state = AgentState()
+    state.add_message("user", "Hello")
+    state.add_step(AgentStep(thought="Hm.", action="echo", action_input={"a": 1}))
+
+    again = AgentState.from_dict(state.to_dict())
+
+    assert again.to_dict() == state.to_dict()
+
+
+ids = st.sampled_from("abc")
+messages = st.one_of(
+    st.builds(user), st.builds(answer, ids), st.lists(ids, unique=True).map(lambda i: call(*i))
+)
+
+
+@given(st.lists(messages))
+def test_any_history_becomes_legal_and_stays_so(history):
+    once = legal(history)
+
+    assert legal(once) == once
+    open_calls = set()
+    for message in once:
+        if message["role"] == "tool":
+            open_calls.remove(message["tool_call_id"])
+        else:
+            assert not open_calls
+            open_calls = {made["id"] for made in message.get("tool_calls", ())}
+    assert not open_calls

@@ -1,0 +1,83 @@
+from agents.engine import DuplicateDetectionPolicy, StandardTerminationPolicy, StopReason
+from agents.engine.termination import (
+    CallHistory,
+    ContinueWithThinking,
+    ContinueWithTools,
+    TerminateImmediately,
+    TerminateWithOutput,
+    ToolCallLimitPolicy,
+    canonical,
+    standard_policy,
+)
+from agents.engine.turn import PlanResult, ToolCall, Turn
+
+
+def calling(*names, arguments="{}"):
+    calls = tuple(
+        ToolCall(id=str(n), name=name, arguments=arguments) for n, name in enumerate(names)
+    )
+    return PlanResult(action=names[0], calls=calls, turn=Turn(finish_reason="stop"))
+
+
+def after(*calls):
+    history = CallHistory()
+    for name in calls:
+        history.record(ToolCall(id="x", name=name))
+    return history
+
+
+def test_calls_go_on_whatever_the_stop_reason_says():
+    decision = StandardTerminationPolicy().decide(calling("echo"), CallHistory())
+
+    assert isinstance(decision, ContinueWithTools)
+
+
+def test_words_without_calls_are_the_answer():
+    decision = StandardTerminationPolicy().decide(PlanResult(final_answer="42"), CallHistory())
+
+    assert decision == TerminateWithOutput("42")
+
+
+def test_a_thought_alone_is_thought_on():
+    decision = StandardTerminationPolicy().decide(PlanResult(thought="Hm."), CallHistory())
+
+    assert decision == ContinueWithThinking()
+
+
+def test_the_same_call_is_allowed_twice():
+    policy = DuplicateDetectionPolicy()
+
+    assert isinstance(policy.decide(calling("echo"), after("echo")), ContinueWithTools)
+    decision = policy.decide(calling("echo"), after("echo", "echo"))
+    assert isinstance(decision, TerminateImmediately)
+    assert decision.reason is StopReason.DUPLICATE
+
+
+def test_a_policy_may_wrap_another():
+    class Never:
+        def decide(self, plan, history):
+            return TerminateImmediately(StopReason.BUDGET)
+
+    decision = DuplicateDetectionPolicy(Never()).decide(calling("echo"), after("echo", "echo"))
+
+    assert decision == TerminateImmediately(StopReason.BUDGET)
+
+
+def test_a_tool_may_be_called_five_times_by_default():
+    policy = standard_policy(max_duplicate_tool_calls=99)
+
+    assert isinstance(policy.decide(calling("a"), after(*"aaaa")), ContinueWithTools)
+    decision = policy.decide(calling("a"), after(*"aaaaa"))
+    assert decision.reason is StopReason.TOOL_LIMIT
+
+
+def test_without_a_limit_a_tool_may_be_called_for_ever():
+    policy = ToolCallLimitPolicy(max_calls_per_tool=None)
+
+    assert isinstance(policy.decide(calling("a"), after(*"a" * 100)), ContinueWithTools)
+
+
+def test_the_same_input_is_the_same_however_it_is_written():
+    assert canonical('{"b": 1, "a": [1, 2]}') == canonical('{ "a":[1,2],"b":1 }')
+    assert canonical('{"a": 1}') != canonical('{"a": 2}')
+    assert canonical("not json ") == "not json"
