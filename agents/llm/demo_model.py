@@ -80,8 +80,8 @@ def decide(situation: Situation, today: date) -> Step:
     next_call = _next(plan, done)
     if next_call is None:
         return Step(thought=_closing(situation), answer=plan.answer(done))
-    failure = _failure(situation, next_call)
-    return failure or next_call
+    last = situation.findings[-1] if situation.findings else None
+    return _after_failure(situation, last, next_call) if last and last.failed else next_call
 
 
 def _next(plan: Plan, done: Sequence[Finding]) -> Step | None:
@@ -123,16 +123,21 @@ def _without_column(situation: Situation, name: str, column: str) -> Situation:
     return replace(situation, tools=tuple(tools))
 
 
-def _failure(situation: Situation, next_call: Step) -> Step | None:
-    """An honest end, where the last call failed and there is nothing else to try."""
-    last = situation.findings[-1] if situation.findings else None
-    if last is None or not last.failed:
-        return None
-    tried = [finding.input for finding in situation.findings if finding.failed]
-    is_new = next_call.input is not None and not set(next_call.input.values()) & set(tried)
-    if is_new and len(tried) == 1:
-        return None
-    return Step(answer=help.failure(last.tool, last.text, situation.question))
+def _after_failure(situation: Situation, last: Finding, next_call: Step) -> Step:
+    """Another way if there is one and none was tried yet; else an honest end."""
+    question = situation.question
+    failures = sum(finding.failed for finding in situation.findings)
+    if failures == 1 and last.input not in (next_call.input or {}).values():
+        other = question.say(
+            "That failed, but there is another way to ask.",
+            "失敗しましたが、別の方法で問い合わせます。",
+        )
+        return replace(next_call, thought=other)
+    end = question.say(
+        "That failed and I know no other way, so I say so.",
+        "失敗し、ほかの方法を知らないので、そのまま伝えます。",
+    )
+    return Step(thought=end, answer=help.failure(last.tool, last.text, question))
 
 
 def _answer_from(situation: Situation) -> str:

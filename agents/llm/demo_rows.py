@@ -156,6 +156,8 @@ def context(request: Request, question: Question) -> str:
 def answer(request: Request, rows: Rows | None, question: Question) -> str:
     if rows is None or rows.is_empty:
         return _nothing(request, question)
+    if request.measure.kind != "rows" and len(rows.values) < len(rows.rows):
+        return table(rows, question)
     if request.is_one_value:
         return value_sentence(request, rows.values[0], question)
     if request.dimension and request.measure.kind != "rows" and len(rows.rows) == 1:
@@ -264,9 +266,8 @@ def _reading(request: Request, rows: Rows, question: Question) -> str:
     """The table in one line."""
     if request.measure.kind == "rows":
         return _heading_line(request, len(rows.rows), question)
-    measured = [row for row in rows.rows if isinstance(row[-1], int | float)]
-    best = max(measured, key=lambda row: row[-1])
-    worst = min(measured, key=lambda row: row[-1])
+    best = max(rows.rows, key=lambda row: row[-1])
+    worst = min(rows.rows, key=lambda row: row[-1])
     if request.dimension and request.dimension.unit:
         return _series(request, best, worst, question)
     first = worst if request.ascending else best

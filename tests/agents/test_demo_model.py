@@ -221,15 +221,14 @@ JAPANESE = [
 ]
 
 
-@pytest.mark.parametrize("dialect", ["native", "react"])
 @pytest.mark.parametrize(
     ("question", "expected", "said"), ENGLISH + JAPANESE, ids=lambda value: str(value)[:40]
 )
-async def test_a_question_is_answered_with_the_tools_it_needs(
-    question, expected, said, dialect, tools
-):
-    calls, answer = await converse(question, tools, dialect)
+async def test_a_question_is_answered_with_the_tools_it_needs(question, expected, said, tools):
+    calls, answer = await converse(question, tools, "native")
+    as_text = await converse(question, tools, "react")
 
+    assert (calls, answer) == as_text
     assert [name for name, _ in calls] == expected
     assert said in answer
     assert Question(text=answer).is_japanese == Question(text=question).is_japanese
@@ -473,3 +472,17 @@ def test_a_long_strange_question_is_read_in_no_time(seed, tools):
     decide(Situation(question=question, tools=offers), TODAY)
 
     assert time.perf_counter() - begin < 2
+
+
+async def test_rows_that_another_model_asked_for_are_shown_as_they_are(tools):
+    specs = [specification(tool) for tool in tools]
+    call = {"name": "database", "arguments": '{"sql": "SELECT name FROM customers"}'}
+    messages = [
+        {"role": "user", "content": "How many customers are there?"},
+        {"role": "assistant", "content": "", "tool_calls": [{"id": "a", "function": call}]},
+        {"role": "tool", "tool_call_id": "a", "content": '{"columns": ["n"], "rows": [["A"]]}'},
+    ]
+
+    turn = assemble(await chunks_of(messages, tools=specs))
+
+    assert turn.content == "| N |\n| --- |\n| A |"
