@@ -4,6 +4,7 @@ AgentError
 ├── AgentConnectionError       the model or a tool server could not be reached
 ├── ModelError                 the model was reached and could not be used
 │   ├── ModelTimeout           it kept us waiting past a deadline
+│   ├── RateLimited            its provider asks to wait
 │   ├── EmptyReply             it said nothing at all
 │   ├── TruncatedReply         it was cut off in the middle of a tool call
 │   └── PlanParseError         its text followed no form that we can read
@@ -45,6 +46,12 @@ class ModelTimeout(ModelError):
     """The model took too long."""
 
     advice = "It may be overloaded. Try again, or choose another model."
+
+
+class RateLimited(ModelError):
+    """The model's provider asks to wait."""
+
+    retry_after: float | None = None  # seconds, where the provider said so
 
 
 class EmptyReply(ModelError):

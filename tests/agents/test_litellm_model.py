@@ -7,8 +7,9 @@ from email.utils import formatdate
 import httpx
 import pytest
 
-from agents.engine.errors import AgentConnectionError, ModelError, ModelTimeout
-from agents.llm.litellm_model import LiteLLMModel, RateLimited, explain, warm
+from agents.engine.errors import AgentConnectionError, ModelError, ModelTimeout, RateLimited
+from agents.llm.failures import explain
+from agents.llm.litellm_model import LiteLLMModel, warm
 from tests.wire import (
     DONE,
     USAGE,

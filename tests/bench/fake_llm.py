@@ -4,7 +4,7 @@ The name of the model says what it does: `steps-3-tokens-200-rate-50-paragraph-4
 calculator in three turns, one after the other, and then answers with 200 tokens, 50 a second,
 40 in a paragraph. Rate 0 is as fast as it can.
 
-A token is `@` and ten hexadecimal digits: the monotonic clock in microseconds at the moment of
+A token is `@` and twelve hexadecimal digits: the monotonic clock in microseconds at the moment of
 sending, never the same twice. Every process of the machine has the same clock, so whoever finds
 a token in whatever text can tell how long it was under way.
 """
@@ -22,7 +22,7 @@ import orjson
 
 from tests.bench.rounds import percentile
 
-STAMP = re.compile(r"@([0-9a-f]{10})(?![0-9a-f])")
+STAMP = re.compile(r"@([0-9a-f]{12})(?![0-9a-f])")
 UNSTAMPED = b"@@"
 BURST = 16
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\n"
@@ -165,10 +165,10 @@ class FakeLLM:
 
     def _stamp(self) -> bytes:
         self._last = max(self._last + 1, now())
-        return b"@%010x" % self._last
+        return b"@%012x" % self._last
 
     def _stats(self) -> bytes:
-        """How late it was itself since it was last asked, and what it has cost."""
+        """How late it was itself since it was last asked."""
         late, self._late = percentile(self._late, 0.99), []
         body = orjson.dumps({"late_p99_ms": late * 1000})
         return HEAD % b"application/json" + b"Content-Length: %d\r\n\r\n%s" % (len(body), body)

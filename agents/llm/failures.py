@@ -1,0 +1,180 @@
+"""What a provider's failure means, in words for a person and without a secret in them."""
+
+import json
+import re
+import time
+from collections.abc import Iterator, Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from agents.engine.errors import (
+    AgentConnectionError,
+    AgentError,
+    ModelError,
+    ModelTimeout,
+    RateLimited,
+)
+
+
+class StreamGarbled(Exception):
+    """The provider sent what is not a stream of chunks."""
+
+
+class StreamFailed(Exception):
+    """The provider sent an error in the middle of its answer."""
+
+    def __init__(self, error: Any) -> None:
+        details = error if isinstance(error, Mapping) else {"message": str(error)}
+        super().__init__(str(details.get("message") or details))
+        code = str(details.get("code") or details.get("status") or "")
+        self.status_code = int(code) if code.isdigit() else 500
+
+
+AGAIN = "Try again, or choose another model."
+LATER = "Try again in a while, or choose another model."
+KEY = "Check the API key of this model."
+
+MISSING_KEY = re.compile(r"missing (credentials|\w+ api.?key)|api_key .*must be set", re.I)
+NO_PROVIDER = re.compile(r"LLM Provider NOT provided")
+TOO_LONG = re.compile(
+    r"context.?(length|window|size)|maximum context|prompt is too long|too many tokens"
+    r"|input token count.*exceeds|reduce the length",
+    re.I,
+)
+# In this order: a connection that is late may have an SSLError among its causes, too.
+UNREACHABLE = {
+    "gaierror": "no host of this name is known",
+    "ConnectTimeout": "nobody answered in time",
+    "SSLError": "the secure connection failed",
+    "ConnectError": "the connection was refused",
+}
+CUT = {"ReadError", "WriteError", "RemoteProtocolError", "EOFError"}
+GARBLED = {"StreamGarbled", "JSONDecodeError", "UnicodeDecodeError"}
+LATE = {"TimeoutException", "Timeout", "APITimeoutError"}
+SECRETS = re.compile(
+    r"\bbearer\s+[^\s'\",]+"
+    r"|\b(?:sk|pk|rk|gsk|xai|or)[-_][\w*.-]{4,}"
+    r"|\bAIza[\w*-]{8,}"
+    r"|(?<=key=)[^\s&'\",]+|(?<=token=)[^\s&'\",]+",
+    re.I,
+)
+PREFIX = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)\s*[:-]\s*)+")
+
+
+def explain(error: BaseException, *, model: str, secret: str | None = None) -> AgentError:
+    """The same failure in words for a person, without key or stack."""
+    chain = list(_causes(error))
+    names = {kind.__name__ for link in chain for kind in type(link).__mro__}
+    status = next((s for link in chain if (s := getattr(link, "status_code", None))), None)
+    if names & {"ConnectError", "ConnectTimeout"}:
+        reason = next(words for name, words in UNREACHABLE.items() if name in names)
+        where = f"{model!r}{_address(chain)}"
+        return AgentConnectionError(f"Could not reach the model {where}: {reason}.")
+    if names & CUT:
+        return AgentConnectionError(f"The answer of {model!r} was cut off.", advice=AGAIN)
+    if names & LATE or status in (408, 504):
+        return ModelTimeout(f"{model!r} did not answer in time.")
+    if names & GARBLED:
+        return ModelError(f"{model!r} sent something that cannot be read.", advice=AGAIN)
+    too_long = "ContextWindowExceededError" in names
+    return _refused(status, model, _said(error, secret), too_long, chain)
+
+
+def _refused(
+    status: int | None, model: str, said: str, too_long: bool, chain: list[BaseException]
+) -> ModelError:
+    told = f": {said}" if said else "."
+    if status in (401, 403) or MISSING_KEY.search(said):
+        return ModelError(f"The provider of {model!r} did not accept the key{told}", advice=KEY)
+    if status == 429:
+        return _rate_limited(model, told, _retry_after(chain))
+    if too_long or TOO_LONG.search(said):
+        return ModelError(
+            f"The conversation is too long for {model!r}{told}",
+            advice="Start a new chat, or choose a model with a larger context.",
+        )
+    if NO_PROVIDER.search(said):
+        return ModelError(
+            f"The name {model!r} does not say whose model it is.",
+            advice="Write it as provider/model, for example 'openai/…' or 'anthropic/…'.",
+        )
+    if status == 404:
+        return ModelError(
+            f"The provider of {model!r} does not have it{told}",
+            advice="Check the name of the model and its address.",
+        )
+    if status and status >= 500:
+        return ModelError(
+            f"The provider of {model!r} has a problem (HTTP {status}){told}", advice=LATER
+        )
+    return ModelError(f"The provider of {model!r} refused the request{told}", advice=AGAIN)
+
+
+def _rate_limited(model: str, told: str, seconds: float | None) -> RateLimited:
+    wait = LATER if seconds is None else f"Try again in {seconds:g} seconds."
+    limited = RateLimited(f"{model!r} is rate limited by its provider{told}", advice=wait)
+    limited.retry_after = seconds
+    return limited
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """The error, what LiteLLM wrapped in it, and what it came from, once each."""
+    seen: list[BaseException] = []
+    while error is not None and error not in seen:
+        seen.append(error)
+        yield error
+        inner = getattr(error, "original_exception", None)
+        if isinstance(inner, BaseException) and inner not in seen:
+            yield inner
+        error = error.__cause__ or error.__context__
+
+
+def _said(error: BaseException, secret: str | None) -> str:
+    """The first line of what the provider said, made safe to show."""
+    text = PREFIX.sub("", str(getattr(error, "original_exception", None) or error))
+    text = _message_in(text) or text.strip().partition("\n")[0]
+    if secret and len(secret) >= 4:
+        text = text.replace(secret, "***")
+    text = SECRETS.sub("***", text)
+    return text if len(text) <= 300 else text[:299] + "…"
+
+
+def _message_in(text: str) -> str:
+    """Some providers' text is JSON, of which a person wants the message."""
+    begin = text.find("{")
+    try:
+        body = json.JSONDecoder().raw_decode(text[begin:])[0] if begin >= 0 else {}
+    except ValueError:
+        return ""
+    error = body.get("error") if isinstance(body, dict) else None
+    message = error.get("message") if isinstance(error, dict) else error
+    return message if isinstance(message, str) else ""
+
+
+def _address(chain: list[BaseException]) -> str:
+    # `_request`, because `request` raises where it was not set.
+    for link in chain:
+        url = getattr(getattr(link, "_request", None), "url", None)
+        if url is not None:
+            return f" at {url.host}:{url.port or (443 if url.scheme == 'https' else 80)}"
+    return ""
+
+
+def _retry_after(chain: list[BaseException]) -> float | None:
+    for link in chain:
+        headers = getattr(getattr(link, "response", None), "headers", None) or {}
+        if value := headers.get("retry-after"):
+            return _seconds(value)
+    return None
+
+
+def _seconds(value: str) -> float | None:
+    """Retry-After is a number of seconds or a date."""
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except ValueError:
+        return None
