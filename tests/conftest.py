@@ -26,13 +26,23 @@ def administrator(django_user_model):
 
 @pytest.fixture
 def agent(db):
-    """The agent of a first visit, with its three tools and the samples they read."""
-    from django.core.management import call_command
-
+    """The agent of a first visit, with its tools and its guardrails."""
+    from agents.management.commands import seed_demo
     from agents.models import Agent
 
-    call_command("seed_demo", verbosity=0)
+    seed_demo.make_agent()
+    seed_demo.make_guardrails()
     return Agent.objects.get()
+
+
+@pytest.fixture
+def samples(db):
+    """What the search and the database tool read."""
+    from django.utils import timezone
+
+    from agents import samples
+
+    samples.load(timezone.localdate())
 
 
 @pytest.fixture
@@ -59,6 +69,17 @@ async def tab(user, path, *, headers=(ORIGIN,)):
         yield socket
     finally:
         await socket.disconnect()
+
+
+async def asked(query, *, topic="chat.1", user=None, history=()):
+    """A run from its question to its end."""
+    from agents import runs
+
+    run = await sync_to_async(runs.prepare)(query=query, topic=topic, user=user)
+    runs.launch(run, list(history))
+    await runs.wait(run)
+    await run.arefresh_from_db()
+    return run
 
 
 async def frames_until(socket, words, timeout=10):

@@ -243,14 +243,19 @@ def _system(*parts: str) -> list[Message]:
 
 
 def _as_text(history: Sequence[Message]) -> list[Message]:
-    """The history without tool calls, for a model that knows none."""
+    """The history without tool calls, for a model that knows none.
+
+    What several tools said is one message; what a person says next is not part of it.
+    """
     messages: list[Message] = []
+    follows_tool = False
     for message in history:
         role, content = _plain(message)
-        if messages and messages[-1]["role"] == role:
-            messages[-1] = {"role": role, "content": f"{messages[-1]['content']}\n{content}"}
+        if follows_tool and message["role"] == "tool":
+            messages[-1]["content"] += f"\n{content}"
         else:
             messages.append({"role": role, "content": content})
+        follows_tool = message["role"] == "tool"
     return messages
 
 

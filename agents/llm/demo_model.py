@@ -14,14 +14,14 @@ from datetime import date
 from hashlib import blake2s
 from typing import Any
 
-from . import demo_help as help
-from . import demo_history as history
-from . import demo_passages as passages
-from . import demo_rows as rows
-from . import demo_schema as schemas
-from . import demo_skills as skills
-from .demo_history import Finding, Situation
-from .demo_plan import Plan
+from .demo import help as help
+from .demo import history as history
+from .demo import passages as passages
+from .demo import rows as rows
+from .demo import schema as schemas
+from .demo import skills as skills
+from .demo.history import Finding, Situation
+from .demo.plan import Plan
 
 DEMO_LABEL = "Demo model (rules, no AI)"
 ARGUMENT_PIECE = 24

@@ -113,12 +113,12 @@ async def choose(
             base_url=base_url,
             api_key=api_key,
         )
+    if not probe:
+        return demo("no model is configured")
     if paid := with_key(environ):
         return paid
     others = [server for server in servers if server.port != own_port]
-    return (await running(others) if probe else None) or demo(
-        "the demo model: nothing else was found"
-    )
+    return await running(others) or demo("no key and no local server was found")
 
 
 def demo(source: str) -> Choice:

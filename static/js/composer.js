@@ -25,6 +25,7 @@ export function compose() {
   document.addEventListener("htmx:wsOpen", sendAgain);
   addEventListener("pageshow", release);
   readState();
+  if (matchMedia("(pointer: fine)").matches && !location.hash) text.focus({ preventScroll: true });
 }
 
 function typed(event) {

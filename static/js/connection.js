@@ -2,15 +2,17 @@
 
 const LONGEST_WAIT = 5000;
 const COMES_BACK = [1006, 1011, 1012, 1013]; // the codes after which htmx connects again
+let leaving = false;
 
 export function watch() {
-  htmx.config.wsReconnectDelay = (tries) =>
-    250 + Math.random() * Math.min(LONGEST_WAIT, 500 * 2 ** Math.min(tries, 6));
   htmx.createWebSocket = connect;
+  htmx.config.wsReconnectDelay = wait;
   document.addEventListener("htmx:wsOpen", () => show(""));
   document.addEventListener("htmx:wsClose", ({ detail }) =>
     show(COMES_BACK.includes(detail.event.code) ? "lost" : "ended"),
   );
+  addEventListener("pagehide", () => (leaving = true));
+  addEventListener("pageshow", () => (leaving = false));
 }
 
 // Told at every connection, so that one who comes back is sent what was missed and no more.
@@ -21,9 +23,9 @@ function connect(address) {
   return new WebSocket(url);
 }
 
-let leaving = false;
-addEventListener("pagehide", () => (leaving = true));
-addEventListener("pageshow", () => (leaving = false));
+function wait(tries) {
+  return 250 + Math.random() * Math.min(LONGEST_WAIT, 500 * 2 ** Math.min(tries, 6));
+}
 
 function show(state) {
   const banner = document.getElementById("connection");

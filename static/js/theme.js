@@ -3,29 +3,6 @@
   const root = document.documentElement;
   const choices = { theme: "auto", density: "steps" };
 
-  const kept = (name) => {
-    try {
-      return localStorage.getItem(`ashiato-${name}`) || choices[name];
-    } catch {
-      return choices[name]; // storage is switched off: the choice lasts as long as the page
-    }
-  };
-  const keep = (name, value) => {
-    root.dataset[name] = value;
-    try {
-      localStorage.setItem(`ashiato-${name}`, value);
-    } catch {
-      return;
-    }
-  };
-  const check = () => {
-    for (const name of Object.keys(choices)) {
-      for (const input of document.querySelectorAll(`input[name="${name}"]`)) {
-        input.checked = input.value === root.dataset[name];
-      }
-    }
-  };
-
   root.dataset.js = "";
   for (const name of Object.keys(choices)) root.dataset[name] = kept(name);
   document.addEventListener("DOMContentLoaded", check);
@@ -33,4 +10,29 @@
   document.addEventListener("change", ({ target }) => {
     if (target.name in choices) keep(target.name, target.value);
   });
+
+  function kept(name) {
+    try {
+      return localStorage.getItem(`ashiato-${name}`) || choices[name];
+    } catch {
+      return choices[name]; // storage is switched off
+    }
+  }
+
+  function keep(name, value) {
+    root.dataset[name] = value;
+    try {
+      localStorage.setItem(`ashiato-${name}`, value);
+    } catch {
+      // Storage is switched off or full: the choice lasts as long as the page.
+    }
+  }
+
+  function check() {
+    for (const name of Object.keys(choices)) {
+      for (const input of document.querySelectorAll(`input[name="${name}"]`)) {
+        input.checked = input.value === root.dataset[name];
+      }
+    }
+  }
 })();

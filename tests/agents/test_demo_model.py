@@ -12,8 +12,9 @@ from agents.engine.planner import ReActPlanner
 from agents.engine.state import AgentState
 from agents.engine.tool import ToolResult, argument, specification
 from agents.engine.turn import assemble
-from agents.llm import demo_arithmetic, demo_schema
-from agents.llm.demo_history import Offer, Question, Situation
+from agents.llm.demo import arithmetic
+from agents.llm.demo import schema as schemas
+from agents.llm.demo.history import Offer, Question, Situation
 from agents.llm.demo_model import DEMO_LABEL, DemoModel, decide, pieces
 from agents.tools import sql_guard
 from agents.tools.calculator import CalculatorTool
@@ -268,7 +269,7 @@ async def test_the_real_database_tool_takes_what_is_composed(dialect, shop):
     ],
 )
 def test_words_become_one_expression(text, expression):
-    assert demo_arithmetic.find(text).expression == expression
+    assert arithmetic.find(text).expression == expression
 
 
 @pytest.mark.parametrize(
@@ -283,7 +284,7 @@ def test_words_become_one_expression(text, expression):
     ],
 )
 def test_numbers_alone_are_no_sum(text):
-    assert demo_arithmetic.find(text) is None
+    assert arithmetic.find(text) is None
 
 
 async def test_another_schema_is_read_from_the_description_too():
@@ -314,7 +315,7 @@ async def test_another_schema_is_read_from_the_description_too():
 
 
 def test_revenue_is_quantity_times_price_where_no_column_has_it():
-    schema = demo_schema.read(
+    schema = schemas.read(
         "lines(id INT, item_id INT -> items.id, qty INT)\nitems(id INT, name TEXT, price REAL)"
     )
 
@@ -322,7 +323,7 @@ def test_revenue_is_quantity_times_price_where_no_column_has_it():
 
 
 def test_tables_that_refer_to_each_other_do_not_go_round_in_circles():
-    schema = demo_schema.read("a(id INT, b_id INT → b.id)\nb(id INT, a_id INT → a)\nc(id INT)")
+    schema = schemas.read("a(id INT, b_id INT → b.id)\nb(id INT, a_id INT → a)\nc(id INT)")
 
     assert [table.name for table in schema.reach("a")] == ["a", "b"]
 

@@ -10,7 +10,7 @@ from agents.llm.discovery import PROVIDERS, LocalServer, choose
 from tests.wire import Reply, WireServer, closed_port, models, ollama, silent_port
 
 SECRET = "sk-secret"
-NOTHING = "the demo model: nothing else was found"
+NOTHING = "no key and no local server was found"
 
 
 async def find(environ=None, servers=(), *, explicit=None, probe=True, own_port=None, **rest):
@@ -173,3 +173,9 @@ async def test_looking_can_be_called_off():
         looking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await looking
+
+
+async def test_a_key_in_the_environment_is_not_used_when_looking_is_turned_off():
+    choice = await find({"OPENAI_API_KEY": "sk-something"}, probe=False)
+
+    assert choice.is_demo

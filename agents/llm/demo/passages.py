@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .demo_history import Question
-from .demo_schema import singular
+from .history import Question
+from .schema import singular
 
 SENTENCES = (4, 2)
 RELEVANT = 0.4

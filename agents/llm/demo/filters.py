@@ -5,12 +5,11 @@ import unicodedata
 from collections.abc import Iterator
 from datetime import date
 
-from . import demo_cues as cues
-from . import demo_period as periods
-from . import demo_words as words
-from .demo_history import Question
-from .demo_request import Filter
-from .demo_schema import MONEY, PRICE, Column, Schema, Table
+from . import cues, words
+from . import period as periods
+from .history import Question
+from .request import Filter
+from .schema import MONEY, PRICE, Column, Schema, Table
 
 _NOT = re.compile(r"\b(?:not|excluding|except|without|other than)\b|除|以外|ていない")
 _OVER = re.compile(

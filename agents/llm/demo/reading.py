@@ -6,16 +6,14 @@ from datetime import date
 from functools import cached_property
 from typing import Literal
 
-from . import demo_cues as cues
-from . import demo_dimension as dimensions
-from . import demo_filters as filters
-from . import demo_period as periods
-from . import demo_words as words
-from .demo_dimension import Mention, Sorting
-from .demo_history import Question
-from .demo_numerals import figures
-from .demo_request import Dimension, Measure, Request
-from .demo_schema import MONEY, PRICE, QUANTITY, Column, Schema, Table
+from . import cues, filters, words
+from . import dimension as dimensions
+from . import period as periods
+from .dimension import Mention, Sorting
+from .history import Question
+from .numerals import figures
+from .request import Dimension, Measure, Request
+from .schema import MONEY, PRICE, QUANTITY, Column, Schema, Table
 
 LISTED = 10
 RANKED = 5

@@ -3,7 +3,7 @@
 import re
 from functools import cache
 
-from .demo_schema import singular
+from .schema import singular
 
 # A name in a schema: other English words for it / Japanese words for it, the best one first.
 _CONCEPTS = {

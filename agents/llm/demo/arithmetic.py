@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from .demo_numerals import figures
-from .demo_tokens import Token, runs
+from .numerals import figures
+from .tokens import Token, runs
 
 THAT = "that"
 DEEPEST = 20

@@ -2,9 +2,9 @@
 
 import re
 
-from . import demo_schema
-from . import demo_words as words
-from .demo_history import Question, Situation
+from . import schema as schemas
+from . import words
+from .history import Question, Situation
 
 GREETING = re.compile(
     r"(?:hi|hello|hey|help|thanks|thank you|good (?:morning|afternoon|evening)|yo|test"
@@ -39,7 +39,7 @@ def introduction(situation: Situation) -> str:
 
 def tables(description: str, question: Question) -> str:
     """What the database holds, from the tool's own description."""
-    schema = demo_schema.read(description)
+    schema = schemas.read(description)
     names = [table.name for table in schema.tables] if schema else []
     lines = [
         f"- **{table.name}**: {', '.join(column.name for column in table.columns)}"
@@ -119,7 +119,7 @@ def _arithmetic(situation: Situation) -> tuple[str, tuple[str, ...]] | None:
 
 def _data(situation: Situation) -> tuple[str, tuple[str, ...]] | None:
     tool = situation.tool("database", "sql")
-    schema = demo_schema.read(tool.description) if tool else None
+    schema = schemas.read(tool.description) if tool else None
     if schema is None:
         return None
     say, ledger = situation.question.say, schema.ledger

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .demo_numerals import FIGURES, WORDED
+from .numerals import FIGURES, WORDED
 
 LONGEST = 80
 

@@ -5,13 +5,12 @@ import unicodedata
 from dataclasses import replace
 from datetime import date
 
-from . import demo_arithmetic as arithmetic
-from . import demo_period as periods
-from . import demo_rows as rows
-from .demo_cues import AVERAGE, COMPARED, MONEY, SHARE
-from .demo_history import Finding, Question, Situation
-from .demo_plan import Findings, Plan, asked, calculation, query
-from .demo_request import Request
+from . import arithmetic, rows
+from . import period as periods
+from .cues import AVERAGE, COMPARED, MONEY, SHARE
+from .history import Finding, Question, Situation
+from .plan import Findings, Plan, asked, calculation, query
+from .request import Request
 
 
 def share(situation: Situation, today: date) -> Plan | None:

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from . import demo_words as words
-from .demo_request import Dimension, TimeUnit
-from .demo_schema import Column, Schema, Table
+from . import words
+from .request import Dimension, TimeUnit
+from .schema import Column, Schema, Table
 
 Sorting = Literal["rank", "group"]
 

@@ -4,11 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
-from . import demo_reading as reading
-from . import demo_rows as rows
-from . import demo_schema as schemas
-from .demo_history import Finding, Offer, Question, Situation
-from .demo_request import Request
+from . import reading, rows
+from . import schema as schemas
+from .history import Finding, Offer, Question, Situation
+from .request import Request
 
 Findings = Sequence[Finding]
 Writing = Callable[[Findings], str | None]

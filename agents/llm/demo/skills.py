@@ -10,15 +10,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 
-from . import demo_arithmetic as arithmetic
-from . import demo_help as help
-from . import demo_passages as passages
-from . import demo_period as periods
-from . import demo_rows as rows
-from . import demo_schema as schemas
-from .demo_chains import averaged, chained, compared, share
-from .demo_history import Question, Situation
-from .demo_plan import Plan, Stage, asked, one_after_another, query
+from . import arithmetic, help, passages, rows
+from . import period as periods
+from . import schema as schemas
+from .chains import averaged, chained, compared, share
+from .history import Question, Situation
+from .plan import Plan, Stage, asked, one_after_another, query
 
 Skill = Callable[[Situation, date], Plan | None]
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from .demo_period import Period
-from .demo_schema import Column, Schema, Table
+from .period import Period
+from .schema import Column, Schema, Table
 
 TimeUnit = Literal["day", "month", "year"]
 _RESERVED = ("order", "group", "user", "table", "index", "case", "transaction")

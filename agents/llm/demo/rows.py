@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from . import demo_words as words
-from .demo_history import Question
-from .demo_period import MONTHS
-from .demo_request import Dimension, Request
-from .demo_schema import singular
+from . import words
+from .history import Question
+from .period import MONTHS
+from .request import Dimension, Request
+from .schema import singular
 
 SHOWN = 40
 _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:[eE][+-]?\d+)?")

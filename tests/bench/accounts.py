@@ -1,0 +1,38 @@
+"""People who are signed in and have chats to write in, made behind the server's back.
+
+The login form is slow on purpose, and it is not what is measured here.
+"""
+
+import json
+import os
+import sys
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
+django.setup()
+
+from django.conf import settings  # noqa: E402
+from django.contrib.auth import get_user_model  # noqa: E402
+from django.db import transaction  # noqa: E402
+from django.test import Client  # noqa: E402
+
+from chat.models import ChatSession  # noqa: E402
+
+
+@transaction.atomic
+def make(people: int, chats: int) -> list[dict]:
+    return [_person(number, chats) for number in range(people)]
+
+
+def _person(number: int, chats: int) -> dict:
+    user = get_user_model().objects.create(username=f"bench-{number}")
+    client, name = Client(), settings.SESSION_COOKIE_NAME
+    client.force_login(user)
+    made = [ChatSession.objects.create(user=user, title=f"Chat {n}") for n in range(chats)]
+    cookie = f"{name}={client.cookies[name].value}"
+    return {"cookie": cookie, "chats": [chat.pk for chat in made]}
+
+
+if __name__ == "__main__":
+    print(json.dumps(make(int(sys.argv[1]), int(sys.argv[2]))))

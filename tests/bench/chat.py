@@ -1,0 +1,145 @@
+"""What the chat adds to the model's stream: delay to a token, and work to the server."""
+
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import orjson
+import psutil
+
+from tests.bench import relay
+from tests.bench.engine import fake_llm
+from tests.bench.fake_llm import Plan
+from tests.bench.processes import (
+    DiedEarly,
+    busy_seconds,
+    child,
+    cpu,
+    free_port,
+    resident_mb,
+    wait_for_page,
+    wait_for_port,
+)
+from tests.bench.rounds import Reading, Size, rows
+
+PLAN = Plan(tokens=200, rate=50, paragraph=40)
+RELAY, PRODUCT = "bare relay", "Ashiato"
+WARM_UP = 3
+ENDED = 'class="run" data-status="completed"'
+ABOUT = f"""\
+Chat: people who each wait for an answer of {PLAN.tokens} tokens at {PLAN.rate} a second. The \
+bare relay is a websocket
+server (aiohttp) that passes the tokens of the same model on and keeps nothing; × is the ratio \
+to it. The delay
+of a token is from the model to the page. Others: cores that the rest of the machine used; late:
+how far the model was behind its own clock."""
+
+
+@dataclass
+class Server:
+    """A chat server, and the chats on it that nobody has written in yet."""
+
+    process: psutil.Popen
+    port: int
+    end: str
+    people: list[dict] = field(default_factory=list)
+
+    def pages(self, count: int) -> list[dict]:
+        """A fresh chat for each of so many people."""
+        return [self._page(n) for n in range(count)]
+
+    def _page(self, number: int) -> dict:
+        person = self.people[number] if self.people else {"cookie": "", "chats": [number]}
+        chat = person["chats"].pop()
+        where = f"127.0.0.1:{self.port}"
+        url = f"ws://{where}/ws/chat/{chat}/" if self.people else f"ws://{where}/ws/{chat}/"
+        return {"url": url, "origin": f"http://{where}", "cookie": person["cookie"]}
+
+
+def measure(size: Size) -> list[dict]:
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ashiato-bench-")))
+        llm = stack.enter_context(fake_llm())
+        servers = {
+            RELAY: stack.enter_context(_relay(llm)),
+            PRODUCT: stack.enter_context(_product(llm, folder, size)),
+        }
+        for server in servers.values():
+            _loaded(server, WARM_UP, llm)
+        readings = [
+            Reading(number, name, level, _loaded(server, level, llm))
+            for number in range(size.rounds)
+            for level in size.chats
+            for name, server in servers.items()
+        ]
+    return rows(readings, RELAY, ["cpu ms / 1000"])
+
+
+@contextmanager
+def _relay(llm: int) -> Iterator[Server]:
+    port = free_port()
+    env = {"RELAY_MODEL": PLAN.model, "RELAY_URL": f"http://127.0.0.1:{llm}/v1"}
+    with child("-m", "tests.bench.relay", port, env=env) as process:
+        wait_for_port(port, process)
+        yield Server(process, port, relay.END)
+
+
+@contextmanager
+def _product(llm: int, folder: Path, size: Size) -> Iterator[Server]:
+    port, log = free_port(), folder / "serve.log"
+    env = {
+        "ASHIATO_DATA": str(folder / "data"),
+        "ASHIATO_MODEL": f"openai/{PLAN.model}",
+        "ASHIATO_MODEL_URL": f"http://127.0.0.1:{llm}/v1",
+        "ASHIATO_MODEL_KEY": "none",
+        "PORT": str(port),
+    }
+    with child("manage.py", "serve", env=env, log=log) as process:
+        wait_for_page(f"http://127.0.0.1:{port}/login/", process, log)
+        yield Server(process, port, ENDED, _people(size, env))
+
+
+def _people(size: Size, env: dict[str, str]) -> list[dict]:
+    chats = size.rounds * len(size.chats) + 1
+    arguments = ("-m", "tests.bench.accounts", max(*size.chats, WARM_UP), chats)
+    with child(*arguments, env=env, stdout=-1, stderr=None) as process:
+        return orjson.loads(process.stdout.read())
+
+
+def _loaded(server: Server, chats: int, llm: int) -> dict[str, float]:
+    """One level of load on a server that runs."""
+    order = {"pages": server.pages(chats), "tokens": PLAN.tokens, "end": server.end}
+    pipes = {"stdin": -1, "stdout": -1, "stderr": None}
+    with child("-m", "tests.bench.chat_load", **pipes) as people:
+        _told(people, order)
+        time.sleep(0.5)
+        _stats(llm)
+        began, busy, spent = time.monotonic(), busy_seconds(), cpu(server.process)
+        seen = _told(people, {})
+        spent = cpu(server.process) - spent
+        busy = (busy_seconds() - busy) / (time.monotonic() - began)
+        ours = (spent + seen.pop("client cpu")) / (time.monotonic() - began)
+        return {
+            "cpu ms / 1000": spent / max(1, seen.pop("tokens")) * 1e6,
+            **seen,
+            "rss MB": resident_mb(server.process),
+            "late p99 ms": _stats(llm)["late_p99_ms"],
+            "others": max(0.0, busy - ours),
+        }
+
+
+def _told(people: psutil.Popen, order: dict) -> dict:
+    people.stdin.write(orjson.dumps(order) + b"\n")
+    people.stdin.flush()
+    if not (line := people.stdout.readline()):
+        raise DiedEarly(str(people.args))
+    return orjson.loads(line)
+
+
+def _stats(llm: int) -> dict:
+    with urllib.request.urlopen(f"http://127.0.0.1:{llm}/stats", timeout=10) as page:
+        return orjson.loads(page.read(int(page.headers["Content-Length"])))

@@ -1,0 +1,53 @@
+"""How long it takes until the first page is there, and how much memory the server then has."""
+
+import resource
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from tests.bench.processes import child, cpu, free_port, resident_mb, wait_for_page
+from tests.bench.rounds import Size, medians
+
+ABOUT = """\
+Start: until the login page is served, with the demo model; the first start makes and seeds the
+database. Memory is that of a server which has served that page."""
+SETTLED = 1.0
+
+
+def measure(size: Size) -> list[dict]:
+    rounds: dict[str, list[dict[str, float]]] = {}
+    for _ in range(size.rounds):
+        for name, figures in _round():
+            rounds.setdefault(name, []).append(figures)
+    return [{"what": name} | medians(each) for name, each in rounds.items()]
+
+
+def _round():
+    with tempfile.TemporaryDirectory(prefix="ashiato-bench-") as folder:
+        env = {"ASHIATO_DATA": f"{folder}/data", "ASHIATO_MODEL": "demo"}
+        yield "manage.py serve, the first time", _serve(Path(folder), env)
+        yield "manage.py serve, again", _serve(Path(folder), env)
+        yield 'manage.py ask "2+2"', _ask(env)
+
+
+def _serve(folder: Path, env: dict[str, str]) -> dict[str, float]:
+    port, log, began = free_port(), folder / "serve.log", time.monotonic()
+    with child("manage.py", "serve", env=env | {"PORT": str(port)}, log=log) as process:
+        wait_for_page(f"http://127.0.0.1:{port}/login/", process, log)
+        figures = {"cpu s": cpu(process), "wall s": time.monotonic() - began}
+        time.sleep(SETTLED)
+        return figures | {"rss MB": resident_mb(process)}
+
+
+def _ask(env: dict[str, str]) -> dict[str, float]:
+    spent, began = _children(), time.monotonic()
+    with child("manage.py", "ask", "2+2", env=env, stdout=subprocess.DEVNULL) as process:
+        process.wait(60)
+    wall, used = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {"cpu s": _children() - spent, "wall s": wall, "rss MB": used.ru_maxrss / 1000}
+
+
+def _children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

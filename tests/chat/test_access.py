@@ -1,0 +1,353 @@
+"""Nobody sees or touches what is not theirs, by any door."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+from asgiref.sync import sync_to_async
+from channels.testing import WebsocketCommunicator
+from django.contrib.auth.models import Permission
+from django.test import AsyncClient, Client
+from django.urls import get_resolver
+from django.urls.resolvers import RoutePattern, URLResolver
+
+from agents import runs
+from agents.models import Run
+from chat.models import ChatSession, Message
+from project.asgi import application
+from tests.conftest import ORIGIN, frames_until, tab
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+MISSING = 987_654_321
+
+# Every page and what it takes; {chat} and {run} are ids. A new route needs a row here.
+ROUTES = {
+    "": "GET",
+    "chat/": "POST",
+    "chat/sessions/": "GET",
+    "chat/<int:pk>/": "GET",
+    "chat/<int:pk>/messages/": "POST",
+    "chat/<int:pk>/stop/": "POST",
+    "chat/<int:pk>/rename/": "POST",
+    "chat/<int:pk>/delete/": "POST",
+    "traces/": "GET",
+    "traces/<int:pk>/": "GET",
+    "api/runs/<int:pk>/events/": "GET",
+    "login/": "open",
+    "logout/": "POST",
+    "language/": "open",
+}
+OF_A_CHAT = [route for route in ROUTES if route.startswith("chat/<int:pk>/")]
+OF_A_RUN = ["traces/<int:pk>/", "api/runs/<int:pk>/events/"]
+SOCKETS = ["/ws/chat/{}/", "/ws/runs/{}/"]
+
+
+@pytest.fixture
+def run(chat, person):
+    run = Run.objects.create(
+        user=person, topic=chat.topic, query="6 * 7", answer="**42**", status="completed"
+    )
+    Message.objects.create(session=chat, author=person, run=run, text="6 * 7", client_id="a")
+    return run
+
+
+@pytest.fixture
+def reviewer(stranger):
+    stranger.user_permissions.add(Permission.objects.get(codename="review_runs"))
+    return stranger
+
+
+def address(route, pk=1):
+    return "/" + re.sub(r"<\w+:\w+>", str(pk), route)
+
+
+async def signed_in(user, **options):
+    client = AsyncClient(**options)
+    await sync_to_async(client.force_login)(user)
+    return client
+
+
+async def ask(client, route, pk=1, **data):
+    method = client.post if ROUTES[route] == "POST" else client.get
+    return await method(address(route, pk), data or None)
+
+
+def own_routes():
+    """The routes of the project itself; the administration has a test of its own."""
+    return [
+        f"{inner.pattern if inner is not outer else ''}"
+        if not isinstance(outer, URLResolver)
+        else str(inner.pattern)
+        for outer in get_resolver().url_patterns
+        if str(outer.pattern) != "admin/"
+        for inner in (outer.url_patterns if isinstance(outer, URLResolver) else [outer])
+    ]
+
+
+def test_every_route_has_a_row_in_the_table():
+    assert sorted(own_routes()) == sorted(ROUTES)
+
+
+@pytest.mark.parametrize("route", [r for r, method in ROUTES.items() if method != "open"])
+async def test_nobody_gets_past_the_door_without_signing_in(route, run):
+    answer = await ask(AsyncClient(), route, run.pk)
+
+    assert answer.status_code == 302
+    assert answer.headers["Location"].startswith("/login/")
+
+
+def test_the_login_page_and_its_language_switch_are_open():
+    answer = Client().post("/language/", {"language": "ja", "next": "/login/"})
+
+    assert answer.headers["Location"] == "/login/"
+    assert answer.cookies["django_language"].value == "ja"
+    assert Client().get("/login/").status_code == 200
+
+
+def test_nobody_gets_into_the_administration_without_signing_in():
+    admin = next(p for p in get_resolver().url_patterns if str(p.pattern) == "admin/")
+    inner = [p for q in admin.url_patterns for p in getattr(q, "url_patterns", [q])]
+    paths = {str(p.pattern) for p in inner if isinstance(p.pattern, RoutePattern)}
+    models = [str(p.pattern) for p in admin.url_patterns if isinstance(p, URLResolver)]
+    assert {"agents/run/", "chat/message/"} <= set(models)
+
+    for path in [*models, *(f"agents/run/{address(p)[1:]}" for p in paths), "nothing/", ""]:
+        answer = Client().get(f"/admin/{path}")
+        assert answer.status_code in {302, 404} or "id_password" in answer.content.decode(), path
+
+
+@pytest.mark.parametrize("route", OF_A_CHAT)
+async def test_the_session_of_another_is_no_other_than_none(route, chat, run, stranger):
+    client = await signed_in(stranger)
+
+    theirs = await ask(client, route, chat.pk, text="hello", title="mine now")
+    missing = await ask(client, route, MISSING, text="hello", title="mine now")
+
+    assert theirs.status_code == missing.status_code == 404
+    assert theirs.content == missing.content
+    assert theirs.headers == missing.headers
+    assert (await ChatSession.objects.aget()).title == "Sums"
+    assert await Message.objects.acount() == 1
+
+
+@pytest.mark.parametrize("route", OF_A_RUN)
+async def test_the_run_of_another_is_no_other_than_none(route, run, stranger):
+    client = await signed_in(stranger)
+
+    theirs, missing = await ask(client, route, run.pk), await ask(client, route, MISSING)
+
+    assert theirs.status_code == missing.status_code == 404
+    assert theirs.content == missing.content
+
+
+@pytest.mark.parametrize("pk", [2**63, 10**30])
+@pytest.mark.parametrize("route", [*OF_A_CHAT, *OF_A_RUN])
+async def test_an_id_that_no_row_can_have_is_not_found(route, pk, person):
+    assert (await ask(await signed_in(person), route, pk)).status_code == 404
+
+
+async def test_lists_hold_nothing_of_others(run, stranger):
+    client = await signed_in(stranger)
+
+    for page in ["/", "/chat/sessions/", "/chat/sessions/?q=Sums", "/traces/", "/traces/?q=6"]:
+        shown = (await client.get(page)).content.decode()
+        assert "Sums" not in shown.replace('value="Sums"', "").replace("“Sums”", ""), page
+        assert "6 * 7" not in shown, page
+
+
+@pytest.mark.parametrize("method", ["get", "put", "delete", "head"])
+@pytest.mark.parametrize("route", [r for r, method in ROUTES.items() if method == "POST"])
+async def test_what_changes_something_is_posted(route, method, chat, run):
+    client = await signed_in(chat.user)
+
+    answer = await getattr(client, method)(address(route, chat.pk))
+
+    assert answer.status_code == 405
+    assert await ChatSession.objects.aexists()
+
+
+@pytest.mark.parametrize("route", [*(r for r, m in ROUTES.items() if m == "POST"), "language/"])
+async def test_a_post_without_the_pages_token_is_refused(route, chat):
+    client = await signed_in(chat.user, enforce_csrf_checks=True)
+
+    answer = await client.post(address(route, chat.pk), {"text": "hello", "title": "x"})
+
+    assert answer.status_code == 403
+    assert "This page was open for too long" in answer.content.decode()
+    assert (await ChatSession.objects.aget()).title == "Sums"
+
+
+def test_signing_in_needs_the_pages_token(person):
+    client = Client(enforce_csrf_checks=True)
+
+    answer = client.post("/login/", {"username": "ada", "password": "a long password"})
+
+    assert answer.status_code == 403
+
+
+# Sockets
+
+
+async def closing(path, user=None, headers=(ORIGIN,)):
+    """What a socket is sent until it is closed, and the code it is closed with."""
+    client, cookies = Client(), []
+    if user is not None:
+        await sync_to_async(client.force_login)(user)
+        cookies = [(b"cookie", f"sessionid={client.cookies['sessionid'].value}".encode())]
+    socket = WebsocketCommunicator(application, path, [*headers, *cookies])
+    accepted, code = await socket.connect()
+    frames = []
+    while accepted:
+        frames.append(await socket.receive_output())
+        accepted, code = frames[-1]["type"] != "websocket.close", frames[-1].get("code")
+    await socket.disconnect()
+    return frames, code
+
+
+@pytest.mark.parametrize("path", SOCKETS)
+async def test_the_socket_of_another_is_no_other_than_none(path, chat, run, stranger):
+    pk = chat.pk if "chat" in path else run.pk
+
+    theirs = await closing(path.format(pk), stranger)
+
+    assert theirs[1] == 4404
+    assert len(theirs[0]) == 1
+    assert theirs == await closing(path.format(MISSING), stranger)
+    assert theirs == await closing(path.format(2**63), stranger)
+
+
+@pytest.mark.parametrize("path", SOCKETS)
+async def test_a_socket_without_an_account_is_closed(path, chat, run):
+    pk = chat.pk if "chat" in path else run.pk
+
+    assert await closing(path.format(pk)) == await closing(path.format(MISSING))
+    assert (await closing(path.format(pk)))[1] == 4404
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        None,
+        b"null",
+        b"",
+        b"http://evil.example",
+        b"http://testserver:8001",
+        b"https://testserver",
+        b"http://testserver.evil.example",
+        b"http://[",
+        b"http://testserver:port",
+    ],
+)
+async def test_a_socket_from_another_origin_is_refused(origin, chat, run):
+    headers = [] if origin is None else [(b"origin", origin)]
+
+    for path in SOCKETS:
+        frames, _ = await closing(path.format(chat.pk), chat.user, headers)
+        assert frames == []
+
+
+@pytest.mark.parametrize("path", ["/", "/ws/", "/ws/chat/x/", "/ws/chat/-1/", "/chat/1/"])
+async def test_an_unknown_socket_is_refused_quietly(path, person):
+    frames, _ = await closing(path, person)
+
+    assert frames == []
+
+
+async def test_the_page_of_a_run_takes_no_messages(run):
+    async with tab(run.user, f"/ws/runs/{run.pk}/") as page:
+        await frames_until(page, "run-")
+        await page.send_json_to({"type": "message", "text": "hi", "client_id": "b"})
+
+        assert await page.receive_nothing()
+    assert await Message.objects.acount() == 1
+
+
+async def test_an_account_switched_off_can_no_longer_send(chat):
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        chat.user.is_active = False
+        await chat.user.asave()
+        await page.send_json_to({"type": "message", "text": "hi", "client_id": "a"})
+        await frames_until(page, "This session is not there any more.")
+
+    assert not await Message.objects.aexists()
+
+
+async def test_a_deleted_session_takes_no_more_messages(chat):
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await ChatSession.objects.filter(pk=chat.pk).adelete()
+        await page.send_json_to({"type": "message", "text": "hi", "client_id": "a"})
+        await frames_until(page, "This session is not there any more.")
+
+
+# Reviewers
+
+
+async def test_a_reviewer_sees_the_runs_of_others(run, reviewer):
+    client = await signed_in(reviewer)
+
+    assert "6 * 7" in (await client.get("/traces/")).content.decode()
+    assert "<strong>42</strong>" in (await client.get(f"/traces/{run.pk}/")).content.decode()
+    assert (await client.get(f"/api/runs/{run.pk}/events/")).status_code == 200
+    async with tab(reviewer, f"/ws/runs/{run.pk}/") as page:
+        await frames_until(page, "<strong>42</strong>")
+
+
+async def test_a_reviewer_can_neither_stop_nor_write(chat, reviewer):
+    run = await sync_to_async(runs.prepare)(query="6 * 7", topic=chat.topic, user=chat.user)
+    client = await signed_in(reviewer)
+
+    answers = [await ask(client, route, chat.pk, text="hello") for route in OF_A_CHAT]
+    frames, code = await closing(f"/ws/chat/{chat.pk}/", reviewer)
+
+    assert {answer.status_code for answer in answers} == {404}
+    assert (len(frames), code) == (1, 4404)
+    await run.arefresh_from_db()
+    assert run.is_live
+    assert chat.title not in (await client.get(f"/traces/{run.pk}/")).content.decode()
+
+
+# What every page promises the browser
+
+
+class Inline(HTMLParser):
+    """Notes whatever a strict policy would refuse to run."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def handle_starttag(self, tag, attrs):
+        names = dict(attrs)
+        if (tag == "script" and "src" not in names) or tag == "style":
+            self.found.append(self.get_starttag_text())
+        if any(name == "style" or name.startswith("on") for name in names):
+            self.found.append(self.get_starttag_text())
+        if any(str(value).lower().startswith("javascript:") for value in names.values()):
+            self.found.append(self.get_starttag_text())
+
+
+PAGES = ["/", "/chat/{chat}/", "/chat/sessions/", "/traces/", "/traces/{run}/", "/nowhere/"]
+PAGES += ["/admin/", "/admin/agents/agent/", "/admin/agents/run/{run}/change/"]
+PAGES += ["/admin/agents/agent/add/", "/admin/agents/guardrailpattern/add/", "/login/"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_has_a_policy_and_nothing_inline(page, chat, run, administrator):
+    client = Client()
+    client.force_login(administrator if "admin" in page else chat.user)
+    if page == "/login/":
+        client.logout()
+
+    answer = client.get(page.format(chat=chat.pk, run=run.pk))
+    inline = Inline()
+    inline.feed(answer.content.decode())
+
+    policy = answer.headers["Content-Security-Policy"]
+    assert "script-src 'self';" in f"{policy};"
+    assert "unsafe" not in policy
+    assert inline.found == []
+    assert answer.headers["X-Frame-Options"] == "DENY"
