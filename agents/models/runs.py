@@ -12,6 +12,8 @@ from .catalog import Agent
 class RunQuerySet(models.QuerySet):
     def for_user(self, user):
         """The runs this person may see: their own, or all for a reviewer."""
+        if not user.is_authenticated:
+            return self.none()
         if user.has_perm("agents.review_runs"):
             return self
         return self.filter(user=user)

@@ -1,0 +1,227 @@
+"""Whatever the page sends, a sentence comes back and the next message is answered."""
+
+import json
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.test import AsyncClient
+
+from agents import runs
+from agents.models import Agent, Run
+from chat.models import ChatSession, Message
+from tests.conftest import frames_until, tab
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+FINISHED = 'class="run" data-status="completed"'
+NOTHING = "Type a question first."
+UNREADABLE = "The page sent something that cannot be read."
+
+
+def message(text="6 * 7", client_id="bad", **more):
+    return json.dumps({"type": "message", "text": text, "client_id": client_id, **more})
+
+
+FRAMES = {
+    "empty": (message(""), NOTHING),
+    "blanks": (message(" \t\n\u3000\u00a0 "), NOTHING),
+    "zero width": (message("\u200b\u200d\ufeff\u2060"), NOTHING),
+    "only NUL": (message("\0\0"), NOTHING),
+    "only controls": (message("\x07\x1b"), NOTHING),
+    "too long": (message("x" * 200_001), "This message is too long: 200 kB"),
+    "too long in bytes": (message("足" * 70_000), "This message is too long: 210 kB"),
+    "a frame too long": (message("x" * 1_100_000), "That is too long to be sent."),
+    "not JSON": ("{", UNREADABLE),
+    "no text at all": ("", UNREADABLE),
+    "an array": ("[1, 2]", UNREADABLE),
+    "a number": ("5", UNREADABLE),
+    "null": ("null", UNREADABLE),
+    "a string": ('"message"', UNREADABLE),
+    "a deep one": ("[" * 100_000, UNREADABLE),
+    "a number of many digits": ('{"a": ' + "9" * 5_000 + "}", UNREADABLE),
+    "unknown type": ('{"type": "dance"}', UNREADABLE),
+    "no type": ("{}", UNREADABLE),
+    "text is a number": (message(5), UNREADABLE),
+    "text is missing": ('{"type": "message", "client_id": "bad"}', UNREADABLE),
+    "id is a list": (message(client_id=[]), UNREADABLE),
+    "id is empty": (message(client_id=""), UNREADABLE),
+    "id is long": (message(client_id="x" * 65), UNREADABLE),
+    "id is half a character": (message(client_id="\ud800"), UNREADABLE),
+    "id has NUL": (message(client_id="a\0b"), UNREADABLE),
+    "run is an object": ('{"type": "stop", "run": {}}', UNREADABLE),
+    "run is null": ('{"type": "stop", "run": null}', UNREADABLE),
+    "unknown agent": (message(agent="nobody"), "This agent is not available any more."),
+    "half an agent": (message(agent="\ud800"), "This agent is not available any more."),
+}
+
+
+@pytest.mark.parametrize(("frame", "sentence"), FRAMES.values(), ids=FRAMES)
+async def test_a_bad_frame_is_answered_and_the_socket_goes_on(chat, frame, sentence, caplog):
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await page.send_to(text_data=frame)
+        await frames_until(page, sentence)
+        assert not await Message.objects.aexists()
+        await page.send_to(text_data=message(client_id="good"))
+        await frames_until(page, FINISHED)
+
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+async def test_a_binary_frame_is_answered_and_the_socket_goes_on(chat):
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await page.send_to(bytes_data=b"\x00\xff")
+        await frames_until(page, "This page takes text, not binary data.")
+        await page.send_to(text_data=message())
+        await frames_until(page, FINISHED)
+
+
+@pytest.mark.parametrize("run", ["-1", "x", "", str(2**63), 2**63, -1, True, "９", "1" * 50])
+async def test_stopping_a_run_that_cannot_be_does_nothing(chat, run):
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await frames_until(page, "composer-state")
+        await page.send_json_to({"type": "stop", "run": run})
+        frames = await frames_until(page, "composer-state")
+
+    assert "problem" not in frames[-1]
+
+
+@pytest.mark.parametrize("after", [b"\xff\xfe", b"-1", b"%00", b"9" * 40, b"x&after=1"])
+async def test_a_page_that_says_nonsense_of_itself_is_shown_everything(chat, after):
+    run = await Run.objects.acreate(topic=chat.topic, query="6 * 7", status="completed")
+    await Message.objects.acreate(
+        session=chat, author=chat.user, run=run, text="6 * 7", client_id="a"
+    )
+    path = f"/ws/chat/{chat.pk}/?after=" + after.decode("latin-1")
+    async with tab(chat.user, path) as page:
+        await frames_until(page, "composer-state")
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("6 * 7\0", "6 * 7"),
+        ("half \ud83d of it", "half ? of it"),
+        ("\u202etfel ot thgir", "\u202etfel ot thgir"),
+        ("  足跡 👣  ", "足跡 👣"),
+        ("<script>alert(1)</script>", "<script>alert(1)</script>"),
+        ("{{ 7 * 7 }}{% debug %}", "{{ 7 * 7 }}{% debug %}"),
+    ],
+)
+async def test_strange_text_is_kept_as_far_as_it_is_text(chat, text, kept):
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await page.send_to(text_data=message(text))
+        frames = await frames_until(page, FINISHED)
+
+    assert (await Message.objects.aget()).text == kept
+    assert "<script>" not in "".join(frames)
+
+
+async def test_an_id_used_in_another_session_loses_no_text(chat):
+    other = await ChatSession.objects.acreate(user=chat.user, title="Other")
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await page.send_to(text_data=message(client_id="once"))
+        await frames_until(page, FINISHED)
+    async with tab(chat.user, f"/ws/chat/{other.pk}/") as page:
+        await page.send_to(text_data=message("Another question", client_id="once"))
+        frames = await frames_until(page, UNREADABLE)
+
+    assert 'data-acknowledged="once"' not in "".join(frames)
+
+
+async def test_a_second_message_is_refused_while_the_first_is_answered(chat):
+    await sync_to_async(runs.prepare)(query="6 * 7", topic=chat.topic, user=chat.user)
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await page.send_to(text_data=message(client_id="second"))
+        frames = await frames_until(page, "The agent is still answering.")
+
+    assert 'data-acknowledged="second"' not in "".join(frames)
+    assert not await Message.objects.aexists()
+
+
+async def test_without_an_agent_there_is_a_sentence(chat):
+    await Agent.objects.aupdate(enabled=False)
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await page.send_to(text_data=message())
+        await frames_until(page, "No agent is switched on.")
+
+
+# The same without a socket
+
+
+async def posted(user, path, **fields):
+    client = AsyncClient()
+    await sync_to_async(client.force_login)(user)
+    return await client.post(path, fields)
+
+
+@pytest.mark.parametrize("path", ["/chat/", "/chat/{}/messages/"])
+@pytest.mark.parametrize(
+    ("text", "client_id", "sentence"),
+    [
+        ("", "a", NOTHING),
+        ("\u200b\u200b", "a", NOTHING),
+        ("\0", "a", NOTHING),
+        ("y" * 200_001, "a", "This message is too long: 200 kB"),
+        ("Tell me & mine", "x" * 65, UNREADABLE),
+        ("Tell me & mine", "a\0b", UNREADABLE),
+    ],
+)
+async def test_a_bad_post_gives_the_page_again_with_what_was_typed(
+    chat, path, text, client_id, sentence
+):
+    answer = await posted(chat.user, path.format(chat.pk), text=text, client_id=client_id)
+    page = answer.content.decode()
+
+    assert answer.status_code == 422
+    assert sentence in page
+    assert text[:200_000].replace("&", "&amp;") in page
+    assert not await Message.objects.aexists()
+
+
+async def test_a_post_past_all_limits_is_a_plain_page(chat):
+    answer = await posted(chat.user, "/chat/", text="y" * 2_000_000)
+
+    assert answer.status_code == 400
+    assert "This request made no sense" in answer.content.decode()
+
+
+async def test_a_post_while_a_run_lives_keeps_the_text(chat):
+    await sync_to_async(runs.prepare)(query="6 * 7", topic=chat.topic, user=chat.user)
+
+    answer = await posted(chat.user, f"/chat/{chat.pk}/messages/", text="Do not lose me")
+
+    assert answer.status_code == 422
+    assert "The agent is still answering." in answer.content.decode()
+    assert "Do not lose me</textarea>" in answer.content.decode()
+
+
+async def test_a_post_without_an_agent_keeps_the_text(chat):
+    await Agent.objects.aupdate(enabled=False)
+
+    answer = await posted(chat.user, "/chat/", text="Do not lose me")
+
+    assert answer.status_code == 422
+    assert "No agent is switched on." in answer.content.decode()
+    assert "Do not lose me</textarea>" in answer.content.decode()
+    assert await ChatSession.objects.acount() == 1
+
+
+@pytest.mark.parametrize("path", ["/chat/sessions/", "/traces/", "/"])
+async def test_a_search_for_anything_is_a_page(chat, path):
+    client = AsyncClient()
+    await sync_to_async(client.force_login)(chat.user)
+
+    for query in ["%_\\", "\0", "'\";--", "x" * 60_000, "a " * 5_000, "\u202e", "%ED%A0%80"]:
+        assert (await client.get(path, {"q": query})).status_code == 200
+
+
+@pytest.mark.parametrize("query", ["status=dance", "page=-1", "page=x", "page=999", "before=x"])
+async def test_a_filter_that_means_nothing_is_a_page(chat, query):
+    client = AsyncClient()
+    await sync_to_async(client.force_login)(chat.user)
+
+    assert (await client.get(f"/traces/?{query}")).status_code == 200
+    assert (await client.get(f"/chat/{chat.pk}/?{query}")).status_code == 200
