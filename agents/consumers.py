@@ -1,5 +1,6 @@
 """A socket that watches runs. It never waits for one: it is told, and shows."""
 
+import asyncio
 import json
 import logging
 from typing import Any
@@ -7,9 +8,10 @@ from typing import Any
 from channels.db import database_sync_to_async
 from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
-from django.conf import settings
+from django.http import HttpRequest
 from django.utils import translation
-from django.utils.translation import gettext
+from django.utils.functional import Promise as StrPromise
+from django.utils.translation import gettext_lazy as _
 
 from agents.fragments import Watched
 from agents.models import Run
@@ -18,7 +20,8 @@ logger = logging.getLogger(__name__)
 
 MOST_FRAME = 1_048_576
 NOT_FOUND = 4404
-TOO_LARGE = 4413
+LOOK_WHILE_LIVE = 5
+LOOK_WHILE_IDLE = 30
 
 
 class BadFrame(Exception):
@@ -33,6 +36,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
     """
 
     place = "chat"
+    pulse: asyncio.Task[None] | None = None
 
     async def connect(self) -> None:
         self.watched: dict[int, Watched] = {}
@@ -45,9 +49,11 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         self.topic = topic
         await self.channel_layer.group_add(topic, self.channel_name)
         await self.greet()
+        self.pulse = asyncio.create_task(self._beat())
 
     async def disconnect(self, code: int) -> None:
-        if hasattr(self, "topic"):
+        if self.pulse is not None:
+            self.pulse.cancel()
             await self.channel_layer.group_discard(self.topic, self.channel_name)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None):
@@ -55,24 +61,46 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         try:
             await self.handle(_decoded(text_data))
         except BadFrame as error:
-            await self.refuse(str(error))
+            await self.refuse(error.args[0])
         except StopConsumer:
             raise
         except Exception:
             logger.exception("A frame could not be handled.")
-            await self.refuse(gettext("Something went wrong. Please try again."))
+            await self.refuse(_("Something went wrong. Please try again."))
 
     async def run_events(self, told: dict[str, Any]) -> None:
         events = told["events"]
         watched = self.watched.get(told["run"])
         if watched is None or events[-1]["seq"] <= watched.seq:
             return
+        try:
+            await self.follow(watched, events)
+        except Run.DoesNotExist:
+            del self.watched[told["run"]]
+
+    async def follow(self, watched: Watched, events: list[dict[str, Any]]) -> None:
         if not watched.follows(events):
             await self.show(watched.snapshot)
         elif watched.needs_rows(events):
             await self.show(watched.changes, events)
         else:
             await self.send(watched.words(events))
+
+    async def message_added(self, told: dict[str, Any]) -> None:
+        """Only a chat shows messages, but whoever follows its topic is told of them."""
+
+    async def look_again(self, told: dict[str, Any]) -> None:
+        """Read the rows without having been told to: the last word may have been lost."""
+        for watched in [w for w in self.watched.values() if w.is_live]:
+            if await database_sync_to_async(watched.is_behind)():
+                await self.show(watched.snapshot)
+
+    async def _beat(self) -> None:
+        """Through the channel, so that looking again waits its turn as everything else does."""
+        while True:
+            is_live = any(watched.is_live for watched in self.watched.values())
+            await asyncio.sleep(LOOK_WHILE_LIVE if is_live else LOOK_WHILE_IDLE)
+            await self.channel_layer.send(self.channel_name, {"type": "look.again"})
 
     async def watch(self, run: int) -> None:
         """Show this run as it is now, and what happens to it from here on."""
@@ -87,15 +115,16 @@ class WatchingConsumer(AsyncWebsocketConsumer):
             return fragment(*subject)
 
     async def find_topic(self) -> str | None:
-        raise StopConsumer
+        """What to follow; None where there is nothing that this person may see."""
+        return None
 
     async def greet(self) -> None:
         """What the page is shown once it is connected."""
 
     async def handle(self, frame: dict[str, Any]) -> None:
-        raise BadFrame(gettext("This page takes no messages."))
+        raise BadFrame(_("This page takes no messages."))
 
-    async def refuse(self, sentence: str) -> None:
+    async def refuse(self, sentence: StrPromise | str) -> None:
         """Tell the person what was wrong with what the page sent."""
 
 
@@ -116,19 +145,22 @@ class RunConsumer(WatchingConsumer):
 
 def _decoded(text: str | None) -> dict[str, Any]:
     if text is None:
-        raise BadFrame(gettext("This page takes text, not binary data."))
+        raise BadFrame(_("This page takes text, not binary data."))
     if len(text) > MOST_FRAME:
-        raise BadFrame(gettext("That is too long to be sent."))
+        raise BadFrame(_("That is too long to be sent."))
     try:
         frame = json.loads(text)
     except (ValueError, RecursionError):
-        raise BadFrame(gettext("The page sent something that cannot be read.")) from None
+        raise BadFrame(_("The page sent something that cannot be read.")) from None
     if not isinstance(frame, dict):
-        raise BadFrame(gettext("The page sent something that cannot be read."))
+        raise BadFrame(_("The page sent something that cannot be read."))
     return frame
 
 
 def _language(scope: dict[str, Any]) -> str:
     """The language of the page: its cookie, or what the browser prefers."""
-    chosen = scope.get("cookies", {}).get(settings.LANGUAGE_COOKIE_NAME)
-    return chosen if chosen in dict(settings.LANGUAGES) else settings.LANGUAGE_CODE
+    request = HttpRequest()
+    request.COOKIES = scope["cookies"]
+    accepted = dict(scope["headers"]).get(b"accept-language", b"")
+    request.META["HTTP_ACCEPT_LANGUAGE"] = accepted.decode("latin-1")
+    return translation.get_language_from_request(request)

@@ -208,7 +208,7 @@ def sentence(run: Run) -> str:
         case StopReason.TOOL_LIMIT:
             return _("Stopped: the agent called one tool too often.")
         case StopReason.BLOCKED:
-            return _("Blocked by a guardrail: %(reason)s") % {"reason": run.detail}
+            return _("Blocked by a guardrail: %(reason)s") % {"reason": _(run.detail)}
     return _(run.detail) if run.detail else _("The run could not go on.")
 
 

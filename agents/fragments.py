@@ -26,6 +26,7 @@ class Watched:
     run_pk: int
     place: str = "chat"
     seq: int = 0
+    is_live: bool = True
     prose: GrowingProse = field(default_factory=GrowingProse)
 
     def snapshot(self) -> SafeString:
@@ -35,9 +36,13 @@ class Watched:
     def view(self) -> RunView:
         run = Run.objects.get(pk=self.run_pk)
         self.seq = trace.last_seq(run)
+        self.is_live = run.is_live
         view = RunView(run, self.place, until=self.seq)
         self.prose = view.prose if run.is_live else GrowingProse()
         return view
+
+    def is_behind(self) -> bool:
+        return trace.last_seq(Run(pk=self.run_pk)) > self.seq
 
     def follows(self, events: Sequence[dict[str, Any]]) -> bool:
         """Whether these come right after what was shown."""

@@ -5,6 +5,7 @@ written the next one collects, so a hundred runs cost hardly more commits than o
 """
 
 import asyncio
+import logging
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -14,6 +15,8 @@ from django.db import transaction
 from agents import live, trace
 from agents.engine.events import Event
 from agents.models import Run
+
+logger = logging.getLogger(__name__)
 
 
 class RunIsOver(Exception):
@@ -49,6 +52,10 @@ class Journal:
         await self._add(_Entry(run, _future(), ending=ending))
         self._over.add(run.pk)
 
+    def forget(self, run: Run) -> None:
+        """Nobody is left who could add to this run."""
+        self._over.discard(run.pk)
+
     async def stop(self) -> None:
         self._task.cancel()
         await asyncio.wait([self._task])
@@ -69,9 +76,17 @@ class Journal:
             batch, self._entries = self._entries, []
             await loop.run_in_executor(self._thread, _commit, batch)
             for run, events in _by_run(batch):
-                facts = [event.to_dict() for event in events]
-                await live.publish(run.topic, "run.events", run=run.pk, events=facts)
+                await _tell(run, events)
             _settle(batch)
+
+
+async def _tell(run: Run, events: list[Event]) -> None:
+    """It is kept, so a layer that is out of order costs those who watch a reload, no more."""
+    facts = [event.to_dict() for event in events]
+    try:
+        await live.publish(run.topic, "run.events", run=run.pk, events=facts)
+    except Exception:
+        logger.exception("Run %s could not be told of.", run.pk)
 
 
 def _commit(batch: list[_Entry]) -> None:

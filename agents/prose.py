@@ -57,7 +57,7 @@ class GrowingProse:
 
     def feed(self, text: str) -> SafeString:
         """HTML of the blocks that have ended by now."""
-        self.tail += text
+        self.tail += text.replace("\0", "")
         at = _closed(self.tail) if "\n" in text else 0
         if not at:
             return SafeString()
@@ -71,13 +71,13 @@ class GrowingProse:
 
 def _closed(text: str) -> int:
     """Where the last block begins, counting whole lines only: what is before can't change."""
-    whole = text[: text.rfind("\n") + 1]
+    whole = text[: text.rfind("\n") + 1].replace("\r\n", " \n").replace("\r", "\n")
     tokens: list[Token] = []
     MARKDOWN.block.parse(whole, MARKDOWN, {}, tokens)
     starts = [t.map[0] for t in tokens if t.level == 0 and t.nesting >= 0 and t.map]
     if len(starts) < 2:
         return 0
-    return sum(len(line) for line in whole.splitlines(keepends=True)[: starts[-1]])
+    return sum(len(line) + 1 for line in whole.split("\n")[: starts[-1]])
 
 
 def _fence(tokens: list[Token], at: int, *_: Any) -> str:

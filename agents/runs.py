@@ -33,6 +33,10 @@ class _Workshop:
         self.tasks: dict[int, asyncio.Task[None]] = {}
         self.journal = Journal()
 
+    def leave(self, run: Run) -> None:
+        self.tasks.pop(run.pk, None)
+        self.journal.forget(run)
+
 
 _workshops: dict[asyncio.AbstractEventLoop, _Workshop] = {}
 
@@ -62,21 +66,19 @@ def launch(run: Run, history: list[Message] | None = None) -> None:
     workshop = _workshop()
     task = asyncio.create_task(_drive(run, history or [], workshop.journal))
     workshop.tasks[run.pk] = task
-    task.add_done_callback(lambda _: workshop.tasks.pop(run.pk, None))
+    task.add_done_callback(lambda _: workshop.leave(run))
 
 
 async def stop(run: Run) -> None:
     """End it now, in the model's stream or inside a tool; come back when it has ended."""
     workshop = _workshop()
-    ending = trace.Ending(StopReason.CANCELLED)
     if (task := workshop.tasks.get(run.pk)) is not None:
         task.cancel()
-        done, _ = await asyncio.wait([task], timeout=STOP_WITHIN)
-        if done:
-            return
-        logger.warning("Run %s does not let itself be stopped; it is cut off.", run.pk)
-    with suppress(RunIsOver):
-        await workshop.journal.close(run, ending)
+        _, going_on = await asyncio.wait([task], timeout=STOP_WITHIN)
+        if going_on:
+            logger.warning("Run %s does not let itself be stopped; it is cut off.", run.pk)
+    # In any case: a task that was cancelled before its first step has closed nothing.
+    await _close(run, workshop.journal, trace.Ending(StopReason.CANCELLED))
 
 
 async def wait(run: Run) -> None:
@@ -90,11 +92,13 @@ async def shut_down() -> None:
     workshop = _workshops.pop(asyncio.get_running_loop(), None)
     if workshop is None:
         return
-    tasks = list(workshop.tasks.values())
-    for task in tasks:
+    tasks = dict(workshop.tasks)
+    for task in tasks.values():
         task.cancel("shutdown")
     if tasks:
-        await asyncio.wait(tasks, timeout=STOP_WITHIN)
+        await asyncio.wait(tasks.values(), timeout=STOP_WITHIN)
+        async for run in Run.objects.live().filter(pk__in=tasks):
+            await _close(run, workshop.journal, trace.Ending(StopReason.INTERRUPTED))
     await workshop.journal.stop()
 
 

@@ -50,11 +50,11 @@ def keep(entries: Sequence[tuple[int, Event]]) -> None:
 
 def close(run_pk: int, ending: Ending) -> list[Event]:
     """End a run that cannot end itself, and give the events that say so."""
-    run = Run.objects.get(pk=run_pk)
-    if not run.is_live:
+    run = Run.objects.live().filter(pk=run_pk).first()
+    if run is None:
         return []
     emit = Stamp(run.agent_name, after=last_seq(run))
-    events = [_ended_step(emit, step, ending) for step in run.steps.filter(ended_at=None)]
+    events = [_ended_step(emit, run, step, ending) for step in run.steps.filter(ended_at=None)]
     events.append(
         emit(
             Type.RUN_FINISHED,
@@ -123,8 +123,7 @@ def _exchange(calls: Sequence[AgentStep]) -> list[Message]:
         for step in calls
     ]
     answers = [
-        {"role": "tool", "tool_call_id": s.call_id, "content": s.observation or INTERRUPTED}
-        for s in calls
+        {"role": "tool", "tool_call_id": step.call_id, "content": _seen(step)} for step in calls
     ]
     return [{"role": "assistant", "content": None, "tool_calls": asked}, *answers]
 
@@ -133,16 +132,27 @@ def _object(step: AgentStep) -> dict[str, Any]:
     return step.action_input if isinstance(step.action_input, dict) else {}
 
 
+def _seen(step: AgentStep) -> str:
+    is_whole = step.observation or step.status == AgentStep.Status.DONE
+    return step.observation if is_whole else INTERRUPTED
+
+
 def _no_answer(run: Run) -> str:
     return f"(No answer: {run.detail or run.stopped_reason})"
 
 
-def _ended_step(emit: Stamp, step: AgentStep, ending: Ending) -> Event:
+def _ended_step(emit: Stamp, run: Run, step: AgentStep, ending: Ending) -> Event:
     interrupted = ending.reason is StopReason.INTERRUPTED and step.kind == AgentStep.Kind.TOOL
     status = AgentStep.Status.UNKNOWN if interrupted else AgentStep.Status.CANCELLED
     if ending.reason is StopReason.ERROR:
         status = AgentStep.Status.FAILED
-    return emit(Type.STEP, step=step.number, kind=step.kind, status=status.value)
+    return emit(
+        Type.STEP,
+        step=step.number,
+        kind=step.kind,
+        status=status.value,
+        thought=step.thought or thought_so_far(run, step),
+    )
 
 
 # What each event means for the rows
@@ -247,10 +257,13 @@ def _step(run: int, event: Event):
 
 
 def _decoded(arguments: str) -> Any:
+    """The arguments as data where a database takes them as such: it knows no NaN."""
     try:
-        return json.loads(arguments)
-    except ValueError:
+        value = json.loads(arguments)
+        json.dumps(value, allow_nan=False)
+    except (ValueError, RecursionError):
         return arguments
+    return value
 
 
 MEANING = {

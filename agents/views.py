@@ -7,11 +7,15 @@ from agents import display
 from agents.models import Run
 
 A_PAGE = 50
+MOST_QUERY = 200
 
 
 @require_GET
 def run_list(request: HttpRequest) -> HttpResponse:
-    status, query = request.GET.get("status", ""), request.GET.get("q", "").replace("\0", "")
+    status, query = (
+        request.GET.get("status", ""),
+        request.GET.get("q", "").replace("\0", "")[:MOST_QUERY],
+    )
     runs = Run.objects.for_user(request.user).select_related("user")
     if status in Run.Status:
         runs = runs.filter(status=status)

@@ -2,7 +2,10 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from channels.db import database_sync_to_async
-from django.utils.translation import gettext
+from django.core.exceptions import ObjectDoesNotExist
+from django.db.models import QuerySet
+from django.utils.functional import Promise as StrPromise
+from django.utils.translation import gettext_lazy as _
 
 from agents import runs
 from agents.consumers import BadFrame, WatchingConsumer
@@ -10,7 +13,7 @@ from agents.engine.events import Type
 from agents.fragments import Watched
 from agents.models import Run
 from chat import fragments, sessions
-from chat.models import ChatSession
+from chat.models import ChatSession, Message
 
 
 class ChatConsumer(WatchingConsumer):
@@ -22,19 +25,23 @@ class ChatConsumer(WatchingConsumer):
 
     async def greet(self) -> None:
         """Bring the page up to date: messages it has not, and the last run that it has."""
-        shown = _number(parse_qs(self.scope["query_string"].decode()).get("after", [""])[0])
-        messages = self.session.messages.filter(run__isnull=False).order_by("pk")
+        shown = _number(
+            parse_qs(self.scope["query_string"].decode("latin-1")).get("after", [""])[0]
+        )
         self.last = shown or 0
-        last_shown = await messages.filter(pk__lte=self.last).alast()
+        last_shown = await self._answered().filter(pk__lte=self.last).alast()
         if last_shown is not None:
             await self.watch(last_shown.run_id)
-        async for message in messages.filter(pk__gt=self.last):
-            await self.message_added({"message": message.pk, "run": message.run_id})
+        await self._add_new()
         await self.show(fragments.composer_state, self.session)
+
+    async def look_again(self, told: dict[str, Any]) -> None:
+        await super().look_again(told)
+        await self._add_new()
 
     async def handle(self, frame: dict[str, Any]) -> None:
         if await self._session() is None:
-            raise BadFrame(gettext("This session is not there any more."))
+            raise BadFrame(_("This session is not there any more."))
         match frame:
             case {"type": "message", "text": str(text), "client_id": str(client_id)}:
                 agent = frame.get("agent")
@@ -42,7 +49,7 @@ class ChatConsumer(WatchingConsumer):
             case {"type": "stop", "run": str(run) | int(run)}:
                 await self.stop(_number(run))
             case _:
-                raise BadFrame(gettext("The page sent something that cannot be read."))
+                raise BadFrame(_("The page sent something that cannot be read."))
 
     async def say(self, text: str, client_id: str, agent: str) -> None:
         user = self.scope["user"]
@@ -51,7 +58,7 @@ class ChatConsumer(WatchingConsumer):
                 sessions.say, self.session, user, text, client_id, agent
             )
         except sessions.NotSaid as reason:
-            await self.refuse(str(reason))
+            await self.refuse(reason.args[0])
             return
         if message.is_new:
             await sessions.ask(self.session, message)
@@ -68,18 +75,30 @@ class ChatConsumer(WatchingConsumer):
             return
         self.last = told["message"]
         self.watched[told["run"]] = Watched(told["run"], self.place)
-        await self.show(fragments.message, told["message"], self.watched[told["run"]])
+        try:
+            await self.show(fragments.message, told["message"], self.watched[told["run"]])
+        except ObjectDoesNotExist:
+            return
         await self.show(fragments.composer_state, self.session)
         await self.show(fragments.session_list, self.session)
 
     async def run_events(self, told: dict[str, Any]) -> None:
+        if told["run"] not in self.watched:
+            await self._add_new()
         await super().run_events(told)
         if told["events"][-1]["type"] == Type.RUN_FINISHED:
             await self.show(fragments.composer_state, self.session)
             await self.show(fragments.session_list, self.session)
 
-    async def refuse(self, sentence: str) -> None:
+    async def refuse(self, sentence: StrPromise | str) -> None:
         await self.show(fragments.notice, sentence)
+
+    async def _add_new(self) -> None:
+        async for message in self._answered().filter(pk__gt=self.last):
+            await self.message_added({"message": message.pk, "run": message.run_id})
+
+    def _answered(self) -> QuerySet[Message]:
+        return self.session.messages.filter(run__isnull=False).order_by("pk")
 
     async def _session(self) -> ChatSession | None:
         """Asked anew for every frame: what was allowed a minute ago may not be now."""

@@ -7,12 +7,14 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents import live, runs, trace
+from agents.engine.errors import AgentError
 from agents.engine.state import Message as HistoryMessage
 from agents.models import Agent, Run
 from chat.models import ChatSession, Message
 
 MOST_BYTES = 200_000
 MOST_TITLE = 60
+MOST_QUERY = 200
 REMEMBERED = 20
 
 
@@ -30,19 +32,19 @@ async def ask(session: ChatSession, message: Message) -> None:
 def begin(user, text: str, client_id: str, agent: str = "") -> Message:
     """A new session with its first message; the same client id gives the same one."""
     text = cleaned(text)
-    if (known := _known(user, client_id)) is not None:
-        return known
     with transaction.atomic():
+        if (known := _known(user, client_id)) is not None:
+            return known
         session = ChatSession.objects.create(user=user, title=title_of(text))
         return _add(session, user, text, client_id, agent)
 
 
 def say(session: ChatSession, user, text: str, client_id: str, agent: str = "") -> Message:
     text = cleaned(text)
-    if (known := _known(user, client_id)) is not None:
-        return known
     try:
         with transaction.atomic():
+            if (known := _known(user, client_id, session)) is not None:
+                return known
             message = _add(session, user, text, client_id, agent)
             ChatSession.objects.filter(pk=session.pk).update(updated_at=timezone.now())
             return message
@@ -69,7 +71,7 @@ def found(user, query: str = "") -> QuerySet[ChatSession]:
     """A person's sessions, newest first; with a query, those that hold its words."""
     answering = Message.objects.filter(session=OuterRef("pk"), run__status__in=Run.LIVE)
     sessions = ChatSession.objects.for_user(user).annotate(is_running=Exists(answering))
-    for word in _storable(query).split()[:8]:
+    for word in _storable(query)[:MOST_QUERY].split()[:8]:
         said = Message.objects.filter(
             Q(text__icontains=word) | Q(run__answer__icontains=word), session=OuterRef("pk")
         )
@@ -110,7 +112,10 @@ def title_of(text: str) -> str:
 
 
 def _add(session: ChatSession, user, text: str, client_id: str, agent: str) -> Message:
-    run = runs.prepare(query=text, topic=session.topic, user=user, agent=_agent(agent))
+    try:
+        run = runs.prepare(query=text, topic=session.topic, user=user, agent=_agent(agent))
+    except AgentError as error:
+        raise NotSaid(f"{_(str(error))} {_(error.advice)}") from error
     message = Message.objects.create(
         session=session, author=user, run=run, text=text, client_id=client_id
     )
@@ -121,17 +126,22 @@ def _add(session: ChatSession, user, text: str, client_id: str, agent: str) -> M
 def _agent(name: str) -> Agent | None:
     if not name:
         return None
-    agent = Agent.objects.filter(name=name, enabled=True).first()
+    agent = Agent.objects.filter(name=_storable(name), enabled=True).first()
     if agent is None:
         raise NotSaid(_("This agent is not available any more. Choose another one."))
     return agent
 
 
-def _known(user, client_id: str) -> Message | None:
+def _known(user, client_id: str, session: ChatSession | None = None) -> Message | None:
     """The message that was sent under this id before: a double click, or a lost reply."""
-    if not client_id or len(client_id) > 64:
+    known = None
+    is_id = 0 < len(client_id) <= 64 and client_id == _storable(client_id)
+    if is_id:
+        known = Message.objects.filter(author=user, client_id=client_id).first()
+    # Said in another session it is no double, and to take it for one would lose the text.
+    if not is_id or (known and session and known.session_id != session.pk):
         raise NotSaid(_("The page sent something that cannot be read."))
-    return Message.objects.filter(author=user, client_id=client_id).first()
+    return known
 
 
 def _storable(text: str) -> str:

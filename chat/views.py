@@ -15,7 +15,7 @@ from chat.fragments import MessageView
 from chat.models import ChatSession
 
 LISTED = 100
-SHOWN = 50
+SHOWN = 30
 
 
 @dataclass(frozen=True)
@@ -159,6 +159,7 @@ def _conversation(chat: ChatSession, before: str = "") -> dict:
 
 def _examples() -> list[Example]:
     return [
+        # xgettext:no-python-format
         Example("calculator", _("What is 12.5% of 3480?")),
         Example("database", _("Which five products brought in the most this year?")),
         Example("search", _("How do I stop a run, and what happens to it?")),

@@ -12,6 +12,15 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 BASE_DIR = Path(__file__).resolve().parent.parent
 EVERYWHERE = {"0.0.0.0", "::", "[::]"}
 LOOPBACK = ["127.0.0.1", "localhost", "[::1]"]
+RIGHT = {
+    "bool_parsing": '"true" or "false"',
+    "int_parsing": "a whole number",
+    "float_parsing": "a number",
+    "literal_error": "{expected}",
+    "greater_than_equal": "at least {ge}",
+    "less_than_equal": "at most {le}",
+    "value_error": "{error}",
+}
 
 
 class Environment(BaseSettings):
@@ -42,9 +51,7 @@ class Environment(BaseSettings):
         for origin in _listed(value):
             parts = urlsplit(origin)
             if parts.scheme not in {"http", "https"} or not parts.netloc or parts.path:
-                raise ValueError(
-                    f"{origin!r} is not a whole origin like https://chat.example.org"
-                )
+                raise ValueError("whole origins like https://chat.example.org")
         return value
 
     def all_origins(self) -> list[str]:
@@ -72,10 +79,12 @@ def read() -> Environment:
 
 
 def _sentence(problem) -> str:
-    name = str(problem["loc"][-1]).upper() if problem["loc"] else "The environment"
-    if name not in {"HOST", "PORT"}:
+    name = str(problem["loc"][-1]).upper()
+    if name not in {"HOST", "PORT"} and not name.startswith("ASHIATO_"):
         name = f"ASHIATO_{name}"
-    return f"{name}: {problem['msg']}; it is {problem['input']!r}."
+    limits = problem.get("ctx", {})
+    right = RIGHT.get(problem["type"], problem["msg"]).format_map(limits)
+    return f"{name} must be {right}, not {problem['input']!r}."
 
 
 def _listed(value: str) -> list[str]:

@@ -31,12 +31,11 @@ RELAY, PRODUCT = "bare relay", "Ashiato"
 WARM_UP = 3
 ENDED = 'class="run" data-status="completed"'
 ABOUT = f"""\
-Chat: people who each wait for an answer of {PLAN.tokens} tokens at {PLAN.rate} a second. The \
-bare relay is a websocket
-server (aiohttp) that passes the tokens of the same model on and keeps nothing; × is the ratio \
-to it. The delay
-of a token is from the model to the page. Others: cores that the rest of the machine used; late:
-how far the model was behind its own clock."""
+Chat: so many people at once, each with an answer of {PLAN.tokens} tokens, {PLAN.rate} a second.
+The bare relay is a websocket server (aiohttp) that passes the tokens of the same model on and
+keeps nothing; × is the ratio to it. CPU is the server's for 1,000 tokens; the delay of a token
+is from the model to the page. Late is how far the model was behind its own clock, others the
+cores that the rest of the machine used: where they are large, doubt the delays."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""People in front of their chats: each sends one message and reads until the answer is whole."""
+"""People at their chats: each sends one message and reads until the answer is whole."""
 
 import asyncio
 import sys

@@ -11,9 +11,8 @@ from tests.bench.processes import DiedEarly, child, free_port, wait_for_port
 from tests.bench.rounds import Reading, Size, rows
 
 ABOUT = f"""\
-Engine: a run of {PLAN.steps} tool steps and {PLAN.tokens} streamed tokens, calls in the native \
-form. CPU and wall time
-are those of a run; × is the ratio to “{AS_IT_COMES}”. At once 1 is one after the other."""
+Engine: runs of {PLAN.steps} tool steps and {PLAN.tokens} streamed tokens, calls in the native form, so many at once.
+CPU and wall time are those of one run; × is the ratio to “{AS_IT_COMES}”."""
 
 
 def measure(size: Size) -> list[dict]:

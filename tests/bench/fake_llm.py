@@ -4,9 +4,9 @@ The name of the model says what it does: `steps-3-tokens-200-rate-50-paragraph-4
 calculator in three turns, one after the other, and then answers with 200 tokens, 50 a second,
 40 in a paragraph. Rate 0 is as fast as it can.
 
-A token is `@` and twelve hexadecimal digits: the monotonic clock in microseconds at the moment of
-sending, never the same twice. Every process of the machine has the same clock, so whoever finds
-a token in whatever text can tell how long it was under way.
+A token is `@` and twelve hexadecimal digits: the monotonic clock in microseconds at the moment
+of sending, never the same twice. Every process of the machine has the same clock, so whoever
+finds a token in whatever text can tell how long it was under way.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The least a chat server can do: pass every token of a model on to a socket, and keep nothing."""
+"""The least a chat server can do: pass a model's tokens on to a socket, and keep nothing."""
 
 import os
 import sys

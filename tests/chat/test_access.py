@@ -112,7 +112,9 @@ def test_nobody_gets_into_the_administration_without_signing_in():
 
     for path in [*models, *(f"agents/run/{address(p)[1:]}" for p in paths), "nothing/", ""]:
         answer = Client().get(f"/admin/{path}")
-        assert answer.status_code in {302, 404} or "id_password" in answer.content.decode(), path
+        assert answer.status_code in {302, 404} or "id_password" in answer.content.decode(), (
+            path
+        )
 
 
 @pytest.mark.parametrize("route", OF_A_CHAT)

@@ -35,7 +35,6 @@ FRAMES = {
     "too long in bytes": (message("足" * 70_000), "This message is too long: 210 kB"),
     "a frame too long": (message("x" * 1_100_000), "That is too long to be sent."),
     "not JSON": ("{", UNREADABLE),
-    "no text at all": ("", UNREADABLE),
     "an array": ("[1, 2]", UNREADABLE),
     "a number": ("5", UNREADABLE),
     "null": ("null", UNREADABLE),

@@ -18,9 +18,11 @@ class Command(BaseCommand):
         make_agent()
         make_guardrails()
         samples.load(timezone.localdate())
+        name = settings.ENVIRONMENT.admin_name
         if (password := make_account()) is not None:
-            name = settings.ENVIRONMENT.admin_name
             self.stdout.write(f"Account   {name}, password {password}")
+        else:
+            self.stdout.write("Account   as before; forgotten: manage.py changepassword NAME")
 
 
 def make_account() -> str | None:

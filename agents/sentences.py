@@ -1,0 +1,38 @@
+"""What the engine may say, listed for the translators: the engine itself knows no gettext."""
+
+from django.utils.translation import gettext_noop as _
+
+SENTENCES = (
+    _("The run could not go on."),
+    _("Try again; if it happens again, tell your administrator."),
+    _("The model could not be reached."),
+    _("Check that its address is right and that it is running, then try again."),
+    _("The model could not be used."),
+    _("The model took too long."),
+    _("It may be overloaded. Try again, or choose another model."),
+    _("The model's provider asks to wait."),
+    _("The model's provider sent an empty answer."),
+    _("Try again, or choose another model."),
+    _("Try again in a while, or choose another model."),
+    _("Check the API key of this model."),
+    _("Check the name of the model and its address."),
+    _("Start a new chat, or choose a model with a larger context."),
+    _("The model was cut off in the middle of a tool call, so the call was not made."),
+    _("Ask for something smaller, or raise the model's output limit."),
+    _("The model's reply followed no form that this agent can read."),
+    _("Try again, or choose a model that can call tools itself."),
+    _("The tool failed."),
+    _("There is no tool of this name."),
+    _("There is a tool of this name already."),
+    _("The tool failed while it ran."),
+    _("The answer did not fit its schema."),
+    _("This pattern cannot be used."),
+    _("The run reached one of its limits."),
+    _("The run used up its steps before it had an answer."),
+    _("No agent is switched on."),
+    _("Switch one on in the admin console."),
+    _("Something went wrong on the server."),
+    _("The model did not finish within its time."),
+    _("This looks like a private key. It was not sent to the model."),
+    _("This asks the agent to forget its instructions."),
+)

@@ -1,0 +1,143 @@
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from tests.browser.conversation import log_in
+from tests.browser.server import NAME, PASSWORD, Server, launch_options
+
+expect.set_options(timeout=15_000)
+
+# A page that is left while it loads something is no fault.
+HARMLESS = ["ERR_ABORTED"]
+AWAY = r"WebSocket connection to|ERR_CONNECTION_REFUSED"
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args):
+    return browser_type_launch_args | launch_options()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory) -> Iterator[Server]:
+    yield from serve(tmp_path_factory.mktemp("server"), 0.01)
+
+
+@pytest.fixture(scope="session")
+def slow_server(tmp_path_factory) -> Iterator[Server]:
+    """One whose model is slow enough to be looked at, stopped and lost in mid-sentence."""
+    yield from serve(tmp_path_factory.mktemp("slow"), 0.12)
+
+
+def serve(folder, delay: float) -> Iterator[Server]:
+    server = Server(folder, delay)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+    assert "Traceback" not in server.output, server.output
+    assert " ERROR " not in server.output, server.output
+
+
+class Watch:
+    """Everything that goes wrong in a browser without anybody being told."""
+
+    def __init__(self) -> None:
+        self.troubles: list[str] = []
+        self.expected = list(HARMLESS)
+
+    def over(self, context: BrowserContext, url: str) -> None:
+        context.on("console", lambda message: self._heard(message.type, message.text))
+        context.on("weberror", lambda error: self.troubles.append(f"thrown: {error.error}"))
+        context.on("dialog", self._asked)
+        context.on("request", lambda request: self._sent(request.url, url))
+        context.on("requestfailed", lambda r: self.troubles.append(f"{r.url}: {r.failure}"))
+
+    def expect(self, pattern: str) -> None:
+        self.expected.append(pattern)
+
+    @property
+    def unexpected(self) -> list[str]:
+        known = re.compile("|".join(self.expected))
+        return [trouble for trouble in self.troubles if not known.search(trouble)]
+
+    def _heard(self, kind: str, text: str) -> None:
+        if kind in {"error", "warning"}:
+            self.troubles.append(f"{kind}: {text}")
+
+    def _asked(self, dialog) -> None:
+        self.troubles.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def _sent(self, to: str, url: str) -> None:
+        if not to.startswith((f"{url}/", "data:", "blob:")):
+            self.troubles.append(f"foreign request: {to}")
+
+
+@pytest.fixture
+def watch() -> Iterator[Watch]:
+    watch = Watch()
+    yield watch
+    assert watch.unexpected == []
+
+
+@pytest.fixture(scope="session")
+def signed_in(browser) -> Callable:
+    """The cookies of somebody who has logged in, once for each server and person."""
+    kept: dict[tuple[str, str], dict] = {}
+
+    def state(server: Server, name: str = NAME, password: str = PASSWORD) -> dict:
+        if (server.url, name) not in kept:
+            context = browser.new_context(base_url=server.url)
+            log_in(context.new_page(), name, password)
+            kept[server.url, name] = context.storage_state()
+            context.close()
+        return kept[server.url, name]
+
+    return state
+
+
+@pytest.fixture
+def visit(new_context, watch, signed_in) -> Callable[..., Page]:
+    """A browser of its own at a server, by default that of somebody who has logged in."""
+
+    def page(server: Server, **options) -> Page:
+        options = {"storage_state": signed_in(server)} | options
+        context = new_context(base_url=server.url, **options)
+        watch.over(context, server.url)
+        return context.new_page()
+
+    return page
+
+
+@pytest.fixture
+def page(visit, server) -> Page:
+    return visit(server)
+
+
+@pytest.fixture
+def slow_page(visit, slow_server) -> Page:
+    return visit(slow_server)
+
+
+@pytest.fixture
+def phone(visit, server) -> Page:
+    return visit(server, viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True)
+
+
+@pytest.fixture(scope="session")
+def guest(browser, server, signed_in) -> dict:
+    """The cookies of a second person, who is no administrator and has asked nothing."""
+    name, password = "guest", "only passing through here"
+    context = browser.new_context(base_url=server.url, storage_state=signed_in(server))
+    page = context.new_page()
+    page.goto("/admin/auth/user/add/")
+    page.locator("[name=username]").fill(name)
+    page.locator("[name=password1]").fill(password)
+    page.locator("[name=password2]").fill(password)
+    page.locator("[name=_save]").click()
+    expect(page.locator(".messagelist .success")).to_be_visible()
+    context.close()
+    return signed_in(server, name, password)

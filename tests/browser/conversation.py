@@ -1,0 +1,58 @@
+"""What a person does in the chat, in the words of the tests."""
+
+import re
+
+from playwright.sync_api import Locator, Page, expect
+
+CALCULATION = "What is 12.5% of 3480?"
+LOOKUP = "How do I stop a run, and what happens to it?"
+FIGURES = "Which five products brought in the most this year?"
+SEVERAL = "How many customers are there? What is 6 times 7?"
+
+
+def log_in(page: Page, name: str, password: str) -> None:
+    page.goto("/login/")
+    page.locator("[name=username]").fill(name)
+    page.locator("[name=password]").fill(password)
+    page.locator("form.credentials button").click()
+    expect(page.locator("#ask")).to_be_visible()
+
+
+def begin(page: Page, question: str) -> Locator:
+    """A question in a new chat; gives the run that answers it."""
+    page.goto("/")
+    ask(page, question)
+    expect(page).to_have_url(re.compile(r"/chat/\d+/$"))
+    return last_run(page)
+
+
+def ask(page: Page, question: str) -> None:
+    page.locator("#text").fill(question)
+    page.locator("#text").press("Enter")
+
+
+def answered(page: Page, question: str) -> Locator:
+    """A question in a new chat, when its answer is there."""
+    run = begin(page, question)
+    expect(run).to_have_attribute("data-status", "completed")
+    return run
+
+
+def last_run(page: Page) -> Locator:
+    return page.locator(".run").last
+
+
+def tool_step(run: Locator) -> Locator:
+    return run.locator(".step[data-kind=tool]").first
+
+
+def number_in(page: Page) -> int:
+    """The number of the session or run in the page's address."""
+    return int(re.search(r"/(\d+)/", page.url)[1])
+
+
+def html(locator: Locator) -> str:
+    """What is there, without what only the reader decides or only the clock."""
+    text = locator.evaluate("element => element.innerHTML")
+    text = re.sub(r'(<details)(?: open="")', r"\1", text)
+    return re.sub(r' data-elapsed-ms="\d+">[^<]*', ">", text)

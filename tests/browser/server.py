@@ -1,0 +1,112 @@
+"""The real server on a port and a folder of its own, and the browser that looks at it."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+PROJECT = Path(__file__).resolve().parents[2]
+NAME, PASSWORD = "demo", "a long walk on the beach"
+STARTS_WITHIN = 60
+QUIET = [
+    *("--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
+]
+
+
+class Server:
+    """`manage.py serve`, which can be killed and started again in the same place."""
+
+    def __init__(self, folder: Path, delay: float) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.environment = _environment() | {
+            "PORT": str(self.port),
+            "ASHIATO_DATA": str(folder / "data"),
+            "ASHIATO_ADMIN_PASSWORD": PASSWORD,
+            "ASHIATO_MODEL": "demo",
+            "ASHIATO_DEMO_DELAY": str(delay),
+        }
+
+    def start(self) -> None:
+        with self._log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "manage.py", "serve"],
+                cwd=PROJECT,
+                env=self.environment,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        self._wait()
+
+    def stop(self) -> None:
+        self.process.terminate()
+        try:
+            self.process.wait(15)
+        finally:
+            self.kill()
+
+    def kill(self) -> None:
+        """At once, with no time to say goodbye."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def manage(self, *arguments: str) -> None:
+        command = [sys.executable, "manage.py", *arguments]
+        subprocess.run(
+            command, cwd=PROJECT, env=self.environment, check=True, capture_output=True
+        )
+
+    @property
+    def sample(self) -> Path:
+        """The shop that the database tool reads."""
+        return self.folder / "data" / "sample.sqlite3"
+
+    @property
+    def output(self) -> str:
+        return self._log.read_text()
+
+    @property
+    def _log(self) -> Path:
+        return self.folder / "output.log"
+
+    def _wait(self) -> None:
+        deadline = time.monotonic() + STARTS_WITHIN
+        while time.monotonic() < deadline and self.process.poll() is None:
+            try:
+                urlopen(f"{self.url}/login/", timeout=5).close()
+                return
+            except (URLError, ConnectionError, TimeoutError):
+                time.sleep(0.05)
+        self.kill()
+        raise RuntimeError(f"The server did not start:\n{self.output}")
+
+
+def launch_options() -> dict:
+    """How Playwright starts the browser of this machine."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    path = next(filter(None, map(shutil.which, names)), None)
+    if path is None:
+        sys.exit("The browser tests need Chromium. On Debian: apt-get install chromium")
+    is_root = hasattr(os, "geteuid") and os.geteuid() == 0
+    return {"executable_path": path, "args": [*QUIET, *(["--no-sandbox"] if is_root else [])]}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _environment() -> dict[str, str]:
+    """Ours, without what a developer may have set for their own server."""
+    ours = {k: v for k, v in os.environ.items() if not k.startswith("ASHIATO_")}
+    ours.pop("HOST", None)
+    return ours

@@ -1,0 +1,85 @@
+from contextlib import contextmanager
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.conversation import answered, begin, tool_step
+
+TOOLS, PATTERNS = "/admin/agents/toolregistration/", "/admin/agents/guardrailpattern/"
+
+
+def test_a_tool_that_is_switched_off_is_gone_from_the_very_next_run(page: Page):
+    with switched_off(page, "calculator"):
+        run = answered(page, "What is 6 times 7?")
+        expect(run.locator(".step[data-kind=tool]", has_text="calculator")).to_have_count(0)
+
+    run = answered(page, "What is 6 times 7?")
+    expect(tool_step(run).locator(".intent")).to_contain_text("calculator")
+
+
+def test_a_pattern_blocks_the_very_next_run_with_its_message(page: Page):
+    sentence = "We do not speak of <b>Macbeth</b> here."
+    with a_pattern(page, name="Superstition", pattern="(?i)macbeth", message=sentence):
+        run = begin(page, "Who wrote Macbeth?")
+
+        expect(run).to_have_attribute("data-status", "blocked")
+        expect(run.locator(".outcome")).to_contain_text(sentence)
+        expect(run.locator(".step[data-kind=tool]")).to_have_count(0)
+
+    run = begin(page, "Who wrote Macbeth?")
+    expect(run).to_have_attribute("data-status", "completed")
+
+
+def test_a_bad_pattern_is_refused_with_the_reason(page: Page):
+    page.goto(f"{PATTERNS}add/")
+    page.locator("[name=name]").fill("Broken")
+    page.locator("[name=pattern]").fill("(unclosed")
+    page.locator("[name=_save]").click()
+
+    expect(page.locator(".field-pattern .errorlist")).to_contain_text("missing )")
+    page.goto(PATTERNS)
+    expect(page.locator("#result_list")).not_to_contain_text("Broken")
+
+
+def test_what_happened_can_be_looked_at_in_the_admin_console(page: Page):
+    answered(page, "What is 4141 + 1?")
+
+    page.goto("/admin/agents/run/?q=4141")
+    page.locator("#result_list tbody a").first.click()
+
+    expect(page.locator("#content")).to_contain_text("4141")
+    expect(page.locator("[name=_save]")).to_have_count(0)
+
+
+@contextmanager
+def switched_off(page: Page, tool: str):
+    switch(page, tool, False)
+    try:
+        yield
+    finally:
+        switch(page, tool, True)
+
+
+def switch(page: Page, tool: str, on: bool) -> None:
+    page.goto(TOOLS)
+    box = page.locator("#result_list tr", has_text=tool).locator("[name$=enabled]")
+    box.set_checked(on)
+    page.locator("[name=_save]").click()
+    expect(page.locator(".messagelist .success")).to_be_visible()
+    expect(box).to_be_checked(checked=on)
+
+
+@contextmanager
+def a_pattern(page: Page, **fields: str):
+    page.goto(f"{PATTERNS}add/")
+    for field, value in fields.items():
+        page.locator(f"[name={field}]").fill(value)
+    page.locator("[name=_save]").click()
+    expect(page.locator(".messagelist .success")).to_be_visible()
+    try:
+        yield
+    finally:
+        page.goto(PATTERNS)
+        page.locator("#result_list").get_by_role("link", name=fields["name"]).click()
+        page.locator(".deletelink").click()
+        page.locator("#content form [type=submit]").click()
+        expect(page.locator(".messagelist .success")).to_be_visible()

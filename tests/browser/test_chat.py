@@ -1,0 +1,254 @@
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conversation import (
+    CALCULATION,
+    FIGURES,
+    LOOKUP,
+    SEVERAL,
+    answered,
+    ask,
+    begin,
+    html,
+    last_run,
+    number_in,
+    tool_step,
+)
+from tests.browser.server import NAME, PASSWORD
+
+
+def test_a_wrong_password_is_answered_with_a_sentence(visit, server):
+    page = visit(server, storage_state=None)
+    page.goto("/")
+
+    page.get_by_label("User name").fill(NAME)
+    page.get_by_label("Password").fill("guessed")
+    page.get_by_role("button", name="Log in").click()
+
+    expect(page.get_by_role("alert")).to_contain_text("do not belong together")
+    expect(page.get_by_label("User name")).to_have_value(NAME)
+
+
+def test_whoever_logs_in_lands_in_the_chat_and_can_leave_again(visit, server):
+    page = visit(server, storage_state=None)
+    page.goto("/traces/")
+    expect(page).to_have_url(re.compile(r"/login/\?next=/traces/$"))
+    page.goto("/")
+
+    page.get_by_label("User name").fill(NAME)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_label("Password").press("Enter")
+
+    expect(page.get_by_label("Your question")).to_be_focused()
+    page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_label("User name")).to_be_visible()
+
+
+def test_an_example_is_put_into_the_composer_and_enter_sends_it(page: Page):
+    page.goto("/")
+    examples = page.locator("[data-example]")
+    expect(examples).to_have_count(3)
+    question = examples.first.get_attribute("data-example")
+
+    examples.first.click()
+    expect(page.locator("#text")).to_have_value(question)
+    expect(page.locator("#text")).to_be_focused()
+    page.keyboard.press("Enter")
+
+    expect(page.locator(".question p")).to_have_text(question)
+    expect(last_run(page)).to_have_attribute("data-status", "completed")
+    expect(page.locator("#text")).to_have_value("")
+
+
+def test_shift_and_enter_break_the_line_and_nothing_is_sent_without_words(page: Page):
+    page.goto("/")
+    text = page.locator("#text")
+
+    text.press("Enter")
+    text.press_sequentially("one")
+    text.press("Shift+Enter")
+    text.press_sequentially("two")
+
+    expect(text).to_have_value("one\ntwo")
+    expect(page).to_have_url(re.compile(r"/$"))
+
+
+def test_a_question_is_thought_about_worked_on_and_answered_before_ones_eyes(slow_page: Page):
+    run = begin(slow_page, CALCULATION)
+    clock, counter = run.locator("header .duration"), run.locator("header .figure").first
+
+    expect(run.locator(".live-thought").first).to_contain_text("This is arithmetic")
+    expect(counter).to_have_text("step 1/10")
+    then = clock.inner_text()
+    expect(clock).not_to_have_text(then)
+    expect(counter).to_have_text("step 2/10")
+    expect(run.locator(".answer")).to_contain_text("The result is")
+    expect(run).to_have_attribute("data-live", "")
+    expect(run).to_have_attribute("data-status", "completed")
+    expect(run.locator(".answer strong")).to_have_text("435")
+    expect(run.locator(".answer code")).to_be_visible()
+
+
+def test_a_row_says_number_kind_intent_status_and_duration_and_holds_the_rest(page: Page):
+    run = answered(page, CALCULATION)
+    row = tool_step(run)
+
+    expect(run.locator(".step .number")).to_have_text(["#1", "#2", "#3"])
+    expect(row.locator(".kind")).to_have_text("Tool")
+    expect(row.locator(".intent")).to_contain_text("calculator: ")
+    expect(row.locator(".status")).to_have_text(re.compile("done", re.IGNORECASE))
+    expect(row.locator(".duration")).to_have_text(re.compile(r"^[\d.,]+ (ms|s)$"))
+    expect(row.locator(".detail")).to_be_hidden()
+    row.locator("summary").click()
+    expect(row.locator(".said pre")).to_contain_text("3480")
+    expect(row.locator(".seen pre")).to_contain_text("435")
+
+
+def test_a_row_that_was_opened_stays_open_while_the_run_goes_on(slow_page: Page):
+    run = begin(slow_page, SEVERAL)
+    first = run.locator(".step").first
+
+    first.locator("summary").click()
+    expect(tool_step(run)).to_have_attribute("data-status", "done")
+    tool_step(run).locator("summary").click()
+
+    expect(run).to_have_attribute("data-status", "completed", timeout=30_000)
+    expect(first.locator("details")).to_have_attribute("open", "")
+    expect(tool_step(run).locator(".seen pre")).to_contain_text("36")
+
+
+@pytest.mark.parametrize("question", [CALCULATION, FIGURES, LOOKUP, SEVERAL])
+def test_the_page_reloaded_equals_the_page_watched(page: Page, question):
+    answered(page, question)
+    expect(page.locator(".running-dot")).to_have_count(0)
+    messages, sessions = page.locator("#messages"), page.locator("#sessions")
+    watched = html(messages), html(sessions)
+
+    page.reload()
+
+    expect(last_run(page)).to_have_attribute("data-status", "completed")
+    assert (html(messages), html(sessions)) == watched
+
+
+def test_a_second_question_is_answered_below_the_first_and_equals_its_reload(page: Page):
+    answered(page, "What was the revenue in 2025?")
+    ask(page, "And last month?")
+
+    expect(page.locator(".run[data-status=completed]")).to_have_count(2)
+    expect(last_run(page).locator(".answer")).not_to_be_empty()
+    watched = html(page.locator("#messages"))
+    page.reload()
+    assert html(page.locator("#messages")) == watched
+
+
+def test_a_page_reloaded_in_the_middle_shows_where_it_is_and_goes_on(slow_page: Page):
+    run = begin(slow_page, SEVERAL)
+    expect(tool_step(run)).to_have_attribute("data-status", "done")
+    ended = run.locator(".step:not([data-live])")
+    watched = [html(step) for step in ended.all()]
+
+    slow_page.reload()
+
+    expect(slow_page.get_by_role("button", name="Stop")).to_be_visible()
+    assert [without_bar(html(s)) for s in ended.all()][: len(watched)] == [
+        without_bar(step) for step in watched
+    ]
+    expect(run).to_have_attribute("data-status", "completed", timeout=30_000)
+    expect(run.locator(".answer strong")).to_have_text(["36", "42"])
+
+
+def test_a_second_tab_shows_the_same(slow_page: Page):
+    begin(slow_page, CALCULATION)
+    other = slow_page.context.new_page()
+    other.goto(slow_page.url)
+
+    for tab in (slow_page, other):
+        expect(last_run(tab)).to_have_attribute("data-status", "completed")
+    assert html(other.locator("#messages")) == html(slow_page.locator("#messages"))
+
+    ask(other, "What is 2 + 3?")
+    expect(slow_page.locator(".question p").last).to_have_text("What is 2 + 3?")
+    expect(last_run(slow_page).locator(".answer strong")).to_have_text("5")
+    assert html(other.locator("#messages")) == html(slow_page.locator("#messages"))
+
+
+def test_a_run_goes_on_when_every_tab_is_closed(slow_page: Page):
+    run = begin(slow_page, CALCULATION)
+    expect(run.locator(".live-thought").first).not_to_be_empty()
+    context, url = slow_page.context, slow_page.url
+    slow_page.close()
+
+    back = context.new_page()
+    back.goto("/")
+    expect(back.locator(".running-dot")).to_have_count(1)
+    back.wait_for_timeout(5_000)
+    back.goto(url)
+
+    expect(last_run(back)).to_have_attribute("data-status", "completed", timeout=1_000)
+    expect(last_run(back).locator(".answer strong")).to_have_text("435")
+
+
+def test_how_much_is_shown_can_be_chosen_and_is_remembered(page: Page):
+    run = answered(page, CALCULATION)
+
+    page.get_by_text("Everything", exact=True).click()
+    expect(run.locator(".step details[open]")).to_have_count(3)
+    page.get_by_text("Answer", exact=True).first.click()
+    expect(run.locator(".steps")).to_be_hidden()
+
+    page.reload()
+    expect(run.locator(".steps")).to_be_hidden()
+    expect(run.locator(".answer")).to_be_visible()
+
+
+def test_a_reader_who_scrolled_up_is_left_alone(slow_page: Page):
+    slow_page.set_viewport_size({"width": 900, "height": 420})
+    run = begin(slow_page, FIGURES)
+    expect(run.locator(".answer table")).to_be_visible(timeout=30_000)
+    slow_page.mouse.move(450, 150)
+    slow_page.mouse.wheel(0, -4_000)
+    expect(slow_page.locator("#jump")).to_be_visible()
+
+    expect(run).to_have_attribute("data-status", "completed", timeout=30_000)
+    assert slow_page.evaluate("scrollY") == 0
+    slow_page.locator("#jump").click()
+    expect(run.locator(".answer tr").last).to_be_in_viewport()
+
+
+def test_an_answer_is_copied_as_it_was_written(page: Page):
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    run = answered(page, CALCULATION)
+
+    run.get_by_role("button", name="Copy", exact=True).last.click()
+
+    expect(run.locator(".actions [data-copied]")).to_be_visible()
+    assert "**435**" in page.evaluate("navigator.clipboard.readText()")
+
+
+def test_what_was_typed_outlives_a_reload(page: Page):
+    answered(page, CALCULATION)
+    page.locator("#text").fill("half a thou")
+
+    page.reload()
+    expect(page.locator("#text")).to_have_value("half a thou")
+
+    page.goto("/")
+    expect(page.locator("#text")).to_have_value("")
+
+
+def test_a_session_of_somebody_else_is_not_there(visit, page, server, guest, watch):
+    watch.expect("404")
+    answered(page, CALCULATION)
+
+    stranger = visit(server, storage_state=guest)
+    response = stranger.goto(f"/chat/{number_in(page)}/")
+
+    assert response.status == 404
+    expect(stranger.get_by_role("link", name="Back to the chat")).to_be_visible()
+
+
+def without_bar(text: str) -> str:
+    """The bars of a run that goes on are drawn against a clock that goes on."""
+    return re.sub(r'<rect class="span"[^>]*>', "", text)

@@ -1,0 +1,75 @@
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import AWAY
+from tests.browser.conversation import LOOKUP, answered, ask, begin, html, last_run
+
+
+@pytest.fixture
+def lost(watch):
+    watch.expect(AWAY)
+
+
+def test_what_is_typed_while_the_server_is_away_is_kept(slow_page: Page, slow_server, lost):
+    answered(slow_page, "What is 2 + 3?")
+    banner = slow_page.locator("#connection")
+
+    slow_server.stop()
+    expect(banner).to_be_visible()
+    slow_page.locator("#text").press_sequentially("typed in the dark")
+    slow_server.start()
+
+    expect(banner).to_be_hidden()
+    expect(slow_page.locator("#text")).to_have_value("typed in the dark")
+    expect(slow_page.locator(".message")).to_have_count(1)
+
+
+def test_a_message_sent_while_the_server_is_away_is_sent_once(
+    slow_page: Page, slow_server, lost
+):
+    answered(slow_page, "What is 2 + 3?")
+    banner = slow_page.locator("#connection")
+
+    slow_server.stop()
+    expect(banner).to_be_visible()
+    ask(slow_page, "What is 4 + 5?")
+    expect(banner).to_contain_text("will be sent when it is back")
+    slow_server.start()
+
+    expect(last_run(slow_page).locator(".answer strong")).to_have_text("9")
+    expect(slow_page.locator("#text")).to_have_value("")
+    slow_page.reload()
+    expect(slow_page.locator(".question p")).to_have_text(["What is 2 + 3?", "What is 4 + 5?"])
+
+
+def test_a_run_cut_off_by_a_dying_server_says_so(slow_page: Page, slow_server, lost):
+    run = begin(slow_page, LOOKUP)
+    expect(run.locator(".live-thought").first).not_to_be_empty()
+
+    slow_server.kill()
+    expect(slow_page.locator("#connection")).to_be_visible()
+    slow_server.start()
+
+    expect(run).to_have_attribute("data-status", "interrupted")
+    expect(run.locator(".outcome")).to_contain_text("The server was restarted")
+    expect(run.locator(".step[data-live]")).to_have_count(0)
+    expect(slow_page.get_by_role("button", name="Send")).to_be_visible()
+    watched = html(slow_page.locator("#messages"))
+    slow_page.reload()
+    assert html(slow_page.locator("#messages")) == watched
+
+
+def test_a_tab_whose_session_was_deleted_elsewhere_says_so(page: Page):
+    answered(page, "What is 2 + 3?")
+    other = page.context.new_page()
+    other.goto(page.url)
+    row = other.locator(".session", has=other.locator("[aria-current=page]"))
+    row.hover()
+    row.get_by_role("button", name="Delete").click()
+    other.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(other.locator(".message")).to_have_count(0)
+
+    ask(page, "Are you still there?")
+
+    expect(page.locator("#notice")).to_contain_text("not there any more")
+    expect(page.locator("#text")).to_have_value("Are you still there?")

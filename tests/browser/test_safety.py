@@ -1,0 +1,55 @@
+from playwright.sync_api import Page, expect
+
+from tests.browser.conversation import answered, begin, last_run, number_in
+
+ATTACK = (
+    "<img src=x onerror=alert(1)> <script>alert(2)</script> "
+    "[here](javascript:alert(3)) ![there](https://example.com/x.png)"
+)
+DOCUMENT = f"""# What is the purple trapdoor?
+
+The purple trapdoor is this: {ATTACK} <svg onload=alert(4)> <a href="data:text/html,x">x</a>
+
+<iframe src="https://example.com/"></iframe>
+"""
+
+
+def test_markup_in_a_question_is_shown_as_it_was_typed(page: Page):
+    run = begin(page, ATTACK)
+    expect(run).not_to_have_attribute("data-live", "")
+
+    expect(page.locator(".question p")).to_have_text(ATTACK)
+    expect(page.locator("#session-title")).to_contain_text("<img src=x onerror=alert(1)>")
+    expect(page.locator("#sessions img, #messages img, #messages script")).to_have_count(0)
+    run.get_by_role("link", name="Trace").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(ATTACK)
+    page.goto("/traces/")
+    expect(page.locator(".runs tbody a").first).to_contain_text("<script>alert(2)</script>")
+
+
+def test_markup_in_a_title_stays_text(page: Page):
+    answered(page, "What is 2 + 3?")
+    row = page.locator(f"#session-{number_in(page)}")
+    row.hover()
+    row.get_by_role("button", name="Rename").click()
+    page.keyboard.type("<img src=x onerror=alert(1)>")
+    page.keyboard.press("Enter")
+
+    expect(row.locator(".title")).to_have_text("<img src=x onerror=alert(1)>")
+    row.hover()
+    row.get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("dialog")).to_contain_text("<img src=x onerror=alert(1)>")
+
+
+def test_a_document_cannot_bring_anything_to_life_in_an_answer(page: Page, server, tmp_path):
+    document = tmp_path / "trapdoor.md"
+    document.write_text(DOCUMENT)
+    server.manage("ingest", str(document))
+
+    answered(page, "What is the purple trapdoor?")
+    answer = last_run(page).locator(".answer")
+
+    expect(answer).to_contain_text("The purple trapdoor is this")
+    expect(answer.locator("img, script, svg, iframe")).to_have_count(0)
+    links = answer.locator("a").evaluate_all("links => links.map(link => link.protocol)")
+    assert not {"javascript:", "data:"} & set(links)

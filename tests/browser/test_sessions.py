@@ -1,0 +1,153 @@
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.conversation import answered, ask, begin, last_run, number_in
+
+
+def test_somebody_new_is_told_that_conversations_are_kept_here(visit, server, guest):
+    page = visit(server, storage_state=guest)
+    page.goto("/")
+
+    expect(page.locator("#sessions .session")).to_have_count(0)
+    expect(page.locator("#sessions .nothing")).to_have_text(re.compile(r"kept here"))
+    expect(page.get_by_role("link", name="Administration")).to_have_count(0)
+    page.goto("/traces/")
+    expect(page.locator(".empty")).to_contain_text("No footprints yet")
+
+
+def test_a_session_is_named_after_its_first_question_and_the_newest_is_first(page: Page):
+    answered(page, "What is 101 + 1?")
+    older = page.url
+    answered(page, "What is 102 + 1?")
+    titles = page.locator("#sessions .title")
+
+    expect(page.locator("#session-title")).to_have_text("What is 102 + 1?")
+    assert titles.all_inner_texts()[:2] == ["What is 102 + 1?", "What is 101 + 1?"]
+
+    page.goto(older)
+    ask(page, "What is 103 + 1?")
+    expect(titles.first).to_have_text("What is 101 + 1?")
+    expect(page.locator("#sessions [aria-current=page]")).to_have_text("What is 101 + 1?")
+
+
+def test_a_new_chat_is_one_click_away(page: Page):
+    answered(page, "What is 104 + 1?")
+
+    page.get_by_role("link", name="New chat").click()
+
+    expect(page).to_have_url(re.compile(r"/$"))
+    expect(page.locator("#text")).to_be_focused()
+    expect(page.locator(".message")).to_have_count(0)
+
+
+def test_the_list_is_searched_while_one_types(page: Page):
+    answered(page, "What is 7070 + 1?")
+    answered(page, "What is 8080 + 1?")
+    search, rows = page.get_by_label("Search the sessions"), page.locator("#sessions .session")
+
+    search.press_sequentially("7070")
+    expect(rows).to_have_count(1)
+    expect(rows).to_contain_text("7070")
+
+    search.fill("no such thing")
+    expect(rows).to_have_count(0)
+    expect(page.locator("#sessions .nothing")).to_contain_text("no such thing")
+
+    search.fill("")
+    expect(rows.first).to_contain_text("8080")
+
+
+def test_what_was_found_stays_while_a_run_goes_on(page: Page):
+    answered(page, "What is 9090 + 1?")
+    answered(page, "What is 9191 + 1?")
+    search, rows = page.get_by_label("Search the sessions"), page.locator("#sessions .session")
+    search.fill("9090")
+    expect(rows).to_have_count(1)
+
+    ask(page, "What is 5 + 5?")
+
+    expect(page.locator(".run[data-status=completed]")).to_have_count(2)
+    expect(rows).to_have_count(1)
+    expect(rows).to_contain_text("9090")
+
+
+def test_a_session_is_renamed_with_the_keyboard_alone(page: Page):
+    answered(page, "What is 105 + 1?")
+    row = page.locator(f"#session-{number_in(page)}")
+
+    row.locator("a").focus()
+    page.keyboard.press("Tab")
+    expect(row.get_by_role("button", name="Rename")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(row.get_by_label("New title")).to_have_value("What is 105 + 1?")
+    page.keyboard.type("An easy sum")
+    page.keyboard.press("Enter")
+
+    expect(row.locator(".title")).to_have_text("An easy sum")
+    expect(page.locator("#session-title")).to_have_text("An easy sum")
+    page.reload()
+    expect(page.locator("#session-title")).to_have_text("An easy sum")
+
+
+def test_escape_leaves_the_title_as_it_was(page: Page):
+    answered(page, "What is 106 + 1?")
+    row = page.locator(f"#session-{number_in(page)}")
+    row.hover()
+    row.get_by_role("button", name="Rename").click()
+
+    page.keyboard.type("Never mind")
+    page.keyboard.press("Escape")
+
+    expect(row.locator(".title")).to_have_text("What is 106 + 1?")
+    expect(row.get_by_role("link")).to_be_focused()
+
+
+def test_a_session_is_deleted_only_after_one_was_asked(page: Page, watch):
+    answered(page, "What is 107 + 1?")
+    url, row = page.url, page.locator(f"#session-{number_in(page)}")
+    dialog = page.get_by_role("dialog")
+
+    row.hover()
+    row.get_by_role("button", name="Delete").click()
+    expect(dialog).to_contain_text("What is 107 + 1?")
+    dialog.get_by_role("button", name="Keep it").click()
+    expect(dialog).to_be_hidden()
+    expect(row).to_be_visible()
+
+    row.hover()
+    row.get_by_role("button", name="Delete").click()
+    dialog.get_by_role("button", name="Delete").click()
+    expect(page).to_have_url(re.compile(r":\d+/$"))
+    expect(row).to_have_count(0)
+
+    watch.expect("404")
+    assert page.goto(url).status == 404
+
+
+def test_another_session_is_deleted_without_leaving_this_one(page: Page):
+    answered(page, "What is 108 + 1?")
+    other = page.locator(f"#session-{number_in(page)}")
+    answered(page, "What is 109 + 1?")
+    here = page.url
+
+    other.hover()
+    other.get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+
+    expect(other).to_have_count(0)
+    expect(page).to_have_url(here)
+    expect(last_run(page)).to_be_visible()
+
+
+def test_a_session_can_be_deleted_while_it_runs(slow_page: Page):
+    run = begin(slow_page, "What is 110 + 1?")
+    expect(run.locator(".live-thought").first).not_to_be_empty()
+    row = slow_page.locator(f"#session-{number_in(slow_page)}")
+
+    row.hover()
+    row.get_by_role("button", name="Delete").click()
+    slow_page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+
+    expect(slow_page).to_have_url(re.compile(r":\d+/$"))
+    expect(row).to_have_count(0)

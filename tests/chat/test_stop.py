@@ -1,0 +1,297 @@
+"""Stop is honest: it reaches the model and the tool, and nothing comes after it."""
+
+import asyncio
+import time
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.test import AsyncClient
+
+from agents import assembly, runs
+from agents.engine.state import legal
+from agents.engine.tool import ToolResult
+from agents.models import Run
+from agents.trace import transcript
+from chat import sessions
+from chat.models import ChatSession
+from tests.conftest import asked, frames_until, tab
+from tests.scripted import Says, ScriptedModel, delta
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+
+class Talkative:
+    """A model that says a few words and then nothing for a long time."""
+
+    async def stream(self, **request):
+        yield delta(content="So far, ")
+        yield delta(content="so good.")
+        await asyncio.sleep(60)
+
+
+class Slow:
+    name, description, timeout = "calculator", "Takes its time.", 30
+
+    async def execute(self, input):
+        await asyncio.sleep(60)
+
+
+class Stubborn(Slow):
+    """A tool that does not hear that it should stop."""
+
+    let_go = None
+
+    async def execute(self, input):
+        while not self.let_go.is_set():
+            try:
+                await self.let_go.wait()
+            except asyncio.CancelledError:
+                continue
+        return ToolResult("too late")
+
+
+def think_with(monkeypatch, model):
+    monkeypatch.setattr(assembly, "llm", lambda name: model)
+
+
+def act_with(monkeypatch, tool):
+    monkeypatch.setitem(assembly.BUILT_IN, "calculator", lambda: tool)
+    think_with(monkeypatch, ScriptedModel(Says.call("calculator"), Says(answer="Never said.")))
+
+
+async def launched(query="Go"):
+    run = await sync_to_async(runs.prepare)(query=query, topic="chat.1")
+    runs.launch(run)
+    return run
+
+
+async def until(run, **event):
+    """Wait until such an event is kept."""
+    async with asyncio.timeout(10):
+        while not await run.events.filter(**event).aexists():
+            await asyncio.sleep(0.01)
+
+
+async def checked(run):
+    """The run as it is kept, after making sure that its record is whole."""
+    await run.arefresh_from_db()
+    events = [event async for event in run.events.order_by("seq")]
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    assert [e.type for e in events].count("run_finished") == 1
+    assert events[-1].type == "run_finished"
+    assert not await run.steps.filter(ended_at=None).aexists()
+    history = await sync_to_async(transcript)(run)
+    assert legal(history) == history
+    return run
+
+
+async def test_stop_reaches_into_the_models_stream(monkeypatch):
+    think_with(monkeypatch, Talkative())
+    run = await launched()
+    await until(run, type="delta")
+
+    began = time.monotonic()
+    await runs.stop(run)
+
+    assert time.monotonic() - began < 2
+    run = await checked(run)
+    assert (run.status, run.stopped_reason) == ("stopped", "cancelled")
+    assert run.answer == "So far, so good."
+    assert [step.status async for step in run.steps.all()] == ["cancelled"]
+
+
+async def test_stop_reaches_into_a_tool(monkeypatch):
+    act_with(monkeypatch, Slow())
+    run = await launched()
+    await until(run, type="tool_call")
+
+    began = time.monotonic()
+    await runs.stop(run)
+
+    assert time.monotonic() - began < 2
+    run = await checked(run)
+    assert run.status == "stopped"
+    assert [step.status async for step in run.steps.all()] == ["done", "cancelled"]
+
+
+async def test_a_tool_that_does_not_let_go_is_cut_off(monkeypatch):
+    monkeypatch.setattr(runs, "STOP_WITHIN", 0.1)
+    tool = Stubborn()
+    tool.let_go = asyncio.Event()
+    act_with(monkeypatch, tool)
+    run = await launched()
+    await until(run, type="tool_call")
+
+    await runs.stop(run)
+    before = await run.events.acount()
+    tool.let_go.set()
+    await runs.wait(run)
+
+    run = await checked(run)
+    assert run.status == "stopped"
+    assert await run.events.acount() == before
+
+
+async def test_a_run_stopped_before_its_first_step_ends_too():
+    run = await launched()
+
+    await runs.stop(run)
+
+    assert (await checked(run)).status == "stopped"
+
+
+async def test_stopping_a_run_of_which_no_task_is_left_ends_it():
+    run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
+
+    await runs.stop(run)
+
+    assert (await checked(run)).status == "stopped"
+
+
+async def test_stopping_twice_at_once_is_stopping_once(monkeypatch):
+    think_with(monkeypatch, Talkative())
+    run = await launched()
+    await until(run, type="delta")
+
+    await asyncio.gather(runs.stop(run), runs.stop(run), runs.stop(run))
+
+    assert (await checked(run)).status == "stopped"
+
+
+async def test_stopping_a_run_that_has_ended_changes_nothing():
+    run = await asked("6 * 7")
+
+    await runs.stop(run)
+
+    assert (await checked(run)).status == "completed"
+
+
+async def test_stop_and_finish_together_give_one_end():
+    endings = set()
+    for at in range(50):
+        run = await launched("6 * 7")
+        for _ in range(at):
+            await asyncio.sleep(0.0007)
+        await runs.stop(run)
+        endings.add((await checked(run)).status)
+
+    assert endings <= {"stopped", "completed"}
+    assert "stopped" in endings
+
+
+async def test_a_restart_says_so_and_leaves_a_tools_outcome_open(monkeypatch):
+    act_with(monkeypatch, Slow())
+    run = await launched()
+    await until(run, type="tool_call")
+
+    await runs.shut_down()
+
+    run = await checked(run)
+    assert (run.status, run.stopped_reason) == ("interrupted", "interrupted")
+    assert [step.status async for step in run.steps.all()] == ["done", "unknown"]
+
+
+async def test_a_restart_ends_what_has_not_begun_and_what_does_not_let_go(monkeypatch):
+    monkeypatch.setattr(runs, "STOP_WITHIN", 0.1)
+    tool = Stubborn()
+    tool.let_go = asyncio.Event()
+    act_with(monkeypatch, tool)
+    deaf = await launched()
+    await until(deaf, type="tool_call")
+    fresh = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.2")
+    runs.launch(fresh)
+
+    await runs.shut_down()
+    tool.let_go.set()
+
+    assert (await checked(deaf)).status == "interrupted"
+    assert (await checked(fresh)).status == "interrupted"
+
+
+async def test_the_next_question_after_a_stop_is_answered(chat, monkeypatch):
+    think_with(monkeypatch, Talkative())
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await page.send_json_to({"type": "message", "text": "Talk", "client_id": "a"})
+        await frames_until(page, "So far, so good.")
+        run = await Run.objects.aget()
+        await page.send_json_to({"type": "stop", "run": str(run.pk)})
+        stopped = await frames_until(page, 'class="run" data-status="stopped"')
+        think_with(monkeypatch, model := ScriptedModel(Says(answer="Here I am.")))
+        await page.send_json_to({"type": "message", "text": "Still there?", "client_id": "b"})
+        await frames_until(page, 'class="run" data-status="completed"')
+
+    assert "You stopped this run." in stopped[-1]
+    said = [(m["role"], m["content"]) for m in model.requests[0]["messages"][1:]]
+    assert said == [
+        ("user", "Talk"),
+        ("assistant", "So far, so good."),
+        ("user", "Still there?"),
+    ]
+
+
+async def test_stop_works_without_a_socket(chat, monkeypatch):
+    think_with(monkeypatch, Talkative())
+    client = AsyncClient()
+    await sync_to_async(client.force_login)(chat.user)
+    await client.post(f"/chat/{chat.pk}/messages/", {"text": "Talk"})
+    run = await Run.objects.aget()
+    await until(run, type="delta")
+
+    answer = await client.post(f"/chat/{chat.pk}/stop/")
+
+    assert answer.status_code == 302
+    assert (await checked(run)).status == "stopped"
+
+
+async def test_a_session_deleted_while_it_answers_leaves_nothing(chat, monkeypatch, caplog):
+    think_with(monkeypatch, Talkative())
+    client = AsyncClient()
+    await sync_to_async(client.force_login)(chat.user)
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await page.send_json_to({"type": "message", "text": "Talk", "client_id": "a"})
+        await frames_until(page, "So far")
+        await client.post(f"/chat/{chat.pk}/delete/")
+        await page.send_json_to({"type": "message", "text": "Hello?", "client_id": "b"})
+        await frames_until(page, "This session is not there any more.")
+
+    assert not await Run.objects.aexists()
+    assert not await ChatSession.objects.aexists()
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+async def test_a_run_deleted_while_it_lives_ends_quietly(monkeypatch, caplog):
+    think_with(monkeypatch, Talkative())
+    run = await launched()
+    await until(run, type="delta")
+    await Run.objects.all().adelete()
+
+    await runs.stop(run)
+
+    assert not await Run.objects.aexists()
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+async def test_one_live_run_a_session_however_many_speak_at_once(chat):
+    def say(at):
+        try:
+            return sessions.say(chat, chat.user, "6 * 7", f"id-{at}")
+        except sessions.NotSaid:
+            return None
+
+    speak = sync_to_async(say, thread_sensitive=False)
+    said = await asyncio.gather(*(speak(at) for at in range(20)))
+
+    assert len([message for message in said if message]) == 1
+    assert await Run.objects.acount() == 1
+
+
+async def test_a_message_that_comes_twice_at_once_is_one_message(chat):
+    begin = sync_to_async(sessions.begin, thread_sensitive=False)
+    twice = await asyncio.gather(*(begin(chat.user, "6 * 7", "same") for _ in range(8)))
+
+    assert len({message.pk for message in twice}) == 1
+    assert await Run.objects.acount() == 1
+    assert await ChatSession.objects.acount() == 2

@@ -1,0 +1,42 @@
+"""The Japanese catalogue: whole, compiled, and made of what the code says."""
+
+import gettext
+import re
+from pathlib import Path
+
+CATALOGUE = Path("locale/ja/LC_MESSAGES")
+ENTRY = re.compile(r'^msgid((?: ?".*"\n)+)(?:msgid_plural(?: ?".*"\n)+)?msgstr', re.M)
+
+
+def written() -> str:
+    return (CATALOGUE / "django.po").read_text()
+
+
+def messages() -> set[str]:
+    found = ENTRY.findall(written())
+    return {"".join(re.findall(r'"(.*)"', entry)).replace(r"\"", '"') for entry in found} - {""}
+
+
+def test_nothing_is_left_untranslated_or_doubtful():
+    assert "#, fuzzy" not in written()
+    assert not re.search(r'msgstr(?:\[0\])? ""\n(?!")', written())
+
+
+def test_what_is_compiled_is_what_is_written():
+    with (CATALOGUE / "django.mo").open("rb") as file:
+        compiled = gettext.GNUTranslations(file)
+    keys = [key[0] if isinstance(key, tuple) else key for key in compiled._catalog]
+    known = {key.rpartition("\x04")[2] for key in keys}
+
+    assert {message.replace(r"\n", "\n") for message in messages()} <= known
+
+
+def test_every_string_of_the_templates_is_in_the_catalogue():
+    said = set()
+    for template in Path("templates").rglob("*.html"):
+        text = template.read_text()
+        said |= set(re.findall(r"""{% translate "([^"]+)" %}""", text))
+        said |= set(re.findall(r"""{% translate '([^']+)' %}""", text))
+
+    assert len(said) > 50
+    assert said - messages() == set()
