@@ -19,6 +19,7 @@ from agents.prose import GrowingProse, render_markdown
 
 MOST_SHOWN = 20_000
 MOST_INTENT = 140
+LINE = 72
 DEMO = "demo"
 
 
@@ -98,7 +99,7 @@ class StepView:
 
     @property
     def result_text(self) -> str:
-        return shown(_unfolded(self.step.observation))
+        return shown(_decoded(self.step.observation))
 
     @cached_property
     def live_text(self) -> str:
@@ -216,7 +217,7 @@ def shown(value: Any) -> str:
     """A value as text to read, its middle left out where it is very long."""
     if value is None:
         return ""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+    text = value if isinstance(value, str) else unfolded(value)
     if len(text) <= MOST_SHOWN:
         return text
     half = MOST_SHOWN // 2
@@ -224,13 +225,29 @@ def shown(value: Any) -> str:
     return f"{text[:half]}\n\n[… {left_out} …]\n\n{text[-half:]}"
 
 
+def unfolded(value: Any, indent: int = 0) -> str:
+    """JSON over as many lines as it needs and no more: a row of a table stays a row."""
+    flat = json.dumps(value, ensure_ascii=False)
+    if not value or not isinstance(value, dict | list) or len(flat) + indent <= LINE:
+        return flat
+    inner = indent + 2
+    if isinstance(value, dict):
+        opening, closing = "{}"
+        lines = [f"{json.dumps(key)}: {unfolded(item, inner)}" for key, item in value.items()]
+    else:
+        opening, closing = "[]"
+        lines = [unfolded(item, inner) for item in value]
+    body = ",\n".join(f"{' ' * inner}{line}" for line in lines)
+    return f"{opening}\n{body}\n{' ' * indent}{closing}"
+
+
 def _only(value: Any) -> Any:
     """The one argument of a call that has but one."""
     return next(iter(value.values())) if isinstance(value, dict) and len(value) == 1 else value
 
 
-def _unfolded(text: str) -> Any:
-    """JSON as data, so that it is shown with its lines broken; other text as it is."""
+def _decoded(text: str) -> Any:
+    """JSON as data, so that it is shown unfolded; other text as it is."""
     if not text.startswith(("{", "[")) or len(text) > MOST_SHOWN:
         return text
     try:

@@ -12,10 +12,8 @@ MOST_QUERY = 200
 
 @require_GET
 def run_list(request: HttpRequest) -> HttpResponse:
-    status, query = (
-        request.GET.get("status", ""),
-        request.GET.get("q", "").replace("\0", "")[:MOST_QUERY],
-    )
+    status = request.GET.get("status", "")
+    query = request.GET.get("q", "").replace("\0", "")[:MOST_QUERY]
     runs = Run.objects.for_user(request.user).select_related("user")
     if status in Run.Status:
         runs = runs.filter(status=status)

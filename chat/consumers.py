@@ -25,10 +25,8 @@ class ChatConsumer(WatchingConsumer):
 
     async def greet(self) -> None:
         """Bring the page up to date: messages it has not, and the last run that it has."""
-        shown = _number(
-            parse_qs(self.scope["query_string"].decode("latin-1")).get("after", [""])[0]
-        )
-        self.last = shown or 0
+        page = parse_qs(self.scope["query_string"].decode("latin-1"))
+        self.last = _number(page.get("after", [""])[0]) or 0
         last_shown = await self._answered().filter(pk__lte=self.last).alast()
         if last_shown is not None:
             await self.watch(last_shown.run_id)

@@ -55,7 +55,7 @@ async def workshop():
 
 
 @asynccontextmanager
-async def tab(user, path, *, headers=(ORIGIN,)):
+async def tab(user, path, *, headers=(ORIGIN,), query=b""):
     """One browser tab, signed in, on a socket."""
     from project.asgi import application
 
@@ -63,6 +63,7 @@ async def tab(user, path, *, headers=(ORIGIN,)):
     await sync_to_async(client.force_login)(user)
     cookie = f"sessionid={client.cookies['sessionid'].value}".encode()
     socket = WebsocketCommunicator(application, path, [*headers, (b"cookie", cookie)])
+    socket.scope["query_string"] = query or socket.scope["query_string"]
     connected, code = await socket.connect()
     assert connected, code
     try:
@@ -82,10 +83,10 @@ async def asked(query, *, topic="chat.1", user=None, history=()):
     return run
 
 
-async def frames_until(socket, words, timeout=10):
+async def frames_until(socket, words, seconds=10):
     """Everything the tab is sent until a frame holds these words."""
     frames = []
-    async with asyncio.timeout(timeout):
+    async with asyncio.timeout(seconds):
         while not frames or words not in frames[-1]:
-            frames.append(await socket.receive_from(timeout))
+            frames.append(await socket.receive_from(seconds))
     return frames

@@ -11,7 +11,7 @@ from tests.bench.processes import DiedEarly, child, free_port, wait_for_port
 from tests.bench.rounds import Reading, Size, rows
 
 ABOUT = f"""\
-Engine: runs of {PLAN.steps} tool steps and {PLAN.tokens} streamed tokens, calls in the native form, so many at once.
+Engine: so many runs at once, of {PLAN.steps} tool steps and {PLAN.tokens} streamed tokens.
 CPU and wall time are those of one run; × is the ratio to “{AS_IT_COMES}”."""
 
 

@@ -1,0 +1,140 @@
+"""Kept first, then told; one writer, and one that spoils nothing for the others."""
+
+import asyncio
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from agents import journal as journals
+from agents import live, trace
+from agents.engine.events import Stamp, Type
+from agents.engine.termination import StopReason
+from agents.journal import Journal, RunIsOver
+from agents.models import Run, RunEvent
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+async def journal():
+    journal = Journal()
+    yield journal
+    await journal.stop()
+
+
+@pytest.fixture
+def run(db):
+    return Run.objects.create(topic="chat.1", query="6 * 7", agent_name="helper")
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """What was told, and whether it was in the database by then."""
+    told = []
+
+    async def publish(topic, kind, *, run, events):
+        kept = RunEvent.objects.filter(run=run, seq=events[-1]["seq"])
+        told.append((run, [event["seq"] for event in events], await kept.aexists()))
+
+    monkeypatch.setattr(live, "publish", publish)
+    return told
+
+
+async def numbers(run):
+    return [seq async for seq in run.events.order_by("seq").values_list("seq", flat=True)]
+
+
+async def test_what_is_told_is_kept_already_and_in_order(journal, run, told):
+    emit = Stamp("helper")
+    events = [emit(Type.DELTA, content=str(at), step=1) for at in range(30)]
+    await asyncio.gather(*(journal.keep(run, event) for event in events))
+
+    assert [seq for _, seqs, _ in told for seq in seqs] == list(range(1, 31))
+    assert all(kept for _, _, kept in told)
+    assert await numbers(run) == list(range(1, 31))
+
+
+async def test_one_bad_entry_spoils_no_other(journal, run, told):
+    other = await Run.objects.acreate(topic="chat.2", query="1 + 1")
+    emit = Stamp("helper")
+    good, bad = emit(Type.DELTA, content="a"), emit(Type.DELTA, content=object())
+    both = [journal.keep(run, good), journal.keep(run, bad), journal.keep(other, good)]
+
+    first, second, third = await asyncio.gather(*both, return_exceptions=True)
+
+    assert (first, third) == (None, None)
+    assert isinstance(second, TypeError)
+    assert (await numbers(run), await numbers(other)) == ([1], [1])
+    assert [seqs for _, seqs, _ in told] == [[1], [1]]
+
+
+async def test_a_number_given_twice_is_kept_once(journal, run, told):
+    event = Stamp("helper")(Type.DELTA, content="a")
+    await journal.keep(run, event)
+
+    with pytest.raises(Exception, match="UNIQUE"):
+        await journal.keep(run, event)
+    assert await numbers(run) == [1]
+
+
+async def test_nothing_is_added_to_a_run_that_was_closed(journal, run):
+    emit = Stamp("helper")
+    await journal.keep(run, emit(Type.DELTA, content="a", step=1))
+    await journal.close(run, trace.Ending(StopReason.CANCELLED))
+
+    with pytest.raises(RunIsOver):
+        await journal.keep(run, emit(Type.DELTA, content="b", step=1))
+    await run.arefresh_from_db()
+    assert (run.status, run.answer) == ("stopped", "a")
+    assert await numbers(run) == [1, 2]
+
+
+async def test_a_run_that_ends_while_it_is_closed_ends_once(journal, run):
+    emit = Stamp("helper")
+    data = {"answer": "42", "detail": "", "advice": "", "turns": 1, "tool_calls": 0}
+    end = emit(Type.RUN_FINISHED, stopped_reason="completed", **data)
+    close = journal.close(run, trace.Ending(StopReason.CANCELLED))
+
+    await asyncio.gather(close, journal.keep(run, end))
+
+    await run.arefresh_from_db()
+    assert run.status == "completed"
+    assert await run.events.filter(type="run_finished").acount() == 1
+
+
+async def test_a_layer_that_is_out_of_order_stops_no_writing(journal, run, monkeypatch, caplog):
+    async def publish(topic, kind, **facts):
+        raise ConnectionError("no layer")
+
+    monkeypatch.setattr(live, "publish", publish)
+    emit = Stamp("helper")
+    async with asyncio.timeout(5):
+        for _ in range(2):
+            await journal.keep(run, emit(Type.DELTA, content="a"))
+
+    assert await numbers(run) == [1, 2]
+    assert "could not be told of" in caplog.text
+
+
+async def test_a_run_that_is_gone_is_closed_without_a_word(journal, run):
+    await Run.objects.all().adelete()
+
+    await journal.close(run, trace.Ending(StopReason.CANCELLED))
+
+    assert not await RunEvent.objects.aexists()
+
+
+async def test_what_collects_while_one_batch_is_written_is_written_as_one(
+    journal, run, monkeypatch
+):
+    batches = []
+    commit = journals._commit
+    monkeypatch.setattr(journals, "_commit", lambda b: (batches.append(len(b)), commit(b)))
+    emit = Stamp("helper")
+    await asyncio.gather(
+        *(journal.keep(run, emit(Type.DELTA, content="a")) for _ in range(100))
+    )
+
+    assert sum(batches) == 100
+    assert len(batches) <= 3
+    assert await sync_to_async(trace.last_seq)(run) == 100

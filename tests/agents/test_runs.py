@@ -1,0 +1,287 @@
+"""Every run ends, with a sentence and a whole record, whatever the model or a tool does."""
+
+import asyncio
+import os
+import socket
+import subprocess
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from agents import assembly, runs
+from agents.display import sentence
+from agents.engine.errors import ModelError
+from agents.engine.state import legal
+from agents.engine.stream import Deadlines
+from agents.engine.tool import ToolResult
+from agents.models import Agent, Run
+from agents.trace import transcript
+from tests.conftest import asked
+from tests.scripted import Call, Says, ScriptedModel, delta, finish
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+
+class Raw:
+    """A model that sends these chunks; an exception is raised, None is silence."""
+
+    def __init__(self, *chunks):
+        self.chunks = chunks
+
+    async def stream(self, **request):
+        for chunk in self.chunks:
+            if chunk is None:
+                await asyncio.sleep(60)
+            if isinstance(chunk, Exception):
+                raise chunk
+            yield chunk
+
+
+class Fake:
+    """A tool in place of the calculator, with a timeout of its own."""
+
+    name, description = "calculator", "Does as it is told."
+    timeout = property(lambda self: 0.05, lambda self, value: None)
+
+    def __init__(self, act):
+        self.act = act
+
+    async def execute(self, input):
+        return await self.act()
+
+
+async def raises():
+    raise RuntimeError("the disk is on fire")
+
+
+async def hangs():
+    await asyncio.sleep(60)
+
+
+async def floods():
+    return ToolResult("x" * 3_000_000)
+
+
+async def returns_nothing():
+    return ToolResult("")
+
+
+async def returns_halves():
+    return ToolResult("half \ud83d of a smile, and \0 nothing")
+
+
+async def returns_nonsense():
+    return 5
+
+
+async def checked(run):
+    """The run, after making sure that its record is whole and the next turn possible."""
+    events = [event async for event in run.events.order_by("seq")]
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    assert [e.type for e in events].count("run_finished") == 1
+    assert events[-1].type == "run_finished"
+    assert not await run.steps.filter(ended_at=None).aexists()
+    history = await sync_to_async(transcript)(run)
+    assert legal(history) == history
+    assert [m["role"] for m in history][:1] in ([], ["user"])
+    return run
+
+
+ODD = {
+    "cut": [delta(content="It is "), ConnectionResetError("cut")],
+    "refused": [ModelError("The provider refused.")],
+    "empty": [finish("stop")],
+    "nothing at all": [],
+    "not a chunk": [{"choices": "what?"}],
+    "a list": [[1, 2]],
+    "null fields": [{"choices": [{"delta": None, "finish_reason": None}]}],
+    "half a call": [
+        delta(tool_calls=[{"index": 0, "id": "a", "function": {"name": "calculator"}}]),
+        finish("length"),
+    ],
+}
+
+
+@pytest.mark.parametrize("chunks", ODD.values(), ids=ODD)
+async def test_a_model_that_fails_fails_the_run_with_a_sentence(chunks, scripted):
+    scripted(model=Raw(*chunks))
+
+    run = await checked(await asked("What is it?"))
+
+    assert run.status == "failed"
+    assert run.detail
+    assert run.advice
+    assert sentence(run)
+
+
+async def test_what_a_model_said_before_it_failed_can_still_be_read(scripted):
+    scripted(model=Raw(delta(content="It is "), None, ConnectionResetError("cut")))
+    run = await sync_to_async(runs.prepare)(query="What is it?", topic="chat.1")
+    runs.launch(run)
+    async with asyncio.timeout(10):
+        while not await run.events.filter(type="delta").aexists():
+            await asyncio.sleep(0.01)
+    await runs.stop(run)
+
+    await run.arefresh_from_db()
+    assert (await checked(run)).answer == "It is "
+
+
+async def test_a_model_that_says_nothing_more_is_given_up(scripted, monkeypatch):
+    quick = Deadlines(first=0.1, between=0.1, whole=1)
+    monkeypatch.setattr("agents.engine.planner.Deadlines", lambda: quick)
+    scripted(model=Raw(delta(content="It is "), None))
+
+    run = await checked(await asked("What is it?"))
+
+    assert run.status == "failed"
+    assert "sent nothing for 0.1 seconds" in run.detail
+
+
+@pytest.mark.parametrize(
+    ("act", "reason", "observation"),
+    [
+        (raises, "tool_failure_degraded", "the disk is on fire"),
+        (hangs, "tool_failure_degraded", "did not answer within 0.05 seconds"),
+        (returns_nonsense, "tool_failure_degraded", "Error"),
+        (floods, "completed", "more characters were cut"),
+        (returns_nothing, "completed", ""),
+        (returns_halves, "completed", "of a smile"),
+    ],
+)
+async def test_a_tool_that_fails_does_not_fail_the_run(
+    act, reason, observation, scripted, monkeypatch
+):
+    monkeypatch.setitem(assembly.BUILT_IN, "calculator", lambda: Fake(act))
+    model = scripted(Says.call("calculator"), Says(answer="Without it, then."))
+
+    run = await checked(await asked("What is it?"))
+
+    assert (run.status, run.stopped_reason) == ("completed", reason)
+    assert observation in (await run.steps.aget(kind="tool")).observation
+    assert run.answer == "Without it, then."
+    model.assert_used_up()
+
+
+async def test_a_tool_that_found_nothing_is_not_told_of_as_interrupted(scripted, monkeypatch):
+    monkeypatch.setitem(assembly.BUILT_IN, "calculator", lambda: Fake(returns_nothing))
+    scripted(Says.call("calculator"), Says(answer="Nothing there."))
+
+    run = await asked("What is it?")
+
+    told = await sync_to_async(transcript)(run)
+    assert [m["content"] for m in told if m["role"] == "tool"] == [""]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ['{"a": NaN}', '{"a": 1e999}', "[" * 5_000, "{", "null", "5", '"text"', '{"a": "\\ud800"}'],
+)
+async def test_arguments_that_nobody_can_read_are_no_end(arguments, scripted):
+    call = Says("Hm.", (Call("calculator", arguments),))
+    scripted(call, Says(answer="I did not get it to work."))
+
+    run = await checked(await asked("What is it?"))
+
+    assert run.status == "completed"
+    assert run.answer == "I did not get it to work."
+
+
+@pytest.mark.parametrize("name", ["nothing", "", "x" * 300, "<b>", "\ud800"])
+async def test_a_call_of_a_tool_that_is_not_there_is_no_end(name, scripted):
+    scripted(Says("Hm.", (Call(name, {}),)), Says(answer="Without it, then."))
+
+    run = await checked(await asked("What is it?"))
+
+    assert run.answer == "Without it, then."
+
+
+async def test_two_calls_of_one_id_are_told_of_as_two(scripted):
+    twice = [{"index": at, "id": "same", "function": {"name": "calculator"}} for at in (0, 1)]
+    for at, call in enumerate(twice):
+        call["function"]["arguments"] = f'{{"input": "{at} + 1"}}'
+    answers = ScriptedModel(Says(answer="Both."))
+
+    class Both:
+        calls = [delta(tool_calls=[call]) for call in twice]
+
+        async def stream(self, **request):
+            chunks, self.calls = [*self.calls, finish("tool_calls")], []
+            stream = answers.stream(**request)
+            async for chunk in Raw(*chunks).stream() if len(chunks) > 1 else stream:
+                yield chunk
+
+    scripted(model=Both())
+    run = await checked(await asked("What is it?"))
+
+    ids = [step.call_id async for step in run.steps.filter(kind="tool")]
+    assert len(ids) == len(set(ids)) == 2
+
+
+async def test_an_answer_with_half_a_character_is_kept(scripted):
+    scripted(model=Raw(delta(content="Smile \ud83d"), delta(content=" more"), finish("stop")))
+
+    run = await checked(await asked("Smile!"))
+
+    assert run.status == "completed"
+    assert run.answer.startswith("Smile ")
+
+
+async def test_the_next_question_after_a_failure_is_answered(scripted):
+    scripted(Says.call("calculator", input="6 * 7"), ModelError("The provider refused."))
+    failed = await asked("What is it?")
+    model = scripted(Says(answer="Now I can."))
+
+    history = await sync_to_async(transcript)(failed)
+    run = await checked(await asked("And now?", history=history))
+
+    sent = model.requests[0]["messages"][1:]
+    assert run.answer == "Now I can."
+    assert legal(sent) == sent
+    assert [m["role"] for m in sent] == ["user", "assistant", "tool", "assistant", "user"]
+
+
+async def test_an_agent_switched_off_after_the_question_fails_with_a_sentence():
+    run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
+    await Agent.objects.aupdate(enabled=False)
+    runs.launch(run)
+    await runs.wait(run)
+
+    await run.arefresh_from_db()
+    assert (await checked(run)).detail == "The agent of this run was switched off."
+
+
+async def test_a_second_run_of_a_topic_waits_its_turn():
+    prepare = sync_to_async(runs.prepare)
+    await prepare(query="6 * 7", topic="chat.1")
+
+    with pytest.raises(runs.StillAnswering):
+        await prepare(query="6 * 7", topic="chat.1")
+    await prepare(query="6 * 7", topic="chat.2")
+
+
+def live_run(topic, owner):
+    return Run.objects.create(topic=topic, query="6 * 7", agent_name="helper", owner=owner)
+
+
+def test_only_the_runs_of_processes_that_are_gone_are_closed():
+    host = socket.gethostname()
+    with subprocess.Popen(["sleep", "0"]) as gone:
+        gone.wait()
+    left = [
+        live_run("a", f"{gone.pid}@{host}"),
+        live_run("b", f"{os.getpid()}@{host}"),
+        live_run("c", ""),
+    ]
+    kept = [live_run("d", f"{os.getppid()}@{host}"), live_run("e", "12@elsewhere")]
+
+    assert runs.close_abandoned() == 3
+
+    for run in [*left, *kept]:
+        run.refresh_from_db()
+    assert {run.status for run in left} == {"interrupted"}
+    assert {run.status for run in kept} == {"running"}
+    assert runs.close_abandoned() == 0
