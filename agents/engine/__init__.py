@@ -20,6 +20,7 @@ from .errors import (
 )
 from .events import Event
 from .fallback import FallbackResult, FallbackStrategy
+from .function import FunctionTool, function_tool
 from .guardrails import GuardrailAction, GuardrailResult, Guardrails
 from .planner import PlanResult, ReActPlanner
 from .runtime import AgentResult, AgentRuntime
@@ -47,6 +48,7 @@ __all__ = [
     "Event",
     "FallbackResult",
     "FallbackStrategy",
+    "FunctionTool",
     "GuardrailAction",
     "GuardrailResult",
     "Guardrails",
@@ -70,4 +72,5 @@ __all__ = [
     "ToolRegistry",
     "ToolResult",
     "TruncatedReply",
+    "function_tool",
 ]
