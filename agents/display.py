@@ -250,10 +250,7 @@ def _decoded(text: str) -> Any:
     """JSON as data, so that it is shown unfolded; other text as it is."""
     if not text.startswith(("{", "[")) or len(text) > MOST_SHOWN:
         return text
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+    return trace.decoded(text)
 
 
 def _brief(value: Any) -> str:

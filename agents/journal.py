@@ -5,10 +5,11 @@ written the next one collects, so a hundred runs cost hardly more commits than o
 """
 
 import asyncio
+import json
 import logging
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from django.db import transaction
 
@@ -45,7 +46,7 @@ class Journal:
 
     async def keep(self, run: Run, event: Event) -> None:
         """Come back once this is in the database."""
-        await self._add(_Entry(run, _future(), event=event))
+        await self._add(_Entry(run, _future(), event=_storable(event)))
 
     async def close(self, run: Run, ending: trace.Ending) -> None:
         """End a run from outside: whatever is still open in it is closed."""
@@ -87,6 +88,16 @@ async def _tell(run: Run, events: list[Event]) -> None:
         await live.publish(run.topic, "run.events", run=run.pk, events=facts)
     except Exception:
         logger.exception("Run %s could not be told of.", run.pk)
+
+
+def _storable(event: Event) -> Event:
+    """Without halves of characters: models and tools send them, no database takes them."""
+    text = json.dumps(event.data, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return replace(event, data=json.loads(text.encode(errors="replace")))
+    return event
 
 
 def _commit(batch: list[_Entry]) -> None:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db.models import F, Max
@@ -19,6 +20,8 @@ STATUS_OF = {
     StopReason.ERROR: Run.Status.FAILED,
     StopReason.INTERRUPTED: Run.Status.INTERRUPTED,
 }
+
+MOST_LEVELS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,23 @@ def transcript(run: Run) -> list[Message]:
     return legal(messages)
 
 
+def decoded(text: str) -> Any:
+    """JSON as data where it can be kept and shown as such, which NaN and abysses cannot."""
+    try:
+        value = json.loads(text)
+        json.dumps(value, allow_nan=False)
+    except (ValueError, RecursionError):
+        return text
+    return text if _is_deeper(value, MOST_LEVELS) else value
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    if not isinstance(value, dict | list):
+        return False
+    items = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_is_deeper(item, levels - 1) for item in items)
+
+
 def _exchange(calls: Sequence[AgentStep]) -> list[Message]:
     asked = [
         {
@@ -181,10 +201,10 @@ def _tool_called(run: int, event: Event) -> None:
         kind=AgentStep.Kind.TOOL,
         call_id=event.data["id"],
         action=function["name"],
-        action_input=_decoded(function["arguments"]),
+        action_input=decoded(function["arguments"]),
         agent_name=event.agent,
         first_seq=event.seq,
-        started_at=event.time,
+        started_at=datetime.fromisoformat(event.data["started"]),
     )
     Run.objects.filter(pk=run).update(tool_calls=F("tool_calls") + 1)
 
@@ -206,7 +226,8 @@ def _used(run: int, event: Event) -> None:
 
 def _step_ended(run: int, event: Event) -> None:
     data = event.data
-    changes = {"kind": data["kind"], "status": data["status"], "ended_at": event.time}
+    ended = datetime.fromisoformat(data["ended"]) if "ended" in data else event.time
+    changes = {"kind": data["kind"], "status": data["status"], "ended_at": ended}
     if data.get("thought"):
         changes["thought"] = data["thought"]
     if data.get("error"):
@@ -254,16 +275,6 @@ def _finished(run: int, event: Event) -> None:
 
 def _step(run: int, event: Event):
     return AgentStep.objects.filter(run=run, number=event.data["step"])
-
-
-def _decoded(arguments: str) -> Any:
-    """The arguments as data where a database takes them as such: it knows no NaN."""
-    try:
-        value = json.loads(arguments)
-        json.dumps(value, allow_nan=False)
-    except (ValueError, RecursionError):
-        return arguments
-    return value
 
 
 MEANING = {

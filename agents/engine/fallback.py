@@ -2,7 +2,8 @@
 
 import asyncio
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from .tool import Tool, ToolInput, ToolResult
 
@@ -16,6 +17,7 @@ class FallbackResult:
     result: ToolResult
     degraded: bool = False
     attempts: int = 1
+    ended: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
     def output(self) -> str:

@@ -66,7 +66,7 @@ def function_tool(
 def function_tool(
     function: Function | None = None, /, **options: Any
 ) -> FunctionTool | Callable[[Function], FunctionTool]:
-    """Make a tool of a function: `@function_tool`, or `@function_tool(effect="at_most_once")`."""
+    """Make a tool of a function: as a decorator, alone or with options in brackets."""
     if function is not None:
         return FunctionTool(function)
     return lambda decorated: FunctionTool(decorated, **options)

@@ -5,13 +5,13 @@ import json
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
 from .errors import AgentError, PlanParseError
 from .events import Event, Stamp, Type
-from .fallback import FallbackStrategy
+from .fallback import FallbackResult, FallbackStrategy
 from .guardrails import GuardrailAction, GuardrailResult, Guardrails, Screen
 from .planner import ReActPlanner, Request, Said
 from .state import AgentState, AgentStep, Message
@@ -269,19 +269,32 @@ class _Course:
         calls = tuple(map(self._unique, calls))
         said = plan.thought if self.agent.planner.dialect == "react" else plan.turn.content
         self.state.add_message("assistant", said or None, tool_calls=list(map(_wire, calls)))
-        for call in calls:
-            async with aclosing(self._use(plan, call)) as using:
-                async for event in using:
-                    yield event
+        began = datetime.now(UTC)
+        async with self.toolbox.side_by_side(calls) as begun:
+            for call in calls:
+                pending = begun.get(call.id)
+                started = began if pending else datetime.now(UTC)
+                async with aclosing(self._use(plan, call, pending, started)) as using:
+                    async for event in using:
+                        yield event
 
-    async def _use(self, plan: PlanResult, call: ToolCall) -> Events:
+    async def _use(
+        self,
+        plan: PlanResult,
+        call: ToolCall,
+        pending: asyncio.Task[FallbackResult] | None,
+        started: datetime,
+    ) -> Events:
         self.step += 1
         self.history.record(call)
-        about: dict[str, Any] = {"step": self.step, "turn": self.turn}
+        about: dict[str, Any] = {
+            "step": self.step,
+            "turn": self.turn,
+            "started": started.isoformat(),
+        }
         function = {"name": call.name, "arguments": call.arguments}
-        called = self.emit(Type.TOOL_CALL, id=call.id, function=function, **about)
-        yield called
-        outcome = await self.toolbox.use(call)
+        yield self.emit(Type.TOOL_CALL, id=call.id, function=function, **about)
+        outcome = await (pending or self.toolbox.use(call))
         observation = _shortened(outcome.result.text)
         self._observe(plan, call, observation)
         yield self.emit(
@@ -292,7 +305,6 @@ class _Course:
             content=observation,
             is_error=outcome.result.is_error,
             attempts=outcome.attempts,
-            started=called.time.isoformat(),
             **about,
         )
         if outcome.degraded:
@@ -305,7 +317,7 @@ class _Course:
             action=call.name,
             action_input=call.arguments,
             observation=observation[:PREVIEW],
-            started=called.time.isoformat(),
+            ended=outcome.ended.isoformat(),
             **about,
         )
 

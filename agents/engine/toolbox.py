@@ -1,9 +1,15 @@
 """The tools of one run: which of them still work, and how they are used."""
 
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+
 from .errors import ToolNotFoundError
 from .fallback import FallbackResult, FallbackStrategy
 from .tool import Tool, ToolRegistry, ToolResult
 from .turn import ToolCall
+
+Outcomes = Mapping[str, asyncio.Task[FallbackResult]]
 
 
 class Toolbox:
@@ -18,6 +24,27 @@ class Toolbox:
     def offered(self) -> list[Tool]:
         names = self.registry.list_tools()
         return [self.registry.get(name) for name in names if name not in self.out_of_order]
+
+    @asynccontextmanager
+    async def side_by_side(self, calls: Sequence[ToolCall]) -> AsyncIterator[Outcomes]:
+        """The calls under way, by id; those that a repetition could harm wait their turn."""
+        begun = {call.id: asyncio.create_task(self.use(call)) for call in self._harmless(calls)}
+        try:
+            yield begun
+        finally:
+            for task in begun.values():
+                task.cancel()
+            if begun:
+                await asyncio.wait(begun.values())
+
+    def _harmless(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
+        if len(calls) < 2:
+            return []
+        return [call for call in calls if self._effect(call) != "at_most_once"]
+
+    def _effect(self, call: ToolCall) -> str:
+        known = self.registry.has(call.name)
+        return getattr(self.registry.get(call.name), "effect", "idempotent") if known else ""
 
     async def use(self, call: ToolCall) -> FallbackResult:
         """Make the call; whatever is wrong with it comes back as a result to read."""

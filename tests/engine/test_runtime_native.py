@@ -8,6 +8,7 @@ from agents.engine import (
     Guardrails,
     ReActPlanner,
     ToolRegistry,
+    ToolResult,
 )
 from agents.engine.stream import Deadlines
 from tests.engine.conftest import Echo
@@ -177,3 +178,58 @@ async def test_two_calls_in_one_turn_may_be_equal_but_not_three():
     result = await native(thrice, tools=[Echo()]).run("?")
 
     assert (result.stopped_reason, result.tool_calls) == ("duplicate_tool_call", 0)
+
+
+async def test_calls_that_do_no_harm_run_side_by_side_and_are_reported_in_order():
+    waiting = asyncio.Barrier(3)
+
+    async def meet(input):
+        await waiting.wait()
+        return ToolResult(input["text"])
+
+    calls = tuple(Call("echo", {"text": text}) for text in "abc")
+    agent = native(Says("", calls), Says(answer="abc"), tools=[Echo(does=meet)])
+
+    async with asyncio.timeout(5):
+        events = [event async for event in agent.stream("?")]
+
+    told = [(e.type.value, e.data["step"]) for e in events if e.type.value.startswith("tool_")]
+    assert told == [(kind, n) for n in (2, 3, 4) for kind in ("tool_call", "tool_response")]
+    assert [e.data["content"] for e in events if e.type == "tool_response"] == ["a", "b", "c"]
+
+
+async def test_calls_that_may_do_harm_wait_for_one_another():
+    tool, alone = Echo(), []
+
+    async def does(input):
+        alone.append(len(tool.inputs))
+        await asyncio.sleep(0)
+        return ToolResult(input["text"])
+
+    tool.does, tool.effect = does, "at_most_once"
+    calls = tuple(Call("echo", {"text": text}) for text in "abc")
+
+    await native(Says("", calls), Says(answer="abc"), tools=[tool]).run("?")
+
+    assert alone == [1, 2, 3]
+
+
+async def test_stopping_leaves_none_of_the_calls_running():
+    ended = []
+
+    async def hang(input):
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(input["text"])
+
+    calls = tuple(Call("echo", {"text": text}) for text in "abc")
+    events = native(Says("", calls), tools=[Echo(does=hang)]).stream("?")
+    async for event in events:
+        if event.type == "tool_call":
+            break
+
+    await asyncio.sleep(0)
+    await events.aclose()
+
+    assert sorted(ended) == ["a", "b", "c"]
