@@ -21,7 +21,7 @@ from agents.engine.runtime import AgentRuntime
 from agents.engine.state import AgentState, Message
 from agents.engine.termination import standard_policy
 from agents.engine.tool import Tool, ToolRegistry
-from agents.llm import discovery, tokens
+from agents.llm import discovery, tokens, windows
 from agents.llm.demo_model import DemoModel
 from agents.llm.litellm_model import LiteLLMModel
 from agents.models import Agent, GuardrailPattern, Run, ToolRegistration
@@ -71,6 +71,8 @@ async def build(run: Run, history: list[Message]) -> tuple[AgentRuntime, AgentSt
         instructions=agent.instructions or INSTRUCTIONS.format(agent=agent.name),
         parameters={} if run.model == DEMO else {"max_tokens": agent.max_output_tokens},
         pace=PACE,
+        window=await asyncio.to_thread(windows.window, run.model),
+        count_tokens=tokens.count,
     )
     runtime = AgentRuntime(
         planner,

@@ -4,9 +4,12 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Literal, Protocol
 
+from .context import fit
 from .errors import EmptyReply, ModelError, TruncatedReply
+from .guardrails import TokenCounter, estimate_tokens
 from .react import ReactReader, parse_react
 from .state import AgentState, Message
 from .stream import Deadlines, handfuls
@@ -17,6 +20,7 @@ __all__ = ["LLM", "PlanResult", "ReActPlanner", "Request", "Said", "parse_react"
 
 Dialect = Literal["native", "react"]
 MOST_CHARACTERS = 2_000_000
+ANSWER = 4_096
 
 REACT_FORM = """\
 You can use these tools:
@@ -60,6 +64,8 @@ class Request:
     messages: list[Message]
     tools: list[dict[str, Any]] | None
     parameters: Mapping[str, Any]
+    dropped: int = 0
+    shortened: int = 0
 
 
 class ReActPlanner:
@@ -75,6 +81,8 @@ class ReActPlanner:
         parameters: Mapping[str, Any] | None = None,
         deadlines: Deadlines | None = None,
         pace: float = 0,
+        window: int | None = None,
+        count_tokens: TokenCounter = estimate_tokens,
     ) -> None:
         self.llm = llm
         self.model = model
@@ -83,6 +91,8 @@ class ReActPlanner:
         self.parameters = dict(parameters or {})
         self.deadlines = deadlines or Deadlines()
         self.pace = pace
+        self.window = window
+        self.count_tokens = lru_cache(maxsize=512)(count_tokens)
 
     async def plan(
         self, query: str, state: AgentState, available_tools: Sequence[str | Tool]
@@ -100,11 +110,17 @@ class ReActPlanner:
         if not any(m["role"] == "user" and m["content"] == query for m in history):
             history.append({"role": "user", "content": query})
         tools = [_specification(tool) for tool in available_tools]
-        if self.dialect == "react":
-            return self._react_request(history, tools)
-        system = _system(self.instructions)
+        is_react = self.dialect == "react"
+        form = REACT_FORM.format(tools="\n".join(map(_tool_line, tools))) if tools else ""
+        system = _system(self.instructions, form if is_react else "")
+        fitted = fit(history, self._room(system, tools), self.count_tokens)
+        stop = {"stop": ["\nObservation:"]} if is_react and tools else {}
         return Request(
-            messages=system + history, tools=tools or None, parameters=self.parameters
+            messages=system + (_as_text(fitted.messages) if is_react else fitted.messages),
+            tools=None if is_react else tools or None,
+            parameters={**self.parameters, **stop},
+            dropped=fitted.dropped,
+            shortened=fitted.shortened,
         )
 
     async def stream(self, request: Request) -> AsyncGenerator[Said | PlanResult, None]:
@@ -125,14 +141,13 @@ class ReActPlanner:
             yield said
         yield reader.result()
 
-    def _react_request(self, history: list[Message], tools: list[dict[str, Any]]) -> Request:
-        form = REACT_FORM.format(tools="\n".join(map(_tool_line, tools))) if tools else ""
-        stop = {"stop": ["\nObservation:"]} if tools else {}
-        return Request(
-            messages=_system(self.instructions, form) + _as_text(history),
-            tools=None,
-            parameters={**self.parameters, **stop},
-        )
+    def _room(self, system: list[Message], tools: list[dict[str, Any]]) -> int | None:
+        """Tokens left for the conversation, beside what is said anyway and the answer."""
+        if self.window is None:
+            return None
+        said = self.count_tokens(json.dumps([system, tools], ensure_ascii=False))
+        answer: int = self.parameters.get("max_tokens", ANSWER)
+        return max(0, self.window - said - answer)
 
 
 class _NativeTurn:

@@ -192,6 +192,14 @@ class _Course:
             request=self._recorded(request),
         )
         yield started
+        if request.dropped or request.shortened:
+            yield self.emit(
+                Type.STATUS,
+                kind="compaction",
+                dropped=request.dropped,
+                shortened=request.shortened,
+                step=step,
+            )
         screens = {k: self.agent.guardrails.screen_output() for k in ("thought", "answer")}
         async with aclosing(self.agent.planner.stream(request)) as words:
             async for piece in words:

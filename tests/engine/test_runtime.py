@@ -297,3 +297,18 @@ async def test_the_cost_of_a_run_is_added_up(agent):
     used = [e.data["total_tokens"] for e in events if e.type == "usage"]
     assert len(used) == 2
     assert events[-1].data["usage"]["total_tokens"] == sum(used) > 0
+
+
+async def test_what_did_not_fit_into_the_request_is_told(agent):
+    state = AgentState()
+    for n in range(5):
+        state.add_message("user", f"{n} " + "word " * 200)
+        state.add_message("assistant", "word " * 200)
+    runtime = agent(Says(answer="Yes."))
+    runtime.planner.window = 5_000
+
+    events = await events_of(runtime, "Still there?", state)
+
+    status = next(e for e in events if e.type == "status")
+    assert (status.data["kind"], status.data["dropped"]) == ("compaction", 8)
+    assert "Still there?" in json.dumps(runtime.planner.llm.requests[0]["messages"])
