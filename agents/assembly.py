@@ -17,6 +17,7 @@ from agents.engine.errors import AgentError
 from agents.engine.fallback import FallbackStrategy
 from agents.engine.guardrails import GuardrailAction, Guardrails, Pattern
 from agents.engine.planner import LLM, ReActPlanner
+from agents.engine.retry import RetryPolicy
 from agents.engine.runtime import AgentRuntime
 from agents.engine.state import AgentState, Message
 from agents.engine.termination import standard_policy
@@ -80,6 +81,7 @@ async def build(run: Run, history: list[Message]) -> tuple[AgentRuntime, AgentSt
         _guardrails(parts),
         FallbackStrategy(),
         agent.max_steps,
+        retry=RetryPolicy(max_retries=settings.ENVIRONMENT.model_retries),
         policy=standard_policy(agent.max_duplicate_tool_calls, agent.max_tool_calls_per_tool),
         name=agent.name,
     )

@@ -15,7 +15,7 @@ from agents.models import AgentStep, Run
 from agents.prose import GrowingProse
 
 NEW_ROW = {Type.STEP_STARTED, Type.TOOL_CALL, Type.GUARDRAIL}
-CHANGED_ROW = {Type.TOOL_RESPONSE, Type.STEP, Type.ERROR, Type.USAGE, Type.THOUGHT}
+CHANGED_ROW = {Type.TOOL_RESPONSE, Type.STATUS, Type.STEP, Type.ERROR, Type.USAGE, Type.THOUGHT}
 WHOLE_RUN = {Type.RUN_STARTED, Type.RUN_FINISHED}
 
 

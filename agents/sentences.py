@@ -11,6 +11,7 @@ SENTENCES = (
     _("The model took too long."),
     _("It may be overloaded. Try again, or choose another model."),
     _("The model's provider asks to wait."),
+    _("The model's provider has a problem."),
     _("The model's provider sent an empty answer."),
     _("Try again, or choose another model."),
     _("Try again in a while, or choose another model."),

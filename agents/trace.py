@@ -213,6 +213,13 @@ def _tool_responded(run: int, event: Event) -> None:
     _step(run, event).update(observation=event.data["content"], attempts=event.data["attempts"])
 
 
+def _told(run: int, event: Event) -> None:
+    if event.data["kind"] == "retry":
+        _step(run, event).update(
+            observation=event.data["message"], attempts=event.data["attempt"]
+        )
+
+
 def _used(run: int, event: Event) -> None:
     tokens = {name: event.data[name] for name in ("prompt_tokens", "completion_tokens")}
     cost = event.data["cost"]
@@ -281,6 +288,7 @@ MEANING = {
     Type.STEP_STARTED: _step_started,
     Type.TOOL_CALL: _tool_called,
     Type.TOOL_RESPONSE: _tool_responded,
+    Type.STATUS: _told,
     Type.USAGE: _used,
     Type.STEP: _step_ended,
     Type.GUARDRAIL: _guarded,

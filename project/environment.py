@@ -1,10 +1,12 @@
 """What the environment may say, and what is taken where it says nothing."""
 
+import os
 import secrets
 import sys
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -42,6 +44,7 @@ class Environment(BaseSettings):
     model_url: str = ""
     model_key: SecretStr | None = None
     model_discovery: bool = True
+    model_retries: int = Field(2, ge=0, le=10)
     demo_delay: float = Field(0.02, ge=0, le=1)
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
 
@@ -54,6 +57,15 @@ class Environment(BaseSettings):
                 raise ValueError("whole origins like https://chat.example.org")
         return value
 
+    @field_validator("time_zone")
+    @classmethod
+    def _known_time_zone(cls, value: str) -> str:
+        try:
+            ZoneInfo(value)
+        except (KeyError, ValueError, OSError):
+            raise ValueError("a time zone like Asia/Tokyo") from None
+        return value
+
     def all_origins(self) -> list[str]:
         """Where pages may come from: what was configured, or this machine."""
         hosts = LOOPBACK if self.host in {*EVERYWHERE, *LOOPBACK} else [self.host, *LOOPBACK]
@@ -64,10 +76,12 @@ class Environment(BaseSettings):
         if self.secret_key is not None:
             return self.secret_key.get_secret_value()
         path = self.data / "secret_key"
-        if not path.exists():
+        if not path.exists() or not path.stat().st_size:
             self.data.mkdir(parents=True, exist_ok=True)
-            path.touch(mode=0o600)
-            path.write_text(secrets.token_urlsafe(50))
+            draft = path.with_name(f"secret_key.{os.getpid()}")
+            draft.touch(mode=0o600)
+            draft.write_text(secrets.token_urlsafe(50))
+            draft.replace(path)
         return path.read_text().strip()
 
 

@@ -17,6 +17,7 @@ os.environ |= {
     "ASHIATO_DATA": _folder,
     "ASHIATO_MODEL": "demo",
     "ASHIATO_DEMO_DELAY": "0",
+    "ASHIATO_MODEL_RETRIES": "0",
     "ASHIATO_ORIGINS": "http://testserver",
     "ASHIATO_SECRET_KEY": "for-tests-only",
 }

@@ -12,6 +12,7 @@ from .errors import (
     ModelTimeout,
     OutputDecodingFailed,
     PlanParseError,
+    ProviderFailed,
     RateLimited,
     ToolError,
     ToolExecutionFailed,
@@ -23,6 +24,7 @@ from .fallback import FallbackResult, FallbackStrategy
 from .function import FunctionTool, function_tool
 from .guardrails import GuardrailAction, GuardrailResult, Guardrails
 from .planner import PlanResult, ReActPlanner
+from .retry import RetryPolicy
 from .runtime import AgentResult, AgentRuntime
 from .state import AgentState, AgentStep
 from .termination import (
@@ -59,7 +61,9 @@ __all__ = [
     "OutputDecodingFailed",
     "PlanParseError",
     "PlanResult",
+    "ProviderFailed",
     "RateLimited",
+    "RetryPolicy",
     "ReActPlanner",
     "StandardTerminationPolicy",
     "StopReason",

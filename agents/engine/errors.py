@@ -4,6 +4,7 @@ AgentError
 ├── AgentConnectionError       the model or a tool server could not be reached
 ├── ModelError                 the model was reached and could not be used
 │   ├── ModelTimeout           it kept us waiting past a deadline
+│   ├── ProviderFailed         its provider has a problem
 │   ├── RateLimited            its provider asks to wait
 │   ├── EmptyReply             it said nothing at all
 │   ├── TruncatedReply         it was cut off in the middle of a tool call
@@ -25,6 +26,7 @@ class AgentError(Exception):
     """The run could not go on."""
 
     advice = "Try again; if it happens again, tell your administrator."
+    is_passing = False  # whether it may be gone a moment later
 
     def __init__(self, message: str = "", *, advice: str = "") -> None:
         super().__init__(message or self.__doc__)
@@ -35,6 +37,7 @@ class AgentError(Exception):
 class AgentConnectionError(AgentError):
     """The model could not be reached."""
 
+    is_passing = True
     advice = "Check that its address is right and that it is running, then try again."
 
 
@@ -48,15 +51,23 @@ class ModelTimeout(ModelError):
     advice = "It may be overloaded. Try again, or choose another model."
 
 
+class ProviderFailed(ModelError):
+    """The model's provider has a problem."""
+
+    is_passing = True
+
+
 class RateLimited(ModelError):
     """The model's provider asks to wait."""
 
+    is_passing = True
     retry_after: float | None = None  # seconds, where the provider said so
 
 
 class EmptyReply(ModelError):
     """The model's provider sent an empty answer."""
 
+    is_passing = True
     advice = "Try again, or choose another model."
 
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import count
 from typing import Any
 from uuid import uuid4
 
@@ -14,6 +15,7 @@ from .events import Event, Stamp, Type
 from .fallback import FallbackResult, FallbackStrategy
 from .guardrails import GuardrailAction, GuardrailResult, Guardrails, Screen
 from .planner import ReActPlanner, Request, Said
+from .retry import RetryPolicy
 from .state import AgentState, AgentStep, Message
 from .termination import (
     CallHistory,
@@ -57,6 +59,7 @@ class AgentRuntime:
         max_steps: int = 10,
         *,
         policy: TerminationPolicy | None = None,
+        retry: RetryPolicy | None = None,
         name: str = "agent",
     ) -> None:
         self.planner = planner
@@ -65,6 +68,7 @@ class AgentRuntime:
         self.fallback = fallback_strategy
         self.max_steps = max_steps
         self.policy = policy or standard_policy()
+        self.retry = retry or RetryPolicy()
         self.name = name
 
     async def run(self, query: str, state: AgentState | None = None) -> AgentResult:
@@ -200,6 +204,30 @@ class _Course:
                 shortened=request.shortened,
                 step=step,
             )
+        async with aclosing(self._ask(request, step)) as asking:
+            async for event in asking:
+                yield event
+        for event in self._thought(started.time, step):
+            yield event
+
+    async def _ask(self, request: Request, step: int) -> Events:
+        """Listen to the model, and anew where it failed before its first word."""
+        for attempt in count(1):
+            first = self.emit.seq
+            try:
+                async with aclosing(self._listen(request, step)) as words:
+                    async for event in words:
+                        yield event
+                return
+            except AgentError as error:
+                has_spoken = self.emit.seq > first
+                wait = None if has_spoken else self.agent.retry.wait(error, attempt)
+                if wait is None:
+                    raise
+                yield self._waits(error, wait, attempt, step)
+            await asyncio.sleep(wait)
+
+    async def _listen(self, request: Request, step: int) -> Events:
         screens = {k: self.agent.guardrails.screen_output() for k in ("thought", "answer")}
         async with aclosing(self.agent.planner.stream(request)) as words:
             async for piece in words:
@@ -212,8 +240,16 @@ class _Course:
         for kind, screen in screens.items():
             if text := screen.rest():
                 yield self._said(kind, text, step)
-        for event in self._thought(started.time, step):
-            yield event
+
+    def _waits(self, error: AgentError, wait: float, attempt: int, step: int) -> Event:
+        return self.emit(
+            Type.STATUS,
+            kind="retry",
+            message=str(error),
+            seconds=round(wait, 1),
+            attempt=attempt + 1,
+            step=step,
+        )
 
     def _thought(self, started: datetime, step: int) -> Iterator[Event]:
         plan = self.plan or PlanResult()

@@ -12,6 +12,7 @@ from agents.engine.errors import (
     AgentError,
     ModelError,
     ModelTimeout,
+    ProviderFailed,
     RateLimited,
 )
 
@@ -104,7 +105,7 @@ def _refused(
             advice="Check the name of the model and its address.",
         )
     if status and status >= 500:
-        return ModelError(
+        return ProviderFailed(
             f"The provider of {model!r} has a problem (HTTP {status}){told}", advice=LATER
         )
     return ModelError(f"The provider of {model!r} refused the request{told}", advice=AGAIN)

@@ -7,7 +7,13 @@ from email.utils import formatdate
 import httpx
 import pytest
 
-from agents.engine.errors import AgentConnectionError, ModelError, ModelTimeout, RateLimited
+from agents.engine.errors import (
+    AgentConnectionError,
+    ModelError,
+    ModelTimeout,
+    ProviderFailed,
+    RateLimited,
+)
 from agents.llm.failures import explain
 from agents.llm.litellm_model import LiteLLMModel, warm
 from tests.wire import (
@@ -299,7 +305,7 @@ async def test_an_error_in_the_middle_of_the_stream_is_told(name):
     event = f'data: {{"error": {{"message": "boom {KEY}", "code": 503}}}}\n\n'.encode()
     error = await failure(spoil(say("one two", chunks=2), event, after=1), name)
 
-    assert type(error) is ModelError
+    assert type(error) is ProviderFailed
     assert "boom ***" in str(error)
 
 

@@ -5,6 +5,7 @@ from agents.engine import (
     FallbackStrategy,
     Guardrails,
     ReActPlanner,
+    RetryPolicy,
     Tool,
     ToolRegistry,
     ToolResult,
@@ -45,6 +46,7 @@ def agent(dialect):
         guardrails = options.pop("guardrails", Guardrails())
         planner = ReActPlanner(models[-1], "scripted", dialect=dialect)
         fallback = FallbackStrategy(pause=0)
+        options.setdefault("retry", RetryPolicy(max_retries=0))
         return AgentRuntime(planner, ToolRegistry(tools), guardrails, fallback, **options)
 
     yield build

@@ -3,7 +3,15 @@ import json
 
 import pytest
 
-from agents.engine import AgentConnectionError, AgentState, Guardrails, ToolResult
+from agents.engine import (
+    AgentConnectionError,
+    AgentState,
+    Guardrails,
+    ModelError,
+    RateLimited,
+    RetryPolicy,
+    ToolResult,
+)
 from agents.engine.events import Event
 from agents.engine.guardrails import GuardrailAction, Pattern
 from tests.engine.conftest import Echo
@@ -312,3 +320,34 @@ async def test_what_did_not_fit_into_the_request_is_told(agent):
     status = next(e for e in events if e.type == "status")
     assert (status.data["kind"], status.data["dropped"]) == ("compaction", 8)
     assert "Still there?" in json.dumps(runtime.planner.llm.requests[0]["messages"])
+
+
+AGAIN = RetryPolicy(max_retries=2, pause=0)
+
+
+async def test_a_model_that_fails_before_its_first_word_is_asked_again(agent):
+    script = [AgentConnectionError("Refused."), RateLimited("Wait."), Says(answer="Here.")]
+    events = await events_of(agent(*script, retry=AGAIN))
+
+    told = [e.data for e in events if e.type == "status"]
+    assert [(t["kind"], t["message"], t["attempt"]) for t in told] == [
+        ("retry", "Refused.", 2),
+        ("retry", "Wait.", 3),
+    ]
+    assert events[-1].data["answer"] == "Here."
+
+
+async def test_a_model_that_keeps_failing_is_given_up_after_three_attempts(agent):
+    runtime = agent(*[AgentConnectionError("Refused.")] * 3, retry=AGAIN)
+
+    result = await runtime.run("?")
+
+    assert result.stopped_reason == "error"
+    assert len(runtime.planner.llm.requests) == 3
+
+
+async def test_a_failure_that_will_not_pass_is_not_tried_again(agent):
+    runtime = agent(ModelError("Wrong key."), retry=AGAIN)
+
+    assert (await runtime.run("?")).stopped_reason == "error"
+    assert len(runtime.planner.llm.requests) == 1

@@ -3,10 +3,12 @@
 import asyncio
 
 from agents.engine import (
+    AgentConnectionError,
     AgentRuntime,
     FallbackStrategy,
     Guardrails,
     ReActPlanner,
+    RetryPolicy,
     ToolRegistry,
     ToolResult,
 )
@@ -38,6 +40,7 @@ def runtime(llm, tools=(), **options):
         ToolRegistry(tools),
         Guardrails(),
         FallbackStrategy(pause=0),
+        retry=RetryPolicy(max_retries=0),
     )
 
 
@@ -233,3 +236,17 @@ async def test_stopping_leaves_none_of_the_calls_running():
     await events.aclose()
 
     assert sorted(ended) == ["a", "b", "c"]
+
+
+async def test_a_model_that_has_spoken_is_not_asked_again():
+    class Cut(Chunks):
+        async def stream(self, **request):
+            yield delta(content="Half an")
+            raise AgentConnectionError("It was cut off.")
+
+    agent = runtime(Cut())
+    agent.retry = RetryPolicy(max_retries=5, pause=0)
+
+    result = await agent.run("?")
+
+    assert (result.answer, result.stopped_reason) == ("Half an", "error")

@@ -1,0 +1,33 @@
+import pytest
+
+from agents.engine import AgentConnectionError, ModelError, RateLimited, RetryPolicy
+
+
+def limited(seconds):
+    error = RateLimited()
+    error.retry_after = seconds
+    return error
+
+
+def test_the_pauses_grow_and_differ():
+    policy = RetryPolicy(max_retries=9, pause=1)
+    waits = [policy.wait(AgentConnectionError(), attempt) for attempt in (1, 2, 3)]
+
+    for attempt, wait in enumerate(waits, 1):
+        assert 2**attempt / 2 <= wait <= 2**attempt
+    assert policy.wait(AgentConnectionError(), 1) != waits[0]
+
+
+def test_what_the_provider_asks_for_is_done():
+    assert RetryPolicy().wait(limited(7.5), 1) == 7.5
+    assert RetryPolicy().wait(limited(0), 1) == 0
+
+
+def test_nobody_is_made_to_wait_for_ever():
+    assert RetryPolicy(most=30).wait(limited(3600), 1) is None
+    assert RetryPolicy(max_retries=99, most=30).wait(AgentConnectionError(), 20) <= 30
+
+
+@pytest.mark.parametrize(("error", "attempt"), [(ModelError(), 1), (AgentConnectionError(), 3)])
+def test_another_attempt_is_not_made_where_it_is_useless(error, attempt):
+    assert RetryPolicy(max_retries=2).wait(error, attempt) is None
