@@ -102,10 +102,15 @@ class ChatConsumer(WatchingConsumer):
         """Asked anew for every frame: what was allowed a minute ago may not be now."""
         pk = self.scope["url_route"]["kwargs"]["pk"]
         user = self.scope["user"]
-        if not user.is_authenticated:
+        if not user.is_authenticated or not await self._is_signed_in():
             return None
         mine = ChatSession.objects.for_user(user).filter(pk=pk, user__is_active=True)
         return await mine.select_related("user").afirst()
+
+    async def _is_signed_in(self) -> bool:
+        """Logging out ends the browser's session, and with it what its open tabs may do."""
+        session = self.scope["session"]
+        return await database_sync_to_async(session.exists)(session.session_key)
 
 
 def _number(value: str | int) -> int | None:

@@ -1,3 +1,4 @@
+import asyncio
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -16,6 +17,8 @@ from chat.models import ChatSession
 
 LISTED = 100
 SHOWN = 30
+
+_being_said: set[asyncio.Task] = set()
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,14 @@ def _after_change(request: HttpRequest, otherwise: HttpResponse) -> HttpResponse
 
 
 async def _said(request: HttpRequest, say, *whom):
+    """Seen through even if the browser leaves: a run that is kept must also be driven."""
+    saying = asyncio.create_task(_say(request, say, *whom))
+    _being_said.add(saying)
+    saying.add_done_callback(_being_said.discard)
+    return await asyncio.shield(saying)
+
+
+async def _say(request: HttpRequest, say, *whom):
     text, agent = request.POST.get("text", ""), request.POST.get("agent", "")
     client_id = request.POST.get("client_id") or uuid4().hex
     message = await database_sync_to_async(say)(*whom, text, client_id, agent)

@@ -1,5 +1,5 @@
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -11,17 +11,17 @@ ORIGIN = (b"origin", b"http://testserver")
 
 @pytest.fixture
 def person(django_user_model):
-    return django_user_model.objects.create_user("ada", password="a long password")
+    return django_user_model.objects.create_user("ada")
 
 
 @pytest.fixture
 def stranger(django_user_model):
-    return django_user_model.objects.create_user("eve", password="a long password")
+    return django_user_model.objects.create_user("eve")
 
 
 @pytest.fixture
 def administrator(django_user_model):
-    return django_user_model.objects.create_superuser("root", password="a long password")
+    return django_user_model.objects.create_superuser("root")
 
 
 @pytest.fixture
@@ -80,6 +80,32 @@ async def asked(query, *, topic="chat.1", user=None, history=()):
     runs.launch(run, list(history))
     await runs.wait(run)
     await run.arefresh_from_db()
+    return run
+
+
+async def until(run, type):
+    """Come back once such an event is kept."""
+    from agents import live
+
+    async with asyncio.timeout(10), aclosing(live.events(run)) as events:
+        async for event in events:
+            if event is not None and event.type == type:
+                return
+
+
+async def checked(run):
+    """The run as it is kept, after making sure that its record is whole."""
+    from agents import trace
+    from agents.engine.state import legal
+
+    await run.arefresh_from_db()
+    events = [event async for event in run.events.order_by("seq")]
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    assert [e.type for e in events].count("run_finished") == 1
+    assert events[-1].type == "run_finished"
+    assert not await run.steps.filter(ended_at=None).aexists()
+    history = await sync_to_async(trace.transcript)(run)
+    assert legal(history) == history
     return run
 
 

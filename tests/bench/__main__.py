@@ -40,7 +40,7 @@ def main() -> None:
         if not options.json:
             print(printed(about, report[part]), flush=True)
     report["seconds"] = round(time.monotonic() - began)
-    print(json.dumps(report, indent=1) if options.json else _end(report))
+    print(json.dumps(report, indent=1, ensure_ascii=False) if options.json else _end(report))
 
 
 def _options() -> argparse.Namespace:

@@ -29,6 +29,7 @@ from tests.bench.rounds import Reading, Size, rows
 PLAN = Plan(tokens=200, rate=50, paragraph=40)
 RELAY, PRODUCT = "bare relay", "Ashiato"
 WARM_UP = 3
+SETTLED = 0.5
 ENDED = 'class="run" data-status="completed"'
 ABOUT = f"""\
 Chat: so many people at once, each with an answer of {PLAN.tokens} tokens, {PLAN.rate} a second.
@@ -57,6 +58,20 @@ class Server:
         where = f"127.0.0.1:{self.port}"
         url = f"ws://{where}/ws/chat/{chat}/" if self.people else f"ws://{where}/ws/{chat}/"
         return {"url": url, "origin": f"http://{where}", "cookie": person["cookie"]}
+
+
+class Watch:
+    """What a process spends, and what the rest of the machine does meanwhile."""
+
+    def __init__(self, process: psutil.Popen) -> None:
+        self.process = process
+        self.began, self.busy, self.cpu = time.monotonic(), busy_seconds(), cpu(process)
+
+    def spent(self, by_us: float) -> tuple[float, float]:
+        """CPU seconds of the process, and the cores that neither it nor we have used."""
+        spent = cpu(self.process) - self.cpu
+        others = busy_seconds() - self.busy - spent - by_us
+        return spent, max(0.0, others / (time.monotonic() - self.began))
 
 
 def measure(size: Size) -> list[dict]:
@@ -115,20 +130,19 @@ def _loaded(server: Server, chats: int, llm: int) -> dict[str, float]:
     pipes = {"stdin": -1, "stdout": -1, "stderr": None}
     with child("-m", "tests.bench.chat_load", **pipes) as people:
         _told(people, order)
-        time.sleep(0.5)
-        _stats(llm)
-        began, busy, spent = time.monotonic(), busy_seconds(), cpu(server.process)
+        time.sleep(SETTLED)
+        _late(llm)
+        watched = Watch(server.process)
         seen = _told(people, {})
-        spent = cpu(server.process) - spent
-        busy = (busy_seconds() - busy) / (time.monotonic() - began)
-        ours = (spent + seen.pop("client cpu")) / (time.monotonic() - began)
-        return {
-            "cpu ms / 1000": spent / max(1, seen.pop("tokens")) * 1e6,
-            **seen,
-            "rss MB": resident_mb(server.process),
-            "late p99 ms": _stats(llm)["late_p99_ms"],
-            "others": max(0.0, busy - ours),
-        }
+        spent, others = watched.spent(seen.pop("client cpu s"))
+        late = _late(llm)
+    return {
+        "cpu ms / 1000": spent / max(1, seen.pop("tokens")) * 1e6,
+        **seen,
+        "rss MB": resident_mb(server.process),
+        "late p99 ms": late,
+        "others": others,
+    }
 
 
 def _told(people: psutil.Popen, order: dict) -> dict:
@@ -139,6 +153,7 @@ def _told(people: psutil.Popen, order: dict) -> dict:
     return orjson.loads(line)
 
 
-def _stats(llm: int) -> dict:
+def _late(llm: int) -> float:
+    """How late the model was since it was last asked this, in milliseconds."""
     with urllib.request.urlopen(f"http://127.0.0.1:{llm}/stats", timeout=10) as page:
-        return orjson.loads(page.read(int(page.headers["Content-Length"])))
+        return orjson.loads(page.read())["late_p99_ms"]

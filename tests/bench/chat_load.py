@@ -75,7 +75,7 @@ def _seen(tabs: list[Tab], tokens: int) -> dict[str, float]:
         "delivered %": 100 * len(delays) / (tokens * len(tabs)),
         "ended %": 100 * sum(tab.is_over for tab in tabs) / len(tabs),
         "tokens": len(delays),
-        "client cpu": time.process_time(),
+        "client cpu s": time.process_time(),
     }
 
 

@@ -35,19 +35,24 @@ def rows(readings: Iterable[Reading], reference: str, costs: Sequence[str]) -> l
         theirs = {n: by_place[level, reference, n] for n in mine}
         row = {"peer": peer, "at once": level} | medians(mine.values())
         for cost in costs:
-            row[f"{cost} ×"] = median(mine[n][cost] / theirs[n][cost] for n in mine)
+            row[f"{cost} ×"] = _rounded(mine[n][cost] / theirs[n][cost] for n in mine)
         found.append(row)
     return found
 
 
 def medians(figures: Iterable[Mapping[str, float]]) -> dict[str, float]:
     figures = list(figures)
-    return {name: median(each[name] for each in figures) for name in figures[0]}
+    return {name: _rounded(each[name] for each in figures) for name in figures[0]}
+
+
+def _rounded(values: Iterable[float]) -> float:
+    return round(median(values), 3)
 
 
 def percentile(values: Iterable[float], share: float) -> float:
+    """The value that this share of all is below; 0 where there are none."""
     values = sorted(values)
-    return values[min(len(values) - 1, int(len(values) * share))] if values else float("nan")
+    return values[min(len(values) - 1, int(len(values) * share))] if values else 0.0
 
 
 def printed(about: str, rows: Sequence[Mapping[str, object]]) -> str:

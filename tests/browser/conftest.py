@@ -11,7 +11,7 @@ expect.set_options(timeout=15_000)
 
 # A page that is left while it loads something is no fault.
 HARMLESS = ["ERR_ABORTED"]
-AWAY = r"WebSocket connection to|ERR_CONNECTION_REFUSED"
+AWAY = r"WebSocket connection to|ERR_CONNECTION_REFUSED|\[object Event\]"
 
 
 @pytest.fixture(scope="session")
@@ -21,13 +21,13 @@ def browser_type_launch_args(browser_type_launch_args):
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory) -> Iterator[Server]:
-    yield from serve(tmp_path_factory.mktemp("server"), 0.01)
+    yield from serve(tmp_path_factory.mktemp("server"), 0.003)
 
 
 @pytest.fixture(scope="session")
 def slow_server(tmp_path_factory) -> Iterator[Server]:
     """One whose model is slow enough to be looked at, stopped and lost in mid-sentence."""
-    yield from serve(tmp_path_factory.mktemp("slow"), 0.12)
+    yield from serve(tmp_path_factory.mktemp("slow"), 0.08)
 
 
 def serve(folder, delay: float) -> Iterator[Server]:
@@ -53,7 +53,7 @@ class Watch:
         context.on("weberror", lambda error: self.troubles.append(f"thrown: {error.error}"))
         context.on("dialog", self._asked)
         context.on("request", lambda request: self._sent(request.url, url))
-        context.on("requestfailed", lambda r: self.troubles.append(f"{r.url}: {r.failure}"))
+        context.on("requestfailed", lambda r: self.troubles.append(f"{r.failure}: {r.url}"))
 
     def expect(self, pattern: str) -> None:
         self.expected.append(pattern)
@@ -80,7 +80,7 @@ class Watch:
 def watch() -> Iterator[Watch]:
     watch = Watch()
     yield watch
-    assert watch.unexpected == []
+    assert not watch.unexpected, "\n".join(watch.unexpected)
 
 
 @pytest.fixture(scope="session")

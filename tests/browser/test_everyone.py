@@ -3,7 +3,6 @@
 import gettext
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conversation import (
@@ -22,6 +21,7 @@ UNBROKEN = "x" * 400
 BACKGROUND = "getComputedStyle(document.documentElement).backgroundColor"
 FOCUSED = """() => {
   const element = document.activeElement;
+  if (element === document.body) return null;
   const shown = element.matches(".segmented input") ? element.nextElementSibling : element;
   const { outlineStyle, outlineWidth } = getComputedStyle(shown);
   return {
@@ -79,14 +79,14 @@ def test_the_language_can_be_changed_and_stays(page: Page):
     expect(page.locator("html")).to_have_attribute("lang", "en")
 
 
-def test_what_comes_live_is_in_the_language_of_the_page(slow_page: Page):
-    slow_page.goto("/")
-    slow_page.get_by_role("button", name="日本語").click()
-    run = begin(slow_page, "3480の12.5%は？")
+def test_what_comes_live_is_in_the_language_of_the_page(page: Page):
+    page.goto("/")
+    page.get_by_role("button", name="日本語").click()
+    run = begin(page, "3480の12.5%は？")
     expect(run).to_have_attribute("data-status", "completed", timeout=30_000)
     watched = run.inner_text()
 
-    slow_page.reload()
+    page.reload()
 
     assert run.inner_text() == watched
 
@@ -117,26 +117,23 @@ def test_the_colours_of_the_system_are_taken_unless_one_chose(page: Page):
     assert page.evaluate(BACKGROUND) == light
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_all_text_can_be_told_from_its_background(page: Page, scheme):
-    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-    page.goto("/login/")
+def test_all_text_can_be_told_from_its_background(page: Page):
     run = answered(page, "How do I ingest documents?")
     ask(page, "show all orders")
     expect(page.locator(".run[data-status=completed]")).to_have_count(2)
     page.get_by_text("Everything", exact=True).click()
-    page.mouse.move(0, 0)
 
-    assert page.evaluate(CONTRASTS) == []
-    run.last.get_by_role("link", name="Trace").click()
-    assert page.evaluate(CONTRASTS) == []
+    assert faint_text(page) == []
+    run.get_by_role("link", name="Trace").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("show all orders")
+    assert faint_text(page) == []
     page.goto("/traces/")
-    assert page.evaluate(CONTRASTS) == []
+    assert faint_text(page) == []
 
 
 def test_nothing_moves_for_whoever_asked_for_less_motion(slow_page: Page):
     slow_page.emulate_media(reduced_motion="reduce")
-    slow_page.set_viewport_size({"width": 900, "height": 420})
+    slow_page.set_viewport_size({"width": 900, "height": 300})
     run = begin(slow_page, "How many customers are there?")
     expect(run.locator(".step[data-live]").first).to_be_visible()
     assert slow_page.evaluate(MOVING) == []
@@ -192,17 +189,14 @@ def test_the_sessions_are_a_drawer_on_a_phone(phone: Page):
 def test_everything_is_reached_with_the_tab_key_and_one_sees_where_one_is(page: Page):
     answered(page, CALCULATION)
     page.reload()
-    page.locator("body").evaluate("() => document.activeElement.blur()")
-    frame = page.evaluate(FOCUSED)["frame"]
-    page.locator("#text").fill("words")
-    page.locator("body").evaluate("() => document.activeElement.blur()")
+    expect(page.locator("#text")).to_be_focused()
 
     visited = walk(page)
 
     names = {stop["name"] for stop in visited}
     assert {"skip-link", "session-search", "number", "summary", "text", "send"} <= names
     assert [stop for stop in visited if not stop["isMarked"] and stop["name"] != "text"] == []
-    assert next(stop for stop in visited if stop["name"] == "text")["frame"] != frame
+    assert visited[-1]["frame"] not in {stop["frame"] for stop in visited[:-1]}
 
 
 def test_a_row_is_opened_with_the_keyboard(page: Page):
@@ -274,12 +268,22 @@ def fits(page: Page) -> bool:
     return page.evaluate("document.documentElement.scrollWidth <= 390 && innerWidth <= 390")
 
 
+def faint_text(page: Page) -> list[str]:
+    """What has too little contrast, by day or by night."""
+    found = []
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_timeout(300)  # the colours take a moment to change
+        found += [f"{scheme}: {text}" for text in page.evaluate(CONTRASTS)]
+    return found
+
+
 def walk(page: Page) -> list[dict]:
-    """Every place that the Tab key leads to, from the first to the last."""
+    """Every place that the Tab key leads to, from the composer all the way round."""
     visited: list[dict] = []
-    for _ in range(400):
+    while not visited or visited[-1]["name"] != "text":
         page.keyboard.press("Tab")
-        visited.append(page.evaluate(FOCUSED))
-        if visited[-1]["name"] == "send":
-            break
+        if stop := page.evaluate(FOCUSED):
+            visited.append(stop)
+        assert len(visited) < 1_000, visited[-5:]
     return visited

@@ -7,6 +7,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import Permission
+from django.contrib.sessions.models import Session
 from django.test import AsyncClient, Client
 from django.urls import get_resolver
 from django.urls.resolvers import RoutePattern, URLResolver
@@ -263,6 +264,7 @@ async def test_the_page_of_a_run_takes_no_messages(run):
 
 async def test_an_account_switched_off_can_no_longer_send(chat):
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await frames_until(page, "composer-state")
         chat.user.is_active = False
         await chat.user.asave()
         await page.send_json_to({"type": "message", "text": "hi", "client_id": "a"})
@@ -271,8 +273,19 @@ async def test_an_account_switched_off_can_no_longer_send(chat):
     assert not await Message.objects.aexists()
 
 
+async def test_a_person_who_has_logged_out_can_no_longer_send(chat):
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await frames_until(page, "composer-state")
+        await Session.objects.all().adelete()
+        await page.send_json_to({"type": "message", "text": "hi", "client_id": "a"})
+        await frames_until(page, "This session is not there any more.")
+
+    assert not await Message.objects.aexists()
+
+
 async def test_a_deleted_session_takes_no_more_messages(chat):
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await frames_until(page, "composer-state")
         await ChatSession.objects.filter(pk=chat.pk).adelete()
         await page.send_json_to({"type": "message", "text": "hi", "client_id": "a"})
         await frames_until(page, "This session is not there any more.")

@@ -57,11 +57,12 @@ FRAMES = {
 }
 
 
-@pytest.mark.parametrize(("frame", "sentence"), FRAMES.values(), ids=FRAMES)
-async def test_a_bad_frame_is_answered_and_the_socket_goes_on(chat, frame, sentence, caplog):
+async def test_a_bad_frame_is_answered_and_the_socket_goes_on(chat, caplog):
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
-        await page.send_to(text_data=frame)
-        await frames_until(page, sentence)
+        await frames_until(page, "composer-state")
+        for frame, sentence in FRAMES.values():
+            await page.send_to(text_data=frame)
+            assert sentence in await page.receive_from(10)
         assert not await Message.objects.aexists()
         await page.send_to(text_data=message(client_id="good"))
         await frames_until(page, FINISHED)
@@ -77,17 +78,15 @@ async def test_a_binary_frame_is_answered_and_the_socket_goes_on(chat):
         await frames_until(page, FINISHED)
 
 
-@pytest.mark.parametrize("run", ["-1", "x", "", str(2**63), 2**63, -1, True, "９", "1" * 50])
-async def test_stopping_a_run_that_cannot_be_does_nothing(chat, run):
+async def test_stopping_a_run_that_cannot_be_does_nothing(chat):
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await frames_until(page, "composer-state")
-        await page.send_json_to({"type": "stop", "run": run})
-        frames = await frames_until(page, "composer-state")
+        for run in ["-1", "x", "", str(2**63), 2**63, -1, True, "９", "1" * 50]:
+            await page.send_json_to({"type": "stop", "run": run})
+            assert 'data-live-run=""' in await page.receive_from(10)
 
-    assert "problem" not in frames[-1]
 
-
-@pytest.mark.parametrize("after", [b"\xff\xfe", b"-1", b"%00", b"9" * 40, b"x&after=1"])
+@pytest.mark.parametrize("after", [b"\xff\xfe", b"-1", b"9" * 40])
 async def test_a_page_that_says_nonsense_of_itself_is_shown_everything(chat, after):
     run = await Run.objects.acreate(topic=chat.topic, query="6 * 7", status="completed")
     await Message.objects.acreate(
@@ -157,27 +156,25 @@ async def posted(user, path, **fields):
     return await client.post(path, fields)
 
 
-@pytest.mark.parametrize("path", ["/chat/", "/chat/{}/messages/"])
-@pytest.mark.parametrize(
-    ("text", "client_id", "sentence"),
-    [
-        ("", "a", NOTHING),
-        ("\u200b\u200b", "a", NOTHING),
-        ("\0", "a", NOTHING),
-        ("y" * 200_001, "a", "This message is too long: 200 kB"),
-        ("Tell me & mine", "x" * 65, UNREADABLE),
-        ("Tell me & mine", "a\0b", UNREADABLE),
-    ],
-)
-async def test_a_bad_post_gives_the_page_again_with_what_was_typed(
-    chat, path, text, client_id, sentence
-):
-    answer = await posted(chat.user, path.format(chat.pk), text=text, client_id=client_id)
-    page = answer.content.decode()
+POSTS = [
+    ("", "a", NOTHING),
+    ("\u200b\u200b", "a", NOTHING),
+    ("\0", "a", NOTHING),
+    ("y" * 200_001, "a", "This message is too long: 200 kB"),
+    ("Tell me & mine", "x" * 65, UNREADABLE),
+    ("Tell me & mine", "a\0b", UNREADABLE),
+]
 
-    assert answer.status_code == 422
-    assert sentence in page
-    assert text[:200_000].replace("&", "&amp;") in page
+
+@pytest.mark.parametrize("path", ["/chat/", "/chat/{}/messages/"])
+async def test_a_bad_post_gives_the_page_again_with_what_was_typed(chat, path):
+    for text, client_id, sentence in POSTS:
+        answer = await posted(chat.user, path.format(chat.pk), text=text, client_id=client_id)
+        page = answer.content.decode()
+
+        assert answer.status_code == 422
+        assert sentence in page
+        assert text[:200_000].replace("&", "&amp;") in page
     assert not await Message.objects.aexists()
 
 
@@ -219,10 +216,10 @@ async def test_a_search_for_anything_is_a_page(chat, path):
         assert (await client.get(path, {"q": query})).status_code == 200
 
 
-@pytest.mark.parametrize("query", ["status=dance", "page=-1", "page=x", "page=999", "before=x"])
-async def test_a_filter_that_means_nothing_is_a_page(chat, query):
+async def test_a_filter_that_means_nothing_is_a_page(chat):
     client = AsyncClient()
     await sync_to_async(client.force_login)(chat.user)
 
-    assert (await client.get(f"/traces/?{query}")).status_code == 200
-    assert (await client.get(f"/chat/{chat.pk}/?{query}")).status_code == 200
+    for query in ["status=dance", "page=-1", "page=x", "page=999", "before=x"]:
+        assert (await client.get(f"/traces/?{query}")).status_code == 200, query
+        assert (await client.get(f"/chat/{chat.pk}/?{query}")).status_code == 200, query

@@ -7,14 +7,12 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
-from agents import assembly, runs
-from agents.engine.state import legal
+from agents import assembly, live, runs
 from agents.engine.tool import ToolResult
 from agents.models import Run
-from agents.trace import transcript
 from chat import sessions
-from chat.models import ChatSession
-from tests.conftest import asked, frames_until, tab
+from chat.models import ChatSession, Message
+from tests.conftest import asked, checked, frames_until, tab, until
 from tests.scripted import Says, ScriptedModel, delta
 
 pytestmark = [
@@ -68,30 +66,10 @@ async def launched(query="Go"):
     return run
 
 
-async def until(run, **event):
-    """Wait until such an event is kept."""
-    async with asyncio.timeout(10):
-        while not await run.events.filter(**event).aexists():
-            await asyncio.sleep(0.01)
-
-
-async def checked(run):
-    """The run as it is kept, after making sure that its record is whole."""
-    await run.arefresh_from_db()
-    events = [event async for event in run.events.order_by("seq")]
-    assert [event.seq for event in events] == list(range(1, len(events) + 1))
-    assert [e.type for e in events].count("run_finished") == 1
-    assert events[-1].type == "run_finished"
-    assert not await run.steps.filter(ended_at=None).aexists()
-    history = await sync_to_async(transcript)(run)
-    assert legal(history) == history
-    return run
-
-
 async def test_stop_reaches_into_the_models_stream(monkeypatch):
     think_with(monkeypatch, Talkative())
     run = await launched()
-    await until(run, type="delta")
+    await until(run, "delta")
 
     began = time.monotonic()
     await runs.stop(run)
@@ -106,7 +84,7 @@ async def test_stop_reaches_into_the_models_stream(monkeypatch):
 async def test_stop_reaches_into_a_tool(monkeypatch):
     act_with(monkeypatch, Slow())
     run = await launched()
-    await until(run, type="tool_call")
+    await until(run, "tool_call")
 
     began = time.monotonic()
     await runs.stop(run)
@@ -123,7 +101,7 @@ async def test_a_tool_that_does_not_let_go_is_cut_off(monkeypatch):
     tool.let_go = asyncio.Event()
     act_with(monkeypatch, tool)
     run = await launched()
-    await until(run, type="tool_call")
+    await until(run, "tool_call")
 
     await runs.stop(run)
     before = await run.events.acount()
@@ -154,7 +132,7 @@ async def test_stopping_a_run_of_which_no_task_is_left_ends_it():
 async def test_stopping_twice_at_once_is_stopping_once(monkeypatch):
     think_with(monkeypatch, Talkative())
     run = await launched()
-    await until(run, type="delta")
+    await until(run, "delta")
 
     await asyncio.gather(runs.stop(run), runs.stop(run), runs.stop(run))
 
@@ -185,7 +163,7 @@ async def test_stop_and_finish_together_give_one_end():
 async def test_a_restart_says_so_and_leaves_a_tools_outcome_open(monkeypatch):
     act_with(monkeypatch, Slow())
     run = await launched()
-    await until(run, type="tool_call")
+    await until(run, "tool_call")
 
     await runs.shut_down()
 
@@ -200,7 +178,7 @@ async def test_a_restart_ends_what_has_not_begun_and_what_does_not_let_go(monkey
     tool.let_go = asyncio.Event()
     act_with(monkeypatch, tool)
     deaf = await launched()
-    await until(deaf, type="tool_call")
+    await until(deaf, "tool_call")
     fresh = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.2")
     runs.launch(fresh)
 
@@ -238,7 +216,7 @@ async def test_stop_works_without_a_socket(chat, monkeypatch):
     await sync_to_async(client.force_login)(chat.user)
     await client.post(f"/chat/{chat.pk}/messages/", {"text": "Talk"})
     run = await Run.objects.aget()
-    await until(run, type="delta")
+    await until(run, "delta")
 
     answer = await client.post(f"/chat/{chat.pk}/stop/")
 
@@ -262,10 +240,24 @@ async def test_a_session_deleted_while_it_answers_leaves_nothing(chat, monkeypat
     assert not [record for record in caplog.records if record.exc_info]
 
 
+async def test_a_page_goes_on_when_what_it_watches_is_gone(chat, caplog):
+    run = await Run.objects.acreate(topic=chat.topic, query="6 * 7", status="completed")
+    await Message.objects.acreate(session=chat, author=chat.user, run=run, client_id="a")
+    end = {"seq": 99, "type": "run_finished", "data": {}}
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await frames_until(page, f"run-{run.pk}")
+        await Run.objects.all().adelete()
+        await live.publish(chat.topic, "run.events", run=run.pk, events=[end])
+        await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "b"})
+        await frames_until(page, 'class="run" data-status="completed"')
+
+    assert not [record for record in caplog.records if record.exc_info]
+
+
 async def test_a_run_deleted_while_it_lives_ends_quietly(monkeypatch, caplog):
     think_with(monkeypatch, Talkative())
     run = await launched()
-    await until(run, type="delta")
+    await until(run, "delta")
     await Run.objects.all().adelete()
 
     await runs.stop(run)

@@ -1,0 +1,175 @@
+"""Administrators see everything and can set up; the very next run obeys."""
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib import admin
+from django.test import Client
+from django.urls import reverse
+
+from agents.models import (
+    Agent,
+    AgentStep,
+    Chunk,
+    Document,
+    GuardrailPattern,
+    Run,
+    RunEvent,
+    ToolRegistration,
+)
+from chat.models import ChatSession, Message
+from tests.conftest import asked
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+RECORDS = [Run, RunEvent, AgentStep, ChatSession, Message, Document, Chunk]
+
+
+@pytest.fixture
+def root(administrator):
+    client = Client()
+    client.force_login(administrator)
+    return client
+
+
+def page(model, name, *args):
+    return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_{name}", args=args)
+
+
+@pytest.fixture
+def rows(administrator):
+    """One row of everything, with what is awkward to show."""
+    chat = ChatSession.objects.create(user=administrator, title="<b>Sums</b>")
+    run = Run.objects.create(
+        user=administrator, topic=chat.topic, query="<script>", answer="x" * 9_000
+    )
+    Message.objects.create(
+        session=chat, author=administrator, run=run, text="<i>", client_id="a"
+    )
+    now = run.started_at
+    RunEvent.objects.create(run=run, seq=1, type="delta", time=now, data={"content": "<b>"})
+    AgentStep.objects.create(run=run, number=1, kind="tool", started_at=now, action="<b>")
+    document = Document.objects.create(title="<u>", source="a.md", digest="d")
+    Chunk.objects.create(document=document, ordinal=1, text="<s>")
+
+
+def test_every_page_of_the_administration_is_there(root, rows):
+    models = [m for m in admin.site._registry if m._meta.app_label in {"agents", "chat"}]
+    assert {*RECORDS, Agent, ToolRegistration, GuardrailPattern} <= set(models)
+
+    for model in admin.site._registry:
+        listed = root.get(page(model, "changelist"))
+        assert listed.status_code == 200, model
+        if (row := model._default_manager.first()) is not None:
+            shown = root.get(page(model, "change", row.pk))
+            assert shown.status_code == 200, model
+            assert "<b>" not in shown.content.decode().replace("<b></b>", ""), model
+        if model not in RECORDS:
+            assert root.get(page(model, "add")).status_code == 200, model
+
+
+def test_the_lists_can_be_searched_for_anything(root, rows):
+    for model in [Run, ToolRegistration, Message]:
+        for query in ["'\"%", "\0", "x " * 50]:
+            assert root.get(page(model, "changelist"), {"q": query}).status_code == 200
+
+
+def test_what_happened_cannot_be_rewritten(root, rows):
+    for model in RECORDS:
+        row = model.objects.get()
+        assert root.get(page(model, "add")).status_code == 403, model
+        assert root.post(page(model, "change", row.pk), {"title": "x"}).status_code == 403
+
+
+BAD = {
+    "(unclosed": "missing )",
+    "(?=lookahead)": "invalid perl operator",
+    "x*": "matches everything",
+    "a{1001}": "repetition",
+    "": "required",
+    "x" * 1001: "at most 1000 characters",
+}
+
+
+def test_a_bad_pattern_is_refused_with_the_reason(root):
+    before = GuardrailPattern.objects.count()
+
+    for pattern, reason in BAD.items():
+        fields = {"name": "Bad", "pattern": pattern, "stage": "both", "action": "block"}
+        answer = root.post(page(GuardrailPattern, "add"), fields)
+        assert answer.status_code == 200
+        assert reason in answer.content.decode()
+    assert GuardrailPattern.objects.count() == before
+
+
+def test_an_agent_with_a_value_out_of_bounds_is_refused(root, agent):
+    form = root.get(page(Agent, "change", agent.pk)).context["adminform"].form
+    fields = {k: v for k, v in form.initial.items() if v is not None}
+    fields["tools"] = [tool.pk for tool in fields["tools"]]
+
+    for field, value in [("max_steps", "0"), ("max_steps", "51"), ("name", "two words")]:
+        answer = root.post(page(Agent, "change", agent.pk), fields | {field: value})
+        assert answer.status_code == 200
+        assert "errorlist" in answer.content.decode()
+
+
+def test_a_second_default_agent_is_refused_in_words(root, agent):
+    fields = {"name": "second", "is_default": "on", "enabled": "on", "dialect": "native"}
+    limits = {"max_steps": 5, "max_duplicate_tool_calls": 2}
+    tokens = {"max_input_tokens": 100, "max_output_tokens": 100}
+
+    answer = root.post(page(Agent, "add"), fields | limits | tokens)
+
+    assert "Another agent is the default already." in answer.content.decode()
+    assert Agent.objects.count() == 1
+
+
+async def test_a_tool_switched_off_is_gone_from_the_very_next_run(root):
+    before = await asked("6 * 7")
+    tools = [tool async for tool in ToolRegistration.objects.all()]
+    switches = {f"form-{at}-id": tool.pk for at, tool in enumerate(tools)}
+    for at, tool in enumerate(tools):
+        if tool.name != "calculator":
+            switches[f"form-{at}-enabled"] = "on"
+    counts = {"form-TOTAL_FORMS": len(tools), "form-INITIAL_FORMS": len(tools)}
+    saved = {"_save": "Save", **counts, **switches}
+    await sync_to_async(root.post)(page(ToolRegistration, "changelist"), saved)
+
+    after = await asked("6 * 7")
+
+    assert (before.tool_calls, after.tool_calls) == (1, 0)
+    started = await after.events.aget(type="run_started")
+    names = [tool["function"]["name"] for tool in started.data["tools"]]
+    assert names == ["database", "search"]
+
+
+async def test_a_pattern_added_blocks_the_very_next_run(root):
+    fields = {"name": "No sums", "pattern": r"\d+ \* \d+", "stage": "input"}
+    rule = {"action": "block", "message": "No sums, please.", "enabled": "on"}
+    assert (await asked("6 * 7")).status == "completed"
+
+    await sync_to_async(root.post)(page(GuardrailPattern, "add"), fields | rule)
+    run = await asked("6 * 7")
+
+    assert (run.status, run.detail) == ("blocked", "No sums, please.")
+    assert run.tool_calls == 0
+
+
+def test_staff_without_permission_see_nothing(person, rows):
+    person.is_staff = True
+    person.save()
+    client = Client()
+    client.force_login(person)
+
+    for model in admin.site._registry:
+        assert client.get(page(model, "changelist")).status_code == 403, model
+    assert "agents" not in client.get("/admin/").content.decode().split("<main")[-1]
+
+
+def test_people_who_are_no_staff_stay_outside(person):
+    client = Client()
+    client.force_login(person)
+
+    assert client.get("/admin/").status_code == 302

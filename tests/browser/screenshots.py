@@ -1,0 +1,81 @@
+"""Takes the pictures of the README: `python -m tests.browser.screenshots`."""
+
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests.browser.conversation import ask, begin, last_run, log_in, tool_step
+from tests.browser.server import NAME, PASSWORD, PROJECT, Server, launch_options
+
+FOLDER = PROJECT / "docs" / "screenshots"
+DESK = {"viewport": {"width": 1280, "height": 860}, "device_scale_factor": 1.5}
+PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2}
+EARLIER = ["How do I connect a real model?", "How do I stop a run?"]
+QUESTIONS = [
+    "Which five products brought in the most this year?",
+    "Compare this year's best month with last year's.",
+]
+
+# The last question stands below the line at the top.
+SCROLLED = """() => {
+  const last = document.querySelector(".message:last-child");
+  scrollTo(0, last ? last.getBoundingClientRect().top + scrollY - 72 : 0);
+}"""
+
+
+def main() -> None:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        server = Server(Path(folder), 0.01)
+        server.start()
+        try:
+            take_all(playwright.chromium.launch(**launch_options()), server.url)
+        finally:
+            server.stop()
+
+
+def take_all(browser: Browser, url: str) -> None:
+    page = browser.new_page(base_url=url, reduced_motion="reduce", **DESK)
+    log_in(page, NAME, PASSWORD)
+    converse(page)
+    take(page, "chat-light")
+    page.emulate_media(color_scheme="dark")
+    take(page, "chat-dark")
+    page.emulate_media(color_scheme="light")
+    chat, kept = page.url, page.context.storage_state()
+    last_run(page).get_by_role("link", name="Trace").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(QUESTIONS[1])
+    open_tool(page)
+    take(page, "trace")
+    phone = browser.new_page(base_url=url, reduced_motion="reduce", storage_state=kept, **PHONE)
+    phone.goto(chat)
+    take(phone, "phone")
+    browser.close()
+
+
+def converse(page: Page) -> None:
+    for question in EARLIER:
+        begin(page, question)
+        expect(page.locator(".run[data-status=completed]")).to_have_count(1)
+    begin(page, QUESTIONS[0])
+    expect(page.locator(".run[data-status=completed]")).to_have_count(1)
+    ask(page, QUESTIONS[1])
+    expect(page.locator(".run[data-status=completed]")).to_have_count(2)
+    open_tool(page)
+
+
+def open_tool(page: Page) -> None:
+    tool_step(last_run(page)).locator("summary").click()
+
+
+def take(page: Page, name: str) -> None:
+    page.evaluate("() => document.activeElement.blur()")
+    page.mouse.move(0, 0)
+    page.evaluate(SCROLLED)
+    page.wait_for_timeout(300)
+    page.screenshot(path=FOLDER / f"{name}.png", animations="disabled", caret="hide")
+
+
+if __name__ == "__main__":
+    main()

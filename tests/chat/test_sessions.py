@@ -1,0 +1,239 @@
+"""What people do with their sessions: begin, say, find, rename, delete."""
+
+import asyncio
+import threading
+import time
+from contextlib import suppress
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.test import AsyncClient
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents import assembly, runs
+from agents.engine.state import legal
+from agents.models import Agent, Run, RunEvent
+from chat import sessions
+from chat.models import ChatSession, Message
+from tests.conftest import checked, frames_until, tab, until
+from tests.scripted import Says, ScriptedModel
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+
+@pytest.fixture
+def client(person):
+    client = AsyncClient()
+    client.force_login(person)
+    return client
+
+
+async def answered(message):
+    """The message once its run has ended."""
+    await sessions.ask(await ChatSession.objects.aget(pk=message.session_id), message)
+    await runs.wait(message.run)
+    return await checked(message.run)
+
+
+async def test_the_first_message_begins_a_session_named_after_it(person):
+    begin = sync_to_async(sessions.begin)
+
+    message = await begin(person, "  What is 12.5%\u3000of 3480?\n", "a")
+
+    session = await ChatSession.objects.aget()
+    assert session.title == "What is 12.5% of 3480?"
+    assert message.text == "What is 12.5%\u3000of 3480?"
+    assert message.is_new
+    assert "435" in (await answered(message)).answer
+
+
+async def test_the_same_message_sent_again_is_the_same_message(person):
+    begin = sync_to_async(sessions.begin)
+
+    first, again = await begin(person, "6 * 7", "a"), await begin(person, "6 * 7", "a")
+
+    assert (again.pk, again.is_new) == (first.pk, False)
+    assert await ChatSession.objects.acount() == 1
+
+
+async def test_two_people_may_use_the_same_id(person, stranger):
+    begin = sync_to_async(sessions.begin)
+
+    await begin(person, "6 * 7", "a")
+    await begin(stranger, "6 * 7", "a")
+
+    assert await Message.objects.acount() == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("short", "short"),
+        ("x" * 100, "x" * 60 + "…"),
+        ("word " * 30, "word word word word word word word word word word word word…"),
+        ("足跡" * 50, "足跡" * 30 + "…"),
+        ("a\n\n\tb", "a b"),
+    ],
+)
+def test_a_title_is_one_short_line(text, title):
+    assert sessions.title_of(text) == title
+
+
+@given(st.text(min_size=1))
+def test_any_text_is_kept_whole_or_refused(text):
+    with suppress(sessions.NotSaid):
+        assert_whole(sessions.cleaned(text))
+
+
+def assert_whole(kept):
+    assert kept == kept.strip()
+    assert kept.encode()
+    assert "\0" not in kept
+    assert len(sessions.title_of(kept)) <= 61
+
+
+async def test_the_next_question_knows_what_was_said_before(person, monkeypatch):
+    model = ScriptedModel(
+        Says.call("calculator", input="6 * 7"), Says(answer="42."), Says(answer="As I said.")
+    )
+    monkeypatch.setattr(assembly, "llm", lambda name: model)
+    first = await sync_to_async(sessions.begin)(person, "What is it?", "a")
+    await answered(first)
+    chat = await ChatSession.objects.aget()
+    second = await sync_to_async(sessions.say)(chat, person, "Sure?", "b")
+    await answered(second)
+
+    sent = model.requests[-1]["messages"][1:]
+    roles = [message["role"] for message in sent]
+    assert roles == ["user", "assistant", "tool", "assistant", "user"]
+    assert legal(sent) == sent
+
+
+async def test_a_blocked_question_is_never_sent_to_a_model(person, monkeypatch):
+    model = ScriptedModel(Says(answer="Hello."))
+    monkeypatch.setattr(assembly, "llm", lambda name: model)
+    secret = "-----BEGIN PRIVATE KEY-----"
+    first = await sync_to_async(sessions.begin)(person, secret, "a")
+    assert (await answered(first)).status == "blocked"
+    chat = await ChatSession.objects.aget()
+    await answered(await sync_to_async(sessions.say)(chat, person, "Hello?", "b"))
+
+    assert secret not in str(model.requests)
+    model.assert_used_up()
+
+
+async def test_an_agent_can_be_chosen(person):
+    await Agent.objects.acreate(name="other", model="demo")
+
+    message = await sync_to_async(sessions.begin)(person, "6 * 7", "a", "other")
+
+    assert message.run.agent_name == "other"
+
+
+def test_what_is_refused_leaves_nothing_behind(person):
+    with pytest.raises(sessions.NotSaid):
+        sessions.begin(person, "6 * 7", "a", "nobody")
+
+    assert not ChatSession.objects.exists()
+    assert not Run.objects.exists()
+
+
+def test_sessions_are_found_by_title_question_and_answer(person, stranger):
+    chats = [ChatSession.objects.create(user=person, title=t) for t in ("Tea", "Ink", "Pen")]
+    ChatSession.objects.create(user=stranger, title="Tea of another")
+    run = Run.objects.create(topic="x", query="x", answer="Green **sencha**", status="stopped")
+    Message.objects.create(session=chats[1], author=person, run=run, text="Why?", client_id="a")
+
+    def found(query):
+        return [chat.title for chat in sessions.found(person, query)]
+
+    assert found("tea") == ["Tea"]
+    assert found("SENCHA why") == ["Ink"]
+    assert found("sencha tea") == []
+    assert found("%") == []
+    assert set(found("")) == {"Tea", "Ink", "Pen"}
+
+
+def test_the_session_used_last_comes_first(person):
+    old = ChatSession.objects.create(user=person, title="Old")
+    ChatSession.objects.create(user=person, title="New")
+
+    sessions.say(old, person, "6 * 7", "a")
+
+    listed = list(sessions.found(person))
+    assert [chat.title for chat in listed] == ["Old", "New"]
+    assert [chat.is_running for chat in listed] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("title", "kept"),
+    [(" New \n name ", "New name"), ("x" * 200, "x" * 80), ("  ", "Sums"), ("\0", "Sums")],
+)
+def test_a_session_is_renamed_in_one_line(chat, title, kept):
+    sessions.rename(chat, title)
+
+    chat.refresh_from_db()
+    assert chat.title == kept
+
+
+async def test_deleting_a_session_leaves_nothing_of_it(client, person):
+    message = await sync_to_async(sessions.begin)(person, "6 * 7", "a")
+    await answered(message)
+
+    await client.post(f"/chat/{message.session_id}/delete/")
+
+    for model in (ChatSession, Message, Run, RunEvent):
+        assert not await model.objects.aexists(), model
+
+
+async def test_a_browser_that_leaves_while_it_sends_leaves_no_run_behind(
+    client, person, monkeypatch
+):
+    history, asked_for_history = sessions.history, threading.Event()
+
+    def slow(*subject):
+        asked_for_history.set()
+        time.sleep(0.2)
+        return history(*subject)
+
+    monkeypatch.setattr(sessions, "history", slow)
+    sending = asyncio.create_task(client.post("/chat/", {"text": "6 * 7"}))
+    async with asyncio.timeout(10):
+        await asyncio.to_thread(asked_for_history.wait)
+    sending.cancel()
+    await asyncio.wait([sending])
+
+    run = await Run.objects.aget()
+    await until(run, "run_finished")
+    assert (await checked(run)).status == "completed"
+
+
+async def test_two_tabs_with_two_questions_get_one_answered_and_one_refused(chat):
+    path = f"/ws/chat/{chat.pk}/"
+    async with tab(chat.user, path) as one, tab(chat.user, path) as other:
+        await one.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
+        await other.send_json_to({"type": "message", "text": "7 * 8", "client_id": "b"})
+        await frames_until(other, 'data-status="completed"')
+
+    said = await Message.objects.acount()
+    assert 1 <= said <= 2
+    assert await Run.objects.filter(status="completed").acount() == said
+
+
+async def test_the_page_of_a_run_goes_on_when_the_session_does(chat, caplog):
+    """The run's page follows the topic of its chat, and a chat is told of messages too."""
+    say = sync_to_async(sessions.say)
+    first = await say(chat, chat.user, "6 * 7", "a")
+    await answered(first)
+    async with tab(chat.user, f"/ws/runs/{first.run_id}/") as page:
+        await frames_until(page, 'data-status="completed"')
+        await answered(await say(chat, chat.user, "7 * 8", "b"))
+        assert await page.receive_nothing()
+        await page.send_to(text_data="still there?")
+        assert await page.receive_nothing()
+
+    assert not [record for record in caplog.records if record.exc_info]

@@ -1,0 +1,208 @@
+"""The pages as they are without a socket."""
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.test import AsyncClient, Client
+
+from agents import runs
+from agents.consumers import _language
+from agents.models import Agent, Run
+from chat.models import ChatSession, Message
+from chat.views import SHOWN
+from tests.conftest import checked, frames_until, tab
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+
+@pytest.fixture
+def client(person):
+    client = Client()
+    client.force_login(person)
+    return client
+
+
+@pytest.fixture
+def browser(person):
+    client = AsyncClient()
+    client.force_login(person)
+    return client
+
+
+def told(chat, count):
+    """A conversation of so many questions."""
+    for at in range(1, count + 1):
+        run = Run.objects.create(
+            topic=chat.topic, user=chat.user, query=f"Question {at}", status="completed"
+        )
+        Message.objects.create(
+            session=chat, author=chat.user, run=run, text=f"Question {at}.", client_id=str(at)
+        )
+
+
+async def test_a_question_is_answered_without_a_socket(browser):
+    answer = await browser.post("/chat/", {"text": "What is 12.5% of 3480?"})
+    run = await Run.objects.aget()
+    await runs.wait(run)
+    await checked(run)
+
+    page = (await browser.get(answer.headers["Location"])).content.decode()
+
+    assert answer.status_code == 302
+    assert "<strong>435</strong>" in page
+    assert "calculator: 3480 * 12.5 / 100" in page
+
+
+async def test_a_reloaded_page_shows_the_run_as_it_was_watched(browser, chat):
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
+        frames = await frames_until(page, 'class="run" data-status="completed"')
+
+    reloaded = (await browser.get(f"/chat/{chat.pk}/")).content.decode()
+
+    run = next(frame for frame in reversed(frames) if "<section" in frame)
+    start, end = run.index("<section"), run.index("</section>")
+    assert run[start:end] in reloaded
+
+
+def test_a_long_conversation_shows_its_end_and_a_way_back(client, chat):
+    told(chat, SHOWN + 2)
+
+    page = client.get(f"/chat/{chat.pk}/").content.decode()
+    first = Message.objects.all()[2].pk
+    earlier = client.get(
+        f"/chat/{chat.pk}/?before={first}", headers={"HX-Request": "true"}
+    ).content.decode()
+
+    assert "Question 2." not in page
+    assert "Question 3." in page
+    assert f"before={first}" in page
+    assert "Question 2." in earlier
+    assert "<html" not in earlier
+
+
+def test_a_page_of_a_long_conversation_asks_the_database_little(
+    client, chat, django_assert_max_num_queries
+):
+    told(chat, SHOWN)
+
+    with django_assert_max_num_queries(30):
+        client.get(f"/chat/{chat.pk}/")
+
+
+def test_the_list_of_runs_asks_the_database_little(client, chat, django_assert_max_num_queries):
+    told(chat, 60)
+
+    with django_assert_max_num_queries(12):
+        page = client.get("/traces/").content.decode()
+
+    assert "Page 1 of 2" in page
+
+
+def test_runs_are_found_by_status_and_words(client, chat):
+    told(chat, 2)
+    Run.objects.create(topic="x", user=chat.user, query="Broken", status="failed")
+
+    assert "Broken" in client.get("/traces/?status=failed").content.decode()
+    assert "Question 1" not in client.get("/traces/?status=failed").content.decode()
+    assert "Question 2" in client.get("/traces/?q=question+2").content.decode()
+    assert "No run matches this." in client.get("/traces/?q=zebra").content.decode()
+
+
+def test_the_page_of_a_run_leads_back_to_its_conversation(client, chat):
+    told(chat, 1)
+    run = Run.objects.get()
+
+    page = client.get(f"/traces/{run.pk}/").content.decode()
+
+    assert f'href="/chat/{chat.pk}/#run-{run.pk}"' in page
+    assert "ws-connect" not in page
+
+
+def test_a_live_run_is_watched_from_its_page(client, person):
+    run = Run.objects.create(topic="chat.1", user=person, query="6 * 7")
+
+    page = client.get(f"/traces/{run.pk}/").content.decode()
+
+    assert f'ws-connect="/ws/runs/{run.pk}/"' in page
+
+
+def test_a_session_is_renamed_with_and_without_htmx(client, chat):
+    plain = client.post(f"/chat/{chat.pk}/rename/", {"title": "One"})
+    part = client.post(
+        f"/chat/{chat.pk}/rename/", {"title": "Two"}, headers={"HX-Request": "true"}
+    )
+
+    assert plain.status_code == 302
+    assert "Two" in part.content.decode()
+    assert "<html" not in part.content.decode()
+
+
+async def test_deleting_the_session_on_screen_leads_to_a_new_one(browser, chat):
+    other = await ChatSession.objects.acreate(user=chat.user, title="Other")
+    on_screen = {"HX-Request": "true", "HX-Current-URL": f"http://testserver/chat/{chat.pk}/"}
+
+    stays = await browser.post(f"/chat/{other.pk}/delete/", headers=on_screen)
+    leaves = await browser.post(f"/chat/{chat.pk}/delete/", headers=on_screen)
+
+    assert "HX-Redirect" not in stays.headers
+    assert leaves.headers["HX-Redirect"] == "/"
+
+
+def test_a_choice_of_agents_is_offered_where_there_is_one(client):
+    assert "<select" not in client.get("/").content.decode()
+    Agent.objects.create(name="other")
+    Agent.objects.create(name="off", enabled=False)
+
+    page = client.get("/").content.decode()
+
+    assert '<option value="other"' in page
+    assert '<option value="off"' not in page
+
+
+def test_a_title_is_text_wherever_it_is_shown(client, chat):
+    ChatSession.objects.update(title='"><script>alert(1)</script>')
+
+    for page in ("/", f"/chat/{chat.pk}/"):
+        shown = client.get(page).content.decode()
+        assert "<script>alert" not in shown
+        assert "&lt;script&gt;alert(1)" in shown
+
+
+@pytest.mark.parametrize(
+    ("cookie", "accepted", "language"),
+    [
+        ("ja", "en", "ja"),
+        ("", "ja,en;q=0.5", "ja"),
+        ("tlh", "ja-JP", "ja"),
+        ("", "tlh", "en"),
+        ("", "", "en"),
+    ],
+)
+def test_the_socket_speaks_the_language_of_its_page(client, cookie, accepted, language):
+    cookies = {"django_language": cookie} if cookie else {}
+    client.cookies.load(cookies)
+    page = client.get("/", headers={"Accept-Language": accepted}).content.decode()
+    header = (b"accept-language", accepted.encode())
+
+    assert _language({"cookies": cookies, "headers": [header]}) == language
+    assert f'<html lang="{language}"' in page
+
+
+def test_an_unknown_address_is_a_page_of_ours(client):
+    answer = client.get("/nowhere/")
+
+    assert answer.status_code == 404
+    assert "The footprints end here" in answer.content.decode()
+
+
+async def test_a_question_asked_in_one_tab_appears_in_a_page_opened_before(browser, chat):
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await frames_until(page, "composer-state")
+        await browser.post(f"/chat/{chat.pk}/messages/", {"text": "6 * 7"})
+        frames = await frames_until(page, 'class="run" data-status="completed"')
+
+    assert "6 * 7" in "".join(frames)
+    assert await sync_to_async(Run.objects.get)()

@@ -1,0 +1,90 @@
+"""A wrong value stops the start with a sentence."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from django.conf import settings
+
+from project.environment import Environment
+
+
+def started(*arguments, **environment):
+    keep = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    return subprocess.run(
+        [sys.executable, *(arguments or ["manage.py", "check"])],
+        cwd=settings.BASE_DIR,
+        env=keep | environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ASHIATO_DEBUG", "maybe"),
+        ("PORT", "http"),
+        ("PORT", "70000"),
+        ("ASHIATO_PORT", "0"),
+        ("ASHIATO_ORIGINS", "*"),
+        ("ASHIATO_ORIGINS", "chat.example.org"),
+        ("ASHIATO_ORIGINS", "https://chat.example.org/path"),
+        ("ASHIATO_ORIGINS", "https://a.example, http://["),
+        ("ASHIATO_LANGUAGE", "tlh"),
+        ("ASHIATO_LOG_LEVEL", "LOUD"),
+        ("ASHIATO_DEMO_DELAY", "-1"),
+        ("ASHIATO_TIME_ZONE", "Mars/Olympus"),
+    ],
+)
+def test_a_wrong_value_stops_the_start_with_one_sentence(name, value, tmp_path):
+    code = "import project.settings"
+    start = started("-c", code, ASHIATO_DATA=str(tmp_path), **{name: value})
+
+    assert start.returncode == 1
+    assert "Traceback" not in start.stderr
+    assert len(start.stderr.strip().splitlines()) == 1
+    assert name.removeprefix("ASHIATO_") in start.stderr
+    assert value in start.stderr
+
+
+def test_the_secret_key_is_made_once_and_for_nobody_else(tmp_path):
+    data = tmp_path / "new" / "folder"
+    first = Environment(data=data, secret_key=None).kept_secret_key()
+    again = Environment(data=data, secret_key=None).kept_secret_key()
+
+    assert first == again
+    assert len(first) >= 50
+    assert (data / "secret_key").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_secret_key_that_was_not_written_to_its_end_is_made_anew(tmp_path):
+    (tmp_path / "secret_key").touch()
+
+    assert len(Environment(data=tmp_path, secret_key=None).kept_secret_key()) >= 50
+
+
+def test_the_secret_key_is_not_shown_by_accident():
+    environment = Environment(secret_key="swordfish", admin_password="swordfish")
+
+    assert "swordfish" not in repr(environment)
+
+
+@pytest.mark.parametrize(
+    ("host", "origins"),
+    [
+        ("127.0.0.1", {"http://127.0.0.1:8000", "http://localhost:8000", "http://[::1]:8000"}),
+        ("0.0.0.0", {"http://127.0.0.1:8000", "http://localhost:8000", "http://[::1]:8000"}),
+    ],
+)
+def test_without_configuration_only_this_machine_may_speak(host, origins):
+    assert set(Environment(HOST=host, origins="").all_origins()) == origins
+
+
+def test_configured_origins_are_the_only_ones():
+    environment = Environment(origins="https://a.example, https://b.example:8443")
+
+    assert environment.all_origins() == ["https://a.example", "https://b.example:8443"]
