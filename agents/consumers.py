@@ -8,6 +8,7 @@ from typing import Any
 from channels.db import database_sync_to_async
 from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.contrib.auth import get_user_model
 from django.http import HttpRequest
 from django.utils import translation
 from django.utils.functional import Promise as StrPromise
@@ -68,6 +69,13 @@ class WatchingConsumer(AsyncWebsocketConsumer):
             logger.exception("A frame could not be handled.")
             await self.refuse(_("Something went wrong. Please try again."))
 
+    async def dispatch(self, message: dict[str, Any]) -> None:
+        """Words go straight on; Channels would wait for the database's thread first."""
+        if message["type"] == "run.events":
+            await self.run_events(message)
+        else:
+            await super().dispatch(message)
+
     async def run_events(self, told: dict[str, Any]) -> None:
         events = told["events"]
         watched = self.watched.get(told["run"])
@@ -90,7 +98,13 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         """Only a chat shows messages, but whoever follows its topic is told of them."""
 
     async def look_again(self, told: dict[str, Any]) -> None:
-        """Read the rows without having been told to: the last word may have been lost."""
+        """Read the rows without having been told to: the last word may have been lost.
+
+        And ask again who is watching: whoever has logged out is shown no more.
+        """
+        if await self.find_topic() is None:
+            await self.close(NOT_FOUND)
+            return
         for watched in [w for w in self.watched.values() if w.is_live]:
             if await database_sync_to_async(watched.is_behind)():
                 await self.show(watched.snapshot)
@@ -118,6 +132,16 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         """What to follow; None where there is nothing that this person may see."""
         return None
 
+    async def is_signed_in(self) -> bool:
+        """Logging out ends the browser's session, and with it what its open tabs may do."""
+        session, user = self.scope["session"], self.scope["user"]
+        if not user.is_authenticated:
+            return False
+        if not await database_sync_to_async(session.exists)(session.session_key):
+            return False
+        people = get_user_model().objects
+        return await people.filter(pk=user.pk, is_active=True).aexists()
+
     async def greet(self) -> None:
         """What the page is shown once it is connected."""
 
@@ -134,6 +158,8 @@ class RunConsumer(WatchingConsumer):
     place = "trace"
 
     async def find_topic(self) -> str | None:
+        if not await self.is_signed_in():
+            return None
         pk = self.scope["url_route"]["kwargs"]["pk"]
         runs = await database_sync_to_async(Run.objects.for_user)(self.scope["user"])
         self.run = await runs.filter(pk=pk).afirst()

@@ -16,7 +16,6 @@ from agents.prose import GrowingProse
 
 NEW_ROW = {Type.STEP_STARTED, Type.TOOL_CALL, Type.GUARDRAIL}
 CHANGED_ROW = {Type.TOOL_RESPONSE, Type.STATUS, Type.STEP, Type.ERROR, Type.USAGE, Type.THOUGHT}
-WHOLE_RUN = {Type.RUN_STARTED, Type.RUN_FINISHED}
 
 
 @dataclass
@@ -60,7 +59,7 @@ class Watched:
 
     def changes(self, events: Sequence[dict[str, Any]]) -> SafeString:
         """Frames for whatever happened."""
-        if any(event["type"] in WHOLE_RUN for event in events):
+        if events[-1]["type"] == Type.RUN_FINISHED:
             return self.snapshot()
         self.seq = events[-1]["seq"]
         answer, thoughts = _words(events)

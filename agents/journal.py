@@ -7,6 +7,7 @@ written the next one collects, so a hundred runs cost hardly more commits than o
 import asyncio
 import json
 import logging
+from collections import deque
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -14,10 +15,13 @@ from dataclasses import dataclass, field, replace
 from django.db import transaction
 
 from agents import live, trace
-from agents.engine.events import Event
+from agents.engine.events import Event, Type
 from agents.models import Run
 
 logger = logging.getLogger(__name__)
+
+MOST_UNDER_WAY = 8
+SETTLED = {Type.TOOL_CALL, Type.RUN_FINISHED}
 
 
 class RunIsOver(Exception):
@@ -46,7 +50,11 @@ class Journal:
 
     async def keep(self, run: Run, event: Event) -> None:
         """Come back once this is in the database."""
-        await self._add(_Entry(run, _future(), event=_storable(event)))
+        await self.add(run, event)
+
+    def add(self, run: Run, event: Event) -> asyncio.Future[None]:
+        """Done once this is in the database, and everything that was added before it."""
+        return self._add(_Entry(run, _future(), event=_storable(event)))
 
     async def close(self, run: Run, ending: trace.Ending) -> None:
         """End a run from outside: whatever is still open in it is closed."""
@@ -62,12 +70,12 @@ class Journal:
         await asyncio.wait([self._task])
         self._thread.shutdown()
 
-    async def _add(self, entry: _Entry) -> None:
+    def _add(self, entry: _Entry) -> asyncio.Future[None]:
         if entry.run.pk in self._over:
             raise RunIsOver
         self._entries.append(entry)
         self._wake.set()
-        await entry.kept
+        return entry.kept
 
     async def _write(self) -> None:
         loop = asyncio.get_running_loop()
@@ -79,6 +87,40 @@ class Journal:
             for run, events in _by_run(batch):
                 await _tell(run, events)
             _settle(batch)
+
+
+class Pages:
+    """The journal of one run. What belongs together is on its way together.
+
+    A few events may be under way while the run goes on, but it never acts on the world, nor
+    ends, before all that it has said is kept.
+    """
+
+    def __init__(self, journal: Journal, run: Run) -> None:
+        self.journal = journal
+        self.run = run
+        self._under_way: deque[asyncio.Future[None]] = deque()
+
+    async def write(self, event: Event) -> None:
+        self._under_way.append(self.journal.add(self.run, event))
+        if event.type in SETTLED:
+            await self.settle()
+        elif len(self._under_way) > MOST_UNDER_WAY:
+            await self._under_way.popleft()
+
+    async def settle(self) -> None:
+        while self._under_way:
+            await self._under_way.popleft()
+
+    def leave(self) -> None:
+        """Nobody waits any more; what is under way is kept all the same."""
+        for kept in self._under_way:
+            kept.add_done_callback(_seen)
+
+
+def _seen(kept: asyncio.Future[None]) -> None:
+    if not kept.cancelled() and (error := kept.exception()) is not None:
+        logger.error("An event could not be kept.", exc_info=error)
 
 
 async def _tell(run: Run, events: list[Event]) -> None:

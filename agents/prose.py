@@ -1,5 +1,6 @@
 """Text becomes HTML here and nowhere else: Markdown without raw HTML, then an allow-list."""
 
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -14,6 +15,8 @@ from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
 MOST_HIGHLIGHTED = 20_000
+# One line of plain words, which Markdown leaves as it is: most of what is streamed.
+PLAIN = re.compile(r"[^\W\d_](?:[^\W_]|[ ,.;:?()%/@-])*")
 TAGS = {
     *("p", "br", "hr", "h3", "h4", "h5", "h6", "blockquote", "ul", "ol", "li"),
     *("strong", "em", "s", "a", "code", "pre", "span", "div"),
@@ -66,6 +69,8 @@ class GrowingProse:
 
     @property
     def tail_html(self) -> SafeString:
+        if PLAIN.fullmatch(self.tail):
+            return mark_safe(f"<p>{self.tail.rstrip(' ')}</p>\n")
         return render_markdown(self.tail) if self.tail else SafeString()
 
 

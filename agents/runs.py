@@ -13,7 +13,7 @@ from agents import assembly, trace
 from agents.engine.errors import AgentError
 from agents.engine.state import Message
 from agents.engine.termination import StopReason
-from agents.journal import Journal, RunIsOver
+from agents.journal import Journal, Pages, RunIsOver
 from agents.models import Agent, Run
 
 logger = logging.getLogger(__name__)
@@ -79,6 +79,8 @@ async def stop(run: Run) -> None:
             logger.warning("Run %s does not let itself be stopped; it is cut off.", run.pk)
     # In any case: a task that was cancelled before its first step has closed nothing.
     await _close(run, workshop.journal, trace.Ending(StopReason.CANCELLED))
+    if run.pk not in workshop.tasks:
+        workshop.journal.forget(run)
 
 
 async def wait(run: Run) -> None:
@@ -118,11 +120,12 @@ def owner() -> str:
 
 async def _drive(run: Run, history: list[Message], journal: Journal) -> None:
     """The one place that may catch everything: whatever happens, the run gets an end."""
+    pages = Pages(journal, run)
     try:
         runtime, state = await assembly.build(run, history)
         async with aclosing(runtime.stream(run.query, state)) as events:
             async for event in events:
-                await journal.keep(run, event)
+                await pages.write(event)
     except asyncio.CancelledError as cancelled:
         interrupted = cancelled.args == ("shutdown",)
         reason = StopReason.INTERRUPTED if interrupted else StopReason.CANCELLED
@@ -135,6 +138,8 @@ async def _drive(run: Run, history: list[Message], journal: Journal) -> None:
         logger.exception("Run %s failed.", run.pk)
         sentence = "Something went wrong on the server."
         await _close(run, journal, trace.Ending(StopReason.ERROR, sentence, ADVICE))
+    finally:
+        pages.leave()
 
 
 async def _close(run: Run, journal: Journal, ending: trace.Ending) -> None:

@@ -35,7 +35,8 @@ class ChatConsumer(WatchingConsumer):
 
     async def look_again(self, told: dict[str, Any]) -> None:
         await super().look_again(told)
-        await self._add_new()
+        if self.session is not None:
+            await self._add_new()
 
     async def handle(self, frame: dict[str, Any]) -> None:
         if await self._session() is None:
@@ -74,19 +75,18 @@ class ChatConsumer(WatchingConsumer):
         self.last = told["message"]
         self.watched[told["run"]] = Watched(told["run"], self.place)
         try:
-            await self.show(fragments.message, told["message"], self.watched[told["run"]])
+            await self.show(
+                fragments.new_message, told["message"], self.watched[told["run"]], self.session
+            )
         except ObjectDoesNotExist:
             return
-        await self.show(fragments.composer_state, self.session)
-        await self.show(fragments.session_list, self.session)
 
     async def run_events(self, told: dict[str, Any]) -> None:
         if told["run"] not in self.watched:
             await self._add_new()
         await super().run_events(told)
         if told["events"][-1]["type"] == Type.RUN_FINISHED:
-            await self.show(fragments.composer_state, self.session)
-            await self.show(fragments.session_list, self.session)
+            await self.show(fragments.surroundings, self.session)
 
     async def refuse(self, sentence: StrPromise | str) -> None:
         await self.show(fragments.notice, sentence)
@@ -101,16 +101,10 @@ class ChatConsumer(WatchingConsumer):
     async def _session(self) -> ChatSession | None:
         """Asked anew for every frame: what was allowed a minute ago may not be now."""
         pk = self.scope["url_route"]["kwargs"]["pk"]
-        user = self.scope["user"]
-        if not user.is_authenticated or not await self._is_signed_in():
+        if not await self.is_signed_in():
             return None
-        mine = ChatSession.objects.for_user(user).filter(pk=pk, user__is_active=True)
+        mine = ChatSession.objects.for_user(self.scope["user"]).filter(pk=pk)
         return await mine.select_related("user").afirst()
-
-    async def _is_signed_in(self) -> bool:
-        """Logging out ends the browser's session, and with it what its open tabs may do."""
-        session = self.scope["session"]
-        return await database_sync_to_async(session.exists)(session.session_key)
 
 
 def _number(value: str | int) -> int | None:

@@ -16,10 +16,11 @@ from chat.models import ChatSession, Message
 __all__ = [
     "MessageView",
     "composer_state",
-    "message",
+    "new_message",
     "notice",
     "render_markdown",
     "session_list",
+    "surroundings",
 ]
 
 
@@ -38,11 +39,17 @@ class MessageView:
         return cls(message, RunView(message.run) if message.run else None)
 
 
-def message(pk: int, watched: Watched) -> SafeString:
+def new_message(pk: int, watched: Watched, session: ChatSession) -> SafeString:
     """A message at the end of the conversation, its run as the page watches it."""
     row = Message.objects.get(pk=pk)
     html = _part("message", {"message": MessageView(row, watched.view())})
-    return format_html('<div hx-swap-oob="beforeend:#messages">{}</div>', html)
+    added = format_html('<div hx-swap-oob="beforeend:#messages">{}</div>', html)
+    return added + surroundings(session)
+
+
+def surroundings(session: ChatSession) -> SafeString:
+    """What stands around the conversation and depends on whether a run is going on."""
+    return composer_state(session) + session_list(session)
 
 
 def composer_state(session: ChatSession, acknowledged: str = "") -> SafeString:

@@ -54,10 +54,20 @@ class FallbackStrategy:
         timeout = getattr(tool, "timeout", None) or TOOL_TIMEOUT
         try:
             async with asyncio.timeout(timeout) as limit:
-                return await tool.execute(input), True
+                return _result(tool, await tool.execute(input)), True
         except Exception as error:
             if limit.expired():
                 late = f"{tool.name} did not answer within {timeout:g} seconds."
                 return ToolResult(error=late), False
             failure = f"{tool.name} failed: {type(error).__name__}: {error}"
             return ToolResult(error=failure), True
+
+
+def _result(tool: Tool, value: object) -> ToolResult:
+    """What the tool gave; a text alone is taken as its output."""
+    if isinstance(value, ToolResult):
+        return value
+    if isinstance(value, str):
+        return ToolResult(value)
+    kind = type(value).__name__
+    return ToolResult(error=f"{tool.name} is broken: it gave {kind}, not a ToolResult.")

@@ -310,7 +310,7 @@ class _Course:
     # Acting and looking
 
     async def _act(self, plan: PlanResult, calls: tuple[ToolCall, ...]) -> Events:
-        calls = tuple(map(self._unique, calls))
+        calls = self._unique(calls)
         said = plan.thought if self.agent.planner.dialect == "react" else plan.turn.content
         self.state.add_message("assistant", said or None, tool_calls=list(map(_wire, calls)))
         began = datetime.now(UTC)
@@ -376,16 +376,16 @@ class _Course:
             )
         )
 
-    def _unique(self, call: ToolCall) -> ToolCall:
-        """Ids that two turns share would join a result to the wrong call."""
-        taken = {
-            made["id"]
-            for message in self.state.get_messages()
-            for made in message.get("tool_calls") or ()
-        }
-        if call.id not in taken and call.id != "react":
-            return call
-        return replace(call, id=f"call_{uuid4().hex[:12]}")
+    def _unique(self, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
+        """An id that two calls share would join a result to the wrong one."""
+        messages = self.state.get_messages()
+        taken = {made["id"] for m in messages for made in m.get("tool_calls") or ()} | {"react"}
+        unique: list[ToolCall] = []
+        for call in calls:
+            is_taken = call.id in taken
+            unique.append(replace(call, id=f"call_{uuid4().hex[:12]}") if is_taken else call)
+            taken.add(unique[-1].id)
+        return tuple(unique)
 
     # Ending
 

@@ -32,7 +32,8 @@ class AgentState:
         self._steps: list[AgentStep] = []
 
     def add_message(self, role: str, content: str | None, **more: Any) -> None:
-        self._messages.append({"role": role, "content": content, **more})
+        words = None if content is None else sendable(content)
+        self._messages.append({"role": role, "content": words, **more})
         self._trim()
 
     def add_step(self, step: AgentStep) -> None:
@@ -69,6 +70,13 @@ class AgentState:
     def _trim(self) -> None:
         if len(self._messages) > self.max_history:
             self._messages = trimmed(self._messages, self.max_history)
+
+
+def sendable(text: str) -> str:
+    """The text without halves of characters, which no request can carry."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def trimmed(messages: Sequence[Message], size: int) -> list[Message]:

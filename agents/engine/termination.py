@@ -142,6 +142,6 @@ def canonical(arguments: str | Mapping[str, object]) -> str:
     """The same text for the same input, whatever its spacing and the order of its keys."""
     try:
         value = json.loads(arguments) if isinstance(arguments, str) else arguments
-    except ValueError:
+    except (ValueError, RecursionError):
         return str(arguments).strip()
     return json.dumps(value, sort_keys=True, ensure_ascii=False)

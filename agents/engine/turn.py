@@ -29,7 +29,10 @@ class ToolCall:
     @property
     def input(self) -> dict[str, Any]:
         """The arguments as data; raises ValueError where they are not a JSON object."""
-        value = json.loads(self.arguments)
+        try:
+            value = json.loads(self.arguments)
+        except RecursionError:
+            raise ValueError("they are nested too deeply") from None
         if not isinstance(value, dict):
             raise ValueError(f"arguments must be a JSON object, not {self.arguments!r}")
         return value

@@ -9,7 +9,7 @@ from asgiref.sync import sync_to_async
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from agents import assembly, display, live
+from agents import assembly, display, journal, live
 from agents.display import RunView, StepView, sentence, shown
 from agents.engine.errors import ModelError
 from agents.engine.tool import ToolResult
@@ -131,6 +131,7 @@ def watch(monkeypatch):
             await sync_to_async(follow)(run, events, place, lost)
 
         monkeypatch.setattr(live, "publish", publish)
+        monkeypatch.setattr(journal, "MOST_UNDER_WAY", 0)  # every event is a batch of its own
         return pages, batches
 
     return start

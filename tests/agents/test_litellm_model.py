@@ -416,12 +416,13 @@ async def test_a_refusal_says_in_words_what_it_was_and_what_to_do(name, reply, m
     assert advice in error.advice
 
 
-@pytest.mark.parametrize("wait", ["7", formatdate(time.time() + 3600, usegmt=True)])
-async def test_a_rate_limit_says_how_long_to_wait(name, wait):
+@pytest.mark.parametrize("as_date", [False, True])
+async def test_a_rate_limit_says_how_long_to_wait(name, as_date):
+    wait = formatdate(time.time() + 3600, usegmt=True) if as_date else "3600"
     error = await failure(fail(429, "Slow down", Retry_After=wait), name)
 
     assert isinstance(error, RateLimited)
-    assert error.retry_after == (7 if wait == "7" else pytest.approx(3600, abs=60))
+    assert error.retry_after == pytest.approx(3600, abs=60)
 
 
 async def test_a_failure_is_asked_for_once_only(name):

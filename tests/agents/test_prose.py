@@ -245,3 +245,23 @@ def test_what_has_ended_is_not_rendered_again():
     assert prose.feed("First.\n\nSec") == ""
     assert prose.feed("ond.\n") == "<p>First.</p>\n"
     assert prose.tail == "Second.\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Plain words, and more.",
+        "Trailing ",
+        "日本語の文です。",
+        "a",
+        "x@y.z (50% - or so)",
+        "w:/",
+    ],
+)
+def test_a_plain_line_is_shown_as_markdown_would_show_it(line):
+    assert GrowingProse(line).tail_html == render_markdown(line)
+
+
+@given(st.text("ab日9 ,.;:?()%/@-_*", max_size=30))
+def test_the_short_way_and_the_long_way_lead_to_the_same(line):
+    assert GrowingProse(line).tail_html == (render_markdown(line) if line else "")

@@ -17,11 +17,8 @@ QUESTIONS = [
     "Compare this year's best month with last year's.",
 ]
 
-# The last question stands below the line at the top.
-SCROLLED = """() => {
-  const last = document.querySelector(".message:last-child");
-  scrollTo(0, last ? last.getBoundingClientRect().top + scrollY - 72 : 0);
-}"""
+# To the answer in the chat, and nowhere on the page of a run.
+SCROLLED = """() => scrollTo(0, document.querySelector(".message") ? 100_000 : 0)"""
 
 
 def main() -> None:
@@ -46,7 +43,7 @@ def take_all(browser: Browser, url: str) -> None:
     chat, kept = page.url, page.context.storage_state()
     last_run(page).get_by_role("link", name="Trace").click()
     expect(page.get_by_role("heading", level=1)).to_have_text(QUESTIONS[1])
-    open_tool(page)
+    tool_step(last_run(page)).locator("summary").click()
     take(page, "trace")
     phone = browser.new_page(base_url=url, reduced_motion="reduce", storage_state=kept, **PHONE)
     phone.goto(chat)
@@ -62,11 +59,7 @@ def converse(page: Page) -> None:
     expect(page.locator(".run[data-status=completed]")).to_have_count(1)
     ask(page, QUESTIONS[1])
     expect(page.locator(".run[data-status=completed]")).to_have_count(2)
-    open_tool(page)
-
-
-def open_tool(page: Page) -> None:
-    tool_step(last_run(page)).locator("summary").click()
+    last_run(page).locator(".step[data-kind=tool] summary").last.click()
 
 
 def take(page: Page, name: str) -> None:

@@ -77,3 +77,20 @@ async def test_stopping_is_not_taken_for_a_failure(fallback):
     with pytest.raises(asyncio.CancelledError):
         await task
     assert len(tool.inputs) == 1
+
+
+async def test_a_tool_that_gives_a_text_alone_has_given_its_output(fallback):
+    async def does(_):
+        return "fine"
+
+    assert (await fallback.execute_with_fallback(Echo(does=does), {})).output == "fine"
+
+
+async def test_a_tool_that_gives_anything_else_is_broken(fallback):
+    async def does(_):
+        return 42
+
+    result = await fallback.execute_with_fallback(Echo(does=does), {})
+
+    assert result.degraded
+    assert "it gave int, not a ToolResult" in result.error

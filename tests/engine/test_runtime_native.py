@@ -250,3 +250,13 @@ async def test_a_model_that_has_spoken_is_not_asked_again():
     result = await agent.run("?")
 
     assert (result.answer, result.stopped_reason) == ("Half an", "error")
+
+
+async def test_arguments_nested_too_deeply_go_back_as_an_error():
+    deep = '{"text": ' + "[" * 100_000 + "]" * 100_000 + "}"
+    turns = [[call(deep), finish("tool_calls")], [delta(content="Sorry."), finish("stop")]]
+
+    result = await runtime(Chunks(*turns), [Echo()]).run("?")
+
+    assert "nested too deeply" in result.steps[0].observation
+    assert result.answer == "Sorry."

@@ -96,3 +96,10 @@ def test_any_history_becomes_legal_and_stays_so(history):
             assert not open_calls
             open_calls = {made["id"] for made in message.get("tool_calls", ())}
     assert not open_calls
+
+
+def test_halves_of_characters_are_joined_or_replaced():
+    state = AgentState()
+    state.add_message("tool", "\ud83d\ude00 and \ud83d alone")
+
+    assert state.get_messages()[0]["content"] == "😀 and \ufffd alone"

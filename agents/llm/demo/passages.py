@@ -39,7 +39,7 @@ class Found:
 def parse(text: str) -> list[Found]:
     """The passages in an observation: `[1] Title › Heading (source #1)`, then the text."""
     heads = list(_HEAD.finditer(text))
-    ends = [head.start() for head in heads[1:]] + [len(text)]
+    ends = [*(head.start() for head in heads[1:]), len(text)][: len(heads)]
     return [
         Found(number=head[1], source=head[2].strip(), text=text[head.end() : end].strip())
         for head, end in zip(heads, ends, strict=True)
