@@ -31,7 +31,7 @@ class ChatConsumer(WatchingConsumer):
         if last_shown is not None:
             await self.watch(last_shown.run_id)
         await self._add_new()
-        await self.show(fragments.composer_state, self.session)
+        await self.show(fragments.surroundings, self.session)
 
     async def look_again(self, told: dict[str, Any]) -> None:
         await super().look_again(told)

@@ -53,7 +53,7 @@ def several(situation: Situation, today: date) -> Plan | None:
     if not 2 <= len(clauses) <= 3:
         return None
     parts = [_alone(situation, clause, today) for clause in clauses]
-    if any(part is None for part in parts):
+    if any(part is None for part in parts) or sum(map(_searches, parts)) > 1:
         return None
     return one_after_another([part for part in parts if part])
 
@@ -134,6 +134,11 @@ SKILLS: tuple[Skill, ...] = (
     looked_up,
 )
 _ALONE: tuple[Skill, ...] = (share, compared, calculated, queried, looked_up)
+
+
+def _searches(plan: Plan | None) -> bool:
+    """Two searches would number their sources twice; one for the whole question is better."""
+    return plan is not None and any(stage.tool.name == "search" for stage in plan.stages)
 
 
 def _alone(situation: Situation, clause: str, today: date) -> Plan | None:
