@@ -31,7 +31,7 @@ from agents.tools.database import DatabaseTool
 from agents.tools.search import SearchTool
 
 DEMO = "demo"
-PACE = 0.04
+PACE = 0.05
 
 INSTRUCTIONS = """\
 You are {agent}, an assistant that thinks, uses tools and answers. Use a tool wherever it can

@@ -71,10 +71,11 @@ class WatchingConsumer(AsyncWebsocketConsumer):
 
     async def dispatch(self, message: dict[str, Any]) -> None:
         """Words go straight on; Channels would wait for the database's thread first."""
+        facts = json.loads(message["facts"]) if "facts" in message else {}
         if message["type"] == "run.events":
-            await self.run_events(message)
+            await self.run_events(facts)
         else:
-            await super().dispatch(message)
+            await super().dispatch({**message, **facts})
 
     async def run_events(self, told: dict[str, Any]) -> None:
         events = told["events"]
@@ -134,13 +135,10 @@ class WatchingConsumer(AsyncWebsocketConsumer):
 
     async def is_signed_in(self) -> bool:
         """Logging out ends the browser's session, and with it what its open tabs may do."""
-        session, user = self.scope["session"], self.scope["user"]
-        if not user.is_authenticated:
+        session = self.scope["session"]
+        if not self.scope["user"].is_authenticated:
             return False
-        if not await database_sync_to_async(session.exists)(session.session_key):
-            return False
-        people = get_user_model().objects
-        return await people.filter(pk=user.pk, is_active=True).aexists()
+        return await database_sync_to_async(session.exists)(session.session_key)
 
     async def greet(self) -> None:
         """What the page is shown once it is connected."""
@@ -161,7 +159,10 @@ class RunConsumer(WatchingConsumer):
         if not await self.is_signed_in():
             return None
         pk = self.scope["url_route"]["kwargs"]["pk"]
-        runs = await database_sync_to_async(Run.objects.for_user)(self.scope["user"])
+        user = await get_user_model().objects.filter(pk=self.scope["user"].pk).afirst()
+        if user is None or not user.is_active:
+            return None
+        runs = await database_sync_to_async(Run.objects.for_user)(user)
         self.run = await runs.filter(pk=pk).afirst()
         return self.run and self.run.topic
 

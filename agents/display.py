@@ -129,12 +129,12 @@ class RunView:
 
     @cached_property
     def steps(self) -> list[StepView]:
-        rows: Sequence[AgentStep] = self.run.steps.all()
+        rows: Sequence[AgentStep] = [] if self.until == 0 else self.run.steps.all()
         return [StepView(row, self.run, self.place, self.until) for row in rows]
 
     @cached_property
     def prose(self) -> GrowingProse:
-        return GrowingProse(trace.said_so_far(self.run, self.until))
+        return GrowingProse("" if self.until == 0 else trace.said_so_far(self.run, self.until))
 
     @property
     def frozen(self) -> SafeString:

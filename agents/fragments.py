@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.db.models import Max
 from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
@@ -33,8 +34,8 @@ class Watched:
         return _element("_run.html", {"view": self.view()})
 
     def view(self) -> RunView:
-        run = Run.objects.get(pk=self.run_pk)
-        self.seq = trace.last_seq(run)
+        run = Run.objects.annotate(seq=Max("events__seq")).get(pk=self.run_pk)
+        self.seq = run.seq or 0
         self.is_live = run.is_live
         view = RunView(run, self.place, until=self.seq)
         self.prose = view.prose if run.is_live else GrowingProse()

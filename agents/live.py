@@ -1,6 +1,7 @@
 """Telling whoever watches. The layer may lose a message: it only wakes readers of rows."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -14,7 +15,9 @@ PATIENCE = 5.0
 
 
 async def publish(topic: str, kind: str, **facts: Any) -> None:
-    await get_channel_layer().group_send(topic, {"type": kind, **facts})
+    """One text, because the layer copies whatever it is given, for each who listens."""
+    told = {"type": kind, "facts": json.dumps(facts, ensure_ascii=False)}
+    await get_channel_layer().group_send(topic, told)
 
 
 @asynccontextmanager

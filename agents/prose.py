@@ -16,7 +16,8 @@ from pygments.util import ClassNotFound
 
 MOST_HIGHLIGHTED = 20_000
 # One line of plain words, which Markdown leaves as it is: most of what is streamed.
-PLAIN = re.compile(r"[^\W\d_](?:[^\W_]|[ ,.;:?()%/@-])*")
+PLAIN = re.compile(r"(?:[^\W\d_]|[@(])(?:[^\W_]|[ ,.;:?()%/@-])*")
+ENDED_BY_EMPTY_LINE = {"paragraph_open", "heading_open", "table_open", "hr"}
 TAGS = {
     *("p", "br", "hr", "h3", "h4", "h5", "h6", "blockquote", "ul", "ol", "li"),
     *("strong", "em", "s", "a", "code", "pre", "span", "div"),
@@ -75,13 +76,19 @@ class GrowingProse:
 
 
 def _closed(text: str) -> int:
-    """Where the last block begins, counting whole lines only: what is before can't change."""
+    """Up to where nothing can change any more, counting whole lines only.
+
+    That is where the last block begins, or its end where an empty line has ended it.
+    """
     whole = text[: text.rfind("\n") + 1].replace("\r\n", " \n").replace("\r", "\n")
     tokens: list[Token] = []
     MARKDOWN.block.parse(whole, MARKDOWN, {}, tokens)
-    starts = [t.map[0] for t in tokens if t.level == 0 and t.nesting >= 0 and t.map]
-    if len(starts) < 2:
+    blocks = [t for t in tokens if t.level == 0 and t.nesting >= 0 and t.map]
+    if blocks and blocks[-1].type in ENDED_BY_EMPTY_LINE and whole.endswith("\n\n"):
+        return len(whole)
+    if len(blocks) < 2:
         return 0
+    starts = [block.map[0] for block in blocks]
     return sum(len(line) + 1 for line in whole.split("\n")[: starts[-1]])
 
 

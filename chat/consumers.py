@@ -59,9 +59,10 @@ class ChatConsumer(WatchingConsumer):
         except sessions.NotSaid as reason:
             await self.refuse(reason.args[0])
             return
-        if message.is_new:
+        if message.is_new:  # the message itself, once it is shown, tells that it was taken
             await sessions.ask(self.session, message)
-        await self.show(fragments.composer_state, self.session, client_id)
+        else:
+            await self.show(fragments.composer_state, self.session, client_id)
 
     async def stop(self, pk: int | None) -> None:
         run = await Run.objects.live().filter(pk=pk, topic=self.session.topic).afirst()
@@ -104,7 +105,8 @@ class ChatConsumer(WatchingConsumer):
         if not await self.is_signed_in():
             return None
         mine = ChatSession.objects.for_user(self.scope["user"]).filter(pk=pk)
-        return await mine.select_related("user").afirst()
+        chat = await mine.select_related("user").afirst()
+        return chat if chat and chat.user.is_active else None
 
 
 def _number(value: str | int) -> int | None:

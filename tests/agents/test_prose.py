@@ -242,9 +242,17 @@ def test_prose_grown_by_single_characters_is_the_whole_in_the_end(document):
 def test_what_has_ended_is_not_rendered_again():
     prose = GrowingProse()
 
-    assert prose.feed("First.\n\nSec") == ""
-    assert prose.feed("ond.\n") == "<p>First.</p>\n"
-    assert prose.tail == "Second.\n"
+    assert prose.feed("First.\n") == ""
+    assert prose.feed("\nSec") == "<p>First.</p>\n"
+    assert prose.tail == "Sec"
+
+
+def test_a_list_goes_on_after_an_empty_line():
+    prose = GrowingProse()
+
+    assert prose.feed("- one\n\n") == ""
+    assert prose.feed("- two\n\nEnd.\n") != ""
+    assert prose.tail == "End.\n"
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ async def test_a_page_that_says_nonsense_of_itself_is_shown_everything(chat, aft
 async def test_strange_text_is_kept_as_far_as_it_is_text(chat, text, kept):
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await page.send_to(text_data=message(text, "strange"))
-        frames = await frames_until(page, 'data-acknowledged="strange"')
+        frames = await frames_until(page, 'data-client-id="strange"')
 
     assert (await Message.objects.aget()).text == kept
     assert "<script>" not in "".join(frames)
@@ -127,7 +127,7 @@ async def test_an_id_used_in_another_session_loses_no_text(chat):
         await page.send_to(text_data=message("Another question", client_id="once"))
         frames = await frames_until(page, UNREADABLE)
 
-    assert 'data-acknowledged="once"' not in "".join(frames)
+    assert 'data-client-id="once"' not in "".join(frames)
 
 
 async def test_a_second_message_is_refused_while_the_first_is_answered(chat):
@@ -136,7 +136,7 @@ async def test_a_second_message_is_refused_while_the_first_is_answered(chat):
         await page.send_to(text_data=message(client_id="second"))
         frames = await frames_until(page, "The agent is still answering.")
 
-    assert 'data-acknowledged="second"' not in "".join(frames)
+    assert 'data-client-id="second"' not in "".join(frames)
     assert not await Message.objects.aexists()
 
 
