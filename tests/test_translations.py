@@ -1,5 +1,6 @@
 """The Japanese catalogue: whole, compiled, and made of what the code says."""
 
+import ast
 import gettext
 import re
 from pathlib import Path
@@ -40,3 +41,21 @@ def test_every_string_of_the_templates_is_in_the_catalogue():
 
     assert len(said) > 50
     assert said - messages() == set()
+
+
+def test_every_string_of_the_code_is_in_the_catalogue():
+    said = set()
+    for path in [*Path("agents").rglob("*.py"), *Path("chat").rglob("*.py")]:
+        tree = ast.parse(path.read_text())
+        said |= {text for node in ast.walk(tree) if (text := translated(node))}
+
+    assert len(said) > 100
+    assert said - {message.replace(r"\n", "\n") for message in messages()} == set()
+
+
+def translated(node: ast.AST) -> str | None:
+    """The text of a call `_("…")`, where it is written out there."""
+    match node:
+        case ast.Call(func=ast.Name(id="_"), args=[ast.Constant(value=str(text)), *_]):
+            return text
+    return None
