@@ -3,18 +3,24 @@
 import asyncio
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 from channels.db import database_sync_to_async
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 
 from agents import knowledge
 from agents.engine.errors import AgentError
 from agents.engine.fallback import FallbackStrategy
+from agents.engine.function import FunctionTool
 from agents.engine.guardrails import GuardrailAction, Guardrails, Pattern
 from agents.engine.planner import LLM, ReActPlanner
 from agents.engine.retry import RetryPolicy
@@ -44,6 +50,29 @@ BUILT_IN: dict[str, Callable[[], Tool]] = {
     "database": lambda: DatabaseTool(f"sqlite:///{settings.SAMPLE_DATABASE}"),
     "search": lambda: SearchTool(knowledge.asearch),
 }
+
+
+@cache
+def from_code() -> dict[str, FunctionTool]:
+    """The tools of this installation's own modules, by name."""
+    modules = [_module(name) for name in settings.TOOL_MODULES]
+    found = [v for m in modules for v in vars(m).values() if isinstance(v, FunctionTool)]
+    names = Counter([*BUILT_IN, *(tool.name for tool in found)])
+    for name in [name for name, times in names.items() if times > 1]:
+        raise ImproperlyConfigured(f"ASHIATO_TOOLS: two tools are called {name!r}.")
+    return {tool.name: tool for tool in found}
+
+
+def _module(name: str) -> ModuleType:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        sentence = f"ASHIATO_TOOLS: the module {name!r} cannot be imported: {error}."
+        raise ImproperlyConfigured(sentence) from error
+
+
+def tool_names() -> list[str]:
+    return sorted([*BUILT_IN, *from_code()])
 
 
 class NoAgent(AgentError):
@@ -147,11 +176,12 @@ def _parts(run: Run) -> Parts:
 
 
 def _registry(rows: list[ToolRegistration]) -> ToolRegistry:
-    return ToolRegistry(_tool(row) for row in rows if row.name in BUILT_IN)
+    return ToolRegistry(_tool(row) for row in rows if row.name in tool_names())
 
 
 def _tool(row: ToolRegistration) -> Any:
-    tool: Any = BUILT_IN[row.name]()
+    own = from_code()
+    tool: Any = copy(own[row.name]) if row.name in own else BUILT_IN[row.name]()
     tool.timeout = row.timeout
     if row.description:
         tool.description = row.description

@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from agents import trace
 from agents.engine.termination import StopReason
@@ -180,6 +181,16 @@ class RunView:
         return sentence(self.run)
 
     @property
+    def can_continue(self) -> bool:
+        """Out of steps, not out of ideas: the next run knows what this one has found."""
+        return self.place == "chat" and self.run.stopped_reason == StopReason.MAX_STEPS
+
+    @property
+    def can_ask_again(self) -> bool:
+        ended_early = {Run.Status.STOPPED, Run.Status.FAILED, Run.Status.INTERRUPTED}
+        return self.place == "chat" and self.run.status in ended_early
+
+    @property
     def advice(self) -> str:
         return _(self.run.advice) if self.run.advice else ""
 
@@ -203,9 +214,11 @@ def sentence(run: Run) -> str:
         case StopReason.DEGRADED:
             return _("A tool was out of order, so this answer was given without it.")
         case StopReason.MAX_STEPS:
-            return _("No answer within %(steps)d steps. Ask again, or ask for less.") % {
-                "steps": run.max_steps
-            }
+            return ngettext(
+                "No answer within %(steps)d step. Continue, or ask for less.",
+                "No answer within %(steps)d steps. Continue, or ask for less.",
+                run.max_steps,
+            ) % {"steps": run.max_steps}
         case StopReason.DUPLICATE:
             return _("Stopped: the agent asked the same tool the same thing again and again.")
         case StopReason.TOOL_LIMIT:

@@ -44,6 +44,7 @@ class Environment(BaseSettings):
     model_url: str = ""
     model_key: SecretStr | None = None
     model_discovery: bool = True
+    tools: str = ""
     model_retries: int = Field(2, ge=0, le=10)
     demo_delay: float = Field(0.02, ge=0, le=1)
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
@@ -51,7 +52,7 @@ class Environment(BaseSettings):
     @field_validator("origins")
     @classmethod
     def _whole_origins(cls, value: str) -> str:
-        for origin in _listed(value):
+        for origin in listed(value):
             parts = urlsplit(origin)
             if parts.scheme not in {"http", "https"} or not parts.netloc or parts.path:
                 raise ValueError("whole origins like https://chat.example.org")
@@ -69,7 +70,7 @@ class Environment(BaseSettings):
     def all_origins(self) -> list[str]:
         """Where pages may come from: what was configured, or this machine."""
         hosts = LOOPBACK if self.host in {*EVERYWHERE, *LOOPBACK} else [self.host, *LOOPBACK]
-        return _listed(self.origins) or [f"http://{host}:{self.port}" for host in hosts]
+        return listed(self.origins) or [f"http://{host}:{self.port}" for host in hosts]
 
     def kept_secret_key(self) -> str:
         """The secret key of this installation, made once and kept beside its data."""
@@ -101,5 +102,5 @@ def _sentence(problem) -> str:
     return f"{name} must be {right}, not {problem['input']!r}."
 
 
-def _listed(value: str) -> list[str]:
+def listed(value: str) -> list[str]:
     return [part.strip() for part in value.split(",") if part.strip()]

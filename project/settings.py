@@ -85,6 +85,8 @@ CHANNEL_LAYERS = {
         "CONFIG": {"capacity": 1000},
     }
 }
+# Modules whose functions, decorated with `function_tool`, become tools.
+TOOL_MODULES = environment.listed(ENVIRONMENT.tools)
 SAMPLE_DATABASE = DATA_DIR / "sample.sqlite3"
 
 LOGIN_URL = "login"

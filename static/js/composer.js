@@ -16,6 +16,7 @@ export function compose() {
   restore();
   document.addEventListener("submit", sent, true);
   document.addEventListener("click", exampleChosen);
+  document.addEventListener("click", proposed);
   document.addEventListener("keydown", shortcut);
   text.addEventListener("keydown", typed);
   text.addEventListener("input", edited);
@@ -101,6 +102,19 @@ function show(run) {
 
 function noticed({ target, detail }) {
   if (target.id === "notice" && detail.fragment.textContent.trim()) release();
+}
+
+// What a button proposes to say is said at once, unless something else is being written.
+function proposed({ target }) {
+  const button = target.closest?.("[data-say], [data-say-again]");
+  if (!button) return;
+  const question = button.closest(".message")?.querySelector(".question p").textContent;
+  if (!text.value.trim() && !live) {
+    text.value = button.dataset.say ?? question;
+    edited();
+    form.requestSubmit();
+  }
+  text.focus();
 }
 
 function exampleChosen({ target }) {

@@ -2,6 +2,8 @@
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import call_command
 
 from agents import assembly, runs
 from agents.engine.errors import BadPattern
@@ -100,3 +102,43 @@ async def test_a_model_of_its_own_is_used_by_an_agent():
     run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
 
     assert run.model == "openai/gpt-none"
+
+
+@pytest.fixture
+def own_tools(settings):
+    """Modules of this installation's own; what was found in them is found anew."""
+
+    def use(*modules):
+        settings.TOOL_MODULES = list(modules)
+        assembly.from_code.cache_clear()
+
+    yield use
+    assembly.from_code.cache_clear()
+
+
+async def test_a_function_of_ones_own_becomes_a_tool_that_a_run_can_use(
+    own_tools, scripted, agent
+):
+    own_tools("tests.own_tools")
+    await sync_to_async(call_command)("seed_demo", verbosity=0)
+    await agent.tools.aadd(await ToolRegistration.objects.aget(name="shout"))
+    scripted(Says.call("shout", text="hello"), Says(answer="HELLO"))
+
+    run = await asked("Louder!")
+
+    step = await run.steps.aget(kind="tool")
+    assert (step.action, step.observation) == ("shout", "HELLO")
+
+
+@pytest.mark.parametrize(
+    ("modules", "reason"),
+    [
+        (["no.such.module"], "'no.such.module' cannot be imported"),
+        (["tests.own_tools", "tests.own_tools"], "two tools are called 'shout'"),
+    ],
+)
+def test_a_module_that_cannot_be_used_is_named(own_tools, modules, reason):
+    own_tools(*modules)
+
+    with pytest.raises(ImproperlyConfigured, match=reason):
+        assembly.tool_names()

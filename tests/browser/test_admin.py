@@ -40,6 +40,16 @@ def test_a_bad_pattern_is_refused_with_the_reason(page: Page):
     expect(page.locator("#result_list")).not_to_contain_text("Broken")
 
 
+def test_a_run_out_of_steps_offers_to_continue(page: Page):
+    with most_steps(page, 1):
+        run = begin(page, "What is 6 times 7?")
+        expect(run.locator(".outcome")).to_contain_text("No answer within 1 step.")
+    run.get_by_role("button", name="Continue").click()
+
+    expect(page.locator(".message")).to_have_count(2)
+    expect(page.locator(".run").last).to_have_attribute("data-status", "completed")
+
+
 def test_what_happened_can_be_looked_at_in_the_admin_console(page: Page):
     answered(page, "What is 4141 + 1?")
 
@@ -48,6 +58,24 @@ def test_what_happened_can_be_looked_at_in_the_admin_console(page: Page):
 
     expect(page.locator("#content")).to_contain_text("4141")
     expect(page.locator("[name=_save]")).to_have_count(0)
+
+
+@contextmanager
+def most_steps(page: Page, number: int):
+    limit_steps(page, number)
+    try:
+        yield
+    finally:
+        with page.context.new_page() as other:
+            limit_steps(other, 10)
+
+
+def limit_steps(page: Page, number: int) -> None:
+    page.goto("/admin/agents/agent/")
+    page.locator("#result_list tbody a").first.click()
+    page.locator("[name=max_steps]").fill(str(number))
+    page.locator("[name=_save]").click()
+    expect(page.locator(".messagelist .success")).to_be_visible()
 
 
 @contextmanager

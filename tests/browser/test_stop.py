@@ -53,6 +53,28 @@ def test_stop_reaches_into_a_tool(slow_page: Page, slow_server):
     expect(tool_step(run)).to_have_attribute("data-status", "cancelled")
 
 
+def test_a_question_that_was_stopped_can_be_asked_again_with_a_click(slow_page: Page):
+    run = begin(slow_page, "What is 2 + 3?")
+    stopped(slow_page, slow_page.get_by_role("button", name="Stop").click)
+
+    run.get_by_role("button", name="Ask again").click()
+
+    expect(slow_page.locator(".message")).to_have_count(2)
+    expect(slow_page.locator(".question p").last).to_have_text("What is 2 + 3?")
+    expect(last_run(slow_page)).to_have_attribute("data-status", "completed")
+
+
+def test_asking_again_does_not_throw_away_what_is_being_written(slow_page: Page):
+    run = begin(slow_page, "What is 2 + 3?")
+    stopped(slow_page, slow_page.get_by_role("button", name="Stop").click)
+    slow_page.locator("#text").fill("Something else")
+
+    run.get_by_role("button", name="Ask again").click()
+
+    expect(slow_page.locator("#text")).to_have_value("Something else")
+    expect(slow_page.locator(".message")).to_have_count(1)
+
+
 def stopped(page: Page, stop) -> float:
     """The seconds from asking for it to seeing it."""
     began = time.monotonic()

@@ -2,20 +2,22 @@ import secrets
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.core.management.base import BaseCommand
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from agents import samples
+from agents import assembly, samples
 from agents.models import Agent, GuardrailPattern, ToolRegistration
-
-TOOLS = ["calculator", "database", "search"]
 
 
 class Command(BaseCommand):
     help = "Makes what a first visit needs: an account, an agent, its tools and the samples."
 
     def handle(self, **options) -> None:
-        make_agent()
+        try:
+            make_agent()
+        except ImproperlyConfigured as error:
+            raise CommandError(error) from error
         make_guardrails()
         samples.load(timezone.localdate())
         name = settings.ENVIRONMENT.admin_name
@@ -37,16 +39,17 @@ def make_account() -> str | None:
 
 
 def make_agent() -> None:
-    """Only where there is none: what an administrator changed stays changed."""
+    """A row for each tool; an agent only where there is none: what was changed stays."""
+    for name in assembly.tool_names():
+        ToolRegistration.objects.get_or_create(name=name)
     if Agent.objects.exists():
         return
-    tools = [ToolRegistration.objects.get_or_create(name=name)[0] for name in TOOLS]
     agent = Agent.objects.create(
         name="helper",
         description="Calculates, looks up documents and asks the shop's database.",
         is_default=True,
     )
-    agent.tools.set(tools)
+    agent.tools.set(ToolRegistration.objects.filter(name__in=assembly.tool_names()))
 
 
 def make_guardrails() -> None:
