@@ -111,7 +111,13 @@ async def build(run: Run, history: list[Message]) -> tuple[AgentRuntime, AgentSt
         FallbackStrategy(),
         agent.max_steps,
         retry=RetryPolicy(max_retries=settings.ENVIRONMENT.model_retries),
-        policy=standard_policy(agent.max_duplicate_tool_calls, agent.max_tool_calls_per_tool),
+        policy=standard_policy(
+            agent.max_duplicate_tool_calls,
+            agent.max_tool_calls_per_tool,
+            max_seconds=agent.max_seconds,
+            max_tokens=agent.max_run_tokens,
+            max_cost=agent.max_cost,
+        ),
         name=agent.name,
     )
     return runtime, _state(history)

@@ -223,6 +223,10 @@ def sentence(run: Run) -> str:
             return _("Stopped: the agent asked the same tool the same thing again and again.")
         case StopReason.TOOL_LIMIT:
             return _("Stopped: the agent called one tool too often.")
+        case StopReason.BUDGET:
+            return _("Stopped: the run has used up its budget. %(limit)s") % {
+                "limit": run.detail
+            }
         case StopReason.BLOCKED:
             return _("Blocked by a guardrail: %(reason)s") % {"reason": _(run.detail)}
     return _(run.detail) if run.detail else _("The run could not go on.")

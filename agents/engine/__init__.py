@@ -28,6 +28,7 @@ from .retry import RetryPolicy
 from .runtime import AgentResult, AgentRuntime
 from .state import AgentState, AgentStep
 from .termination import (
+    BudgetPolicy,
     DuplicateDetectionPolicy,
     StandardTerminationPolicy,
     StopReason,
@@ -44,6 +45,7 @@ __all__ = [
     "AgentState",
     "AgentStep",
     "BadPattern",
+    "BudgetPolicy",
     "DuplicateDetectionPolicy",
     "DuplicateToolError",
     "EmptyReply",

@@ -18,8 +18,8 @@ from .planner import ReActPlanner, Request, Said
 from .retry import RetryPolicy
 from .state import AgentState, AgentStep, Message
 from .termination import (
-    CallHistory,
     ContinueWithTools,
+    Progress,
     StopReason,
     TerminateImmediately,
     TerminateWithOutput,
@@ -29,7 +29,7 @@ from .termination import (
 from .tool import ToolRegistry, specification
 from .toolbox import Toolbox
 from .turn import PlanResult, ToolCall
-from .usage import Usage, of_turn
+from .usage import of_turn
 
 MOST_REPAIRS = 2
 MOST_OBSERVATION = 200_000
@@ -97,8 +97,7 @@ class _Course:
     state: AgentState
     emit: Stamp = field(init=False)
     toolbox: Toolbox = field(init=False)
-    history: CallHistory = field(default_factory=CallHistory)
-    used: Usage = field(default_factory=Usage)
+    progress: Progress = field(default_factory=Progress)
     turn: int = 0
     step: int = 0
     repairs: int = 0
@@ -169,7 +168,7 @@ class _Course:
             yield self._finished(StopReason.BLOCKED, detail=self.finding.reason)
             return
         assert self.plan is not None
-        match self.agent.policy.decide(self.plan, self.history):
+        match self.agent.policy.decide(self.plan, self.progress):
             case ContinueWithTools(calls):
                 async with aclosing(self._act(self.plan, calls)) as acting:
                     async for event in acting:
@@ -254,7 +253,7 @@ class _Course:
     def _thought(self, started: datetime, step: int) -> Iterator[Event]:
         plan = self.plan or PlanResult()
         turn = of_turn(plan, self.sent, self.agent.guardrails.count_tokens)
-        self.used.add(turn)
+        self.progress.used.add(turn)
         yield self.emit(Type.USAGE, step=step, **turn)
         if plan.calls:
             yield self.emit(Type.THOUGHT, step=step, content=plan.thought)
@@ -330,7 +329,7 @@ class _Course:
         started: datetime,
     ) -> Events:
         self.step += 1
-        self.history.record(call)
+        self.progress.record(call)
         about: dict[str, Any] = {
             "step": self.step,
             "turn": self.turn,
@@ -432,8 +431,8 @@ class _Course:
             detail=detail,
             advice=advice,
             turns=self.turn,
-            tool_calls=self.history.total(),
-            usage=self.used.to_dict(),
+            tool_calls=self.progress.total(),
+            usage=self.progress.used.to_dict(),
         )
 
 

@@ -5,9 +5,11 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from time import monotonic
 from typing import Protocol
 
 from .turn import PlanResult, ToolCall
+from .usage import Usage
 
 
 class StopReason(StrEnum):
@@ -48,10 +50,16 @@ Decision = ContinueWithTools | ContinueWithThinking | TerminateWithOutput | Term
 
 
 @dataclass(slots=True)
-class CallHistory:
-    """Which tools were called in this run, and with what."""
+class Progress:
+    """What a run has done so far: which tools it called and with what, and what it used."""
 
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)
+    used: Usage = field(default_factory=Usage)
+    began: float = field(default_factory=monotonic)
+
+    @property
+    def seconds(self) -> float:
+        return monotonic() - self.began
 
     def record(self, call: ToolCall) -> None:
         self.calls[call.name, canonical(call.arguments)] += 1
@@ -70,13 +78,13 @@ class CallHistory:
 
 
 class TerminationPolicy(Protocol):
-    def decide(self, plan: PlanResult, history: CallHistory) -> Decision: ...
+    def decide(self, plan: PlanResult, progress: Progress) -> Decision: ...
 
 
 class StandardTerminationPolicy:
     """Calls go on whatever stop reason came with them; words without calls are the answer."""
 
-    def decide(self, plan: PlanResult, history: CallHistory) -> Decision:
+    def decide(self, plan: PlanResult, progress: Progress) -> Decision:
         if plan.calls:
             return ContinueWithTools(plan.calls)
         if plan.final_answer is not None:
@@ -91,11 +99,11 @@ class DuplicateDetectionPolicy:
         self.inner = inner or StandardTerminationPolicy()
         self.max_duplicates = max_duplicates
 
-    def decide(self, plan: PlanResult, history: CallHistory) -> Decision:
-        decision = self.inner.decide(plan, history)
+    def decide(self, plan: PlanResult, progress: Progress) -> Decision:
+        decision = self.inner.decide(plan, progress)
         if not isinstance(decision, ContinueWithTools):
             return decision
-        asked = CallHistory(Counter(history.calls))
+        asked = Progress(Counter(progress.calls))
         for call in decision.calls:
             if asked.equal_to(call) >= self.max_duplicates:
                 return TerminateImmediately(
@@ -115,11 +123,11 @@ class ToolCallLimitPolicy:
         self.inner = inner or StandardTerminationPolicy()
         self.max_calls_per_tool = max_calls_per_tool
 
-    def decide(self, plan: PlanResult, history: CallHistory) -> Decision:
-        decision = self.inner.decide(plan, history)
+    def decide(self, plan: PlanResult, progress: Progress) -> Decision:
+        decision = self.inner.decide(plan, progress)
         if self.max_calls_per_tool is None or not isinstance(decision, ContinueWithTools):
             return decision
-        totals = history.per_tool() + Counter(call.name for call in decision.calls)
+        totals = progress.per_tool() + Counter(call.name for call in decision.calls)
         for name, times in totals.items():
             if times > self.max_calls_per_tool:
                 return TerminateImmediately(
@@ -129,12 +137,57 @@ class ToolCallLimitPolicy:
         return decision
 
 
+class BudgetPolicy:
+    """Ends a run that has used up its time, its tokens or its money. None is no limit.
+
+    It is asked between two turns: an answer that is there already is never thrown away.
+    """
+
+    def __init__(
+        self,
+        inner: TerminationPolicy | None = None,
+        *,
+        max_seconds: float | None = None,
+        max_tokens: int | None = None,
+        max_cost: float | None = None,
+    ) -> None:
+        self.inner = inner or StandardTerminationPolicy()
+        self.max_seconds = max_seconds
+        self.max_tokens = max_tokens
+        self.max_cost = max_cost
+
+    def decide(self, plan: PlanResult, progress: Progress) -> Decision:
+        decision = self.inner.decide(plan, progress)
+        spent = self._spent(progress)
+        if spent and isinstance(decision, ContinueWithTools | ContinueWithThinking):
+            return TerminateImmediately(StopReason.BUDGET, spent)
+        return decision
+
+    def _spent(self, progress: Progress) -> str:
+        used = progress.used
+        if self.max_seconds is not None and progress.seconds >= self.max_seconds:
+            return f"A run may take {self.max_seconds:g} seconds."
+        if self.max_tokens is not None and used.total_tokens >= self.max_tokens:
+            return f"A run may use {self.max_tokens:,} tokens."
+        if self.max_cost is not None and (used.cost or 0) >= self.max_cost:
+            return f"A run may cost {self.max_cost:g} dollars."
+        return ""
+
+
 def standard_policy(
-    max_duplicate_tool_calls: int = 2, max_tool_calls_per_tool: int | None = 5
+    max_duplicate_tool_calls: int = 2,
+    max_tool_calls_per_tool: int | None = 5,
+    *,
+    max_seconds: float | None = None,
+    max_tokens: int | None = None,
+    max_cost: float | None = None,
 ) -> TerminationPolicy:
-    return ToolCallLimitPolicy(
-        DuplicateDetectionPolicy(max_duplicates=max_duplicate_tool_calls),
-        max_tool_calls_per_tool,
+    loops = DuplicateDetectionPolicy(max_duplicates=max_duplicate_tool_calls)
+    return BudgetPolicy(
+        ToolCallLimitPolicy(loops, max_tool_calls_per_tool),
+        max_seconds=max_seconds,
+        max_tokens=max_tokens,
+        max_cost=max_cost,
     )
 
 

@@ -24,11 +24,15 @@ class Usage:
         if turn["cost"] is not None:
             self.cost = (self.cost or 0) + turn["cost"]
 
+    @property
+    def total_tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "prompt_tokens": self.prompt_tokens,
             "completion_tokens": self.completion_tokens,
-            "total_tokens": self.prompt_tokens + self.completion_tokens,
+            "total_tokens": self.total_tokens,
             "cost": self.cost,
         }
 

@@ -75,6 +75,28 @@ class Agent(models.Model):
         validators=[MinValueValidator(1)],
         help_text=_("Empty means no limit."),
     )
+    max_seconds = models.PositiveIntegerField(
+        _("most seconds"),
+        default=600,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text=_("How long a run may go on. Empty means no limit."),
+    )
+    max_run_tokens = models.PositiveIntegerField(
+        _("most tokens a run"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text=_("Read and written, in all turns together. Empty means no limit."),
+    )
+    max_cost = models.FloatField(
+        _("most dollars a run"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0)],
+        help_text=_("Where the price of the model is known. Empty means no limit."),
+    )
     max_input_tokens = models.PositiveIntegerField(
         _("most input tokens"), default=4096, validators=[MinValueValidator(1)]
     )

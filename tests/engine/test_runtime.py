@@ -14,6 +14,7 @@ from agents.engine import (
 )
 from agents.engine.events import Event
 from agents.engine.guardrails import GuardrailAction, Pattern
+from agents.engine.termination import standard_policy
 from tests.engine.conftest import Echo
 from tests.scripted import Call, Says
 
@@ -351,3 +352,11 @@ async def test_a_failure_that_will_not_pass_is_not_tried_again(agent):
 
     assert (await runtime.run("?")).stopped_reason == "error"
     assert len(runtime.planner.llm.requests) == 1
+
+
+async def test_a_run_that_has_spent_its_tokens_stops_with_the_limit_in_words(agent):
+    policy = standard_policy(max_tokens=1)
+    events = await events_of(agent(Says.call("echo", text="x"), tools=[Echo()], policy=policy))
+
+    assert events[-1].data["stopped_reason"] == "budget_exceeded"
+    assert events[-1].data["detail"] == "A run may use 1 tokens."

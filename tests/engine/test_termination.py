@@ -1,8 +1,13 @@
-from agents.engine import DuplicateDetectionPolicy, StandardTerminationPolicy, StopReason
+from agents.engine import (
+    BudgetPolicy,
+    DuplicateDetectionPolicy,
+    StandardTerminationPolicy,
+    StopReason,
+)
 from agents.engine.termination import (
-    CallHistory,
     ContinueWithThinking,
     ContinueWithTools,
+    Progress,
     TerminateImmediately,
     TerminateWithOutput,
     ToolCallLimitPolicy,
@@ -20,26 +25,26 @@ def calling(*names, arguments="{}"):
 
 
 def after(*calls):
-    history = CallHistory()
+    history = Progress()
     for name in calls:
         history.record(ToolCall(id="x", name=name))
     return history
 
 
 def test_calls_go_on_whatever_the_stop_reason_says():
-    decision = StandardTerminationPolicy().decide(calling("echo"), CallHistory())
+    decision = StandardTerminationPolicy().decide(calling("echo"), Progress())
 
     assert isinstance(decision, ContinueWithTools)
 
 
 def test_words_without_calls_are_the_answer():
-    decision = StandardTerminationPolicy().decide(PlanResult(final_answer="42"), CallHistory())
+    decision = StandardTerminationPolicy().decide(PlanResult(final_answer="42"), Progress())
 
     assert decision == TerminateWithOutput("42")
 
 
 def test_a_thought_alone_is_thought_on():
-    decision = StandardTerminationPolicy().decide(PlanResult(thought="Hm."), CallHistory())
+    decision = StandardTerminationPolicy().decide(PlanResult(thought="Hm."), Progress())
 
     assert decision == ContinueWithThinking()
 
@@ -81,3 +86,32 @@ def test_the_same_input_is_the_same_however_it_is_written():
     assert canonical('{"b": 1, "a": [1, 2]}') == canonical('{ "a":[1,2],"b":1 }')
     assert canonical('{"a": 1}') != canonical('{"a": 2}')
     assert canonical("not json ") == "not json"
+
+
+def test_a_run_that_has_used_up_its_budget_ends_before_it_spends_more():
+    history = Progress()
+    history.used.add({"prompt_tokens": 90, "completion_tokens": 10, "cost": 0.5})
+
+    for policy, limit in [
+        (BudgetPolicy(max_tokens=100), "100 tokens"),
+        (BudgetPolicy(max_cost=0.5), "0.5 dollars"),
+        (BudgetPolicy(max_seconds=0), "0 seconds"),
+    ]:
+        decision = policy.decide(calling("a"), history)
+        assert decision.reason is StopReason.BUDGET
+        assert limit in decision.detail
+
+
+def test_an_answer_that_is_there_is_not_thrown_away_for_its_price():
+    history = Progress()
+    history.used.add({"prompt_tokens": 90, "completion_tokens": 10, "cost": 0.5})
+
+    decision = BudgetPolicy(max_tokens=1).decide(PlanResult(final_answer="42"), history)
+
+    assert decision == TerminateWithOutput("42")
+
+
+def test_a_run_within_its_budget_goes_on():
+    policy = BudgetPolicy(max_tokens=100, max_cost=1, max_seconds=60)
+
+    assert isinstance(policy.decide(calling("a"), Progress()), ContinueWithTools)
