@@ -1,20 +1,19 @@
 """Think, act, look, until there is an answer: the loop, as a stream of events."""
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from itertools import count
 from typing import Any
 from uuid import uuid4
 
 from .errors import AgentError, PlanParseError
 from .events import Event, Stamp, Type
 from .fallback import FallbackResult, FallbackStrategy
-from .guardrails import GuardrailAction, GuardrailResult, Guardrails, Screen
-from .planner import ReActPlanner, Request, Said
+from .guardrails import GuardrailAction, GuardrailResult, Guardrails
+from .listening import Listening
+from .planner import ReActPlanner, Request
 from .retry import RetryPolicy
 from .state import AgentState, AgentStep, Message
 from .termination import (
@@ -102,9 +101,7 @@ class _Course:
     step: int = 0
     repairs: int = 0
     sent: list[Message] = field(default_factory=list)
-    said: list[str] = field(default_factory=list)
-    plan: PlanResult | None = None
-    finding: GuardrailResult | None = None
+    heard: Listening | None = None
 
     def __post_init__(self) -> None:
         self.emit = Stamp(self.agent.name)
@@ -126,7 +123,7 @@ class _Course:
             )
             yield self._finished(
                 StopReason.ERROR,
-                answer="".join(self.said),
+                answer="".join(self.heard.said if self.heard else ()),
                 detail=str(error),
                 advice=error.advice,
             )
@@ -154,8 +151,12 @@ class _Course:
         )
 
     async def _take_turn(self) -> Events:
+        agent = self.agent
+        self.step += 1
+        heard = Listening(agent.planner, agent.guardrails, agent.retry, self.emit, self.step)
+        self.heard = heard
         try:
-            async with aclosing(self._think()) as thinking:
+            async with aclosing(self._think(heard)) as thinking:
                 async for event in thinking:
                     yield event
         except PlanParseError as error:
@@ -163,28 +164,25 @@ class _Course:
                 raise
             yield self._ask_again(error)
             return
-        if self.finding is not None:
-            yield self._guarded(self.finding)
-            yield self._finished(StopReason.BLOCKED, detail=self.finding.reason)
+        if heard.finding is not None:
+            yield self._guarded(heard.finding)
+            yield self._finished(StopReason.BLOCKED, detail=heard.finding.reason)
             return
-        assert self.plan is not None
-        match self.agent.policy.decide(self.plan, self.progress):
+        plan = heard.plan or PlanResult()
+        match self.agent.policy.decide(plan, self.progress):
             case ContinueWithTools(calls):
-                async with aclosing(self._act(self.plan, calls)) as acting:
+                async with aclosing(self._act(plan, calls)) as acting:
                     async for event in acting:
                         yield event
             case TerminateWithOutput(text):
-                for event in await self._conclude(self.plan, text):
+                for event in await self._conclude(plan, text):
                     yield event
             case TerminateImmediately(reason, detail):
                 yield self._finished(reason, detail=detail)
 
     # Thinking
 
-    async def _think(self) -> Events:
-        self.step += 1
-        self.plan = None
-        self.said.clear()
+    async def _think(self, heard: Listening) -> Events:
         step, tools = self.step, self.toolbox.offered()
         request = self.agent.planner.request(self.query, self.state, tools)
         started = self.emit(
@@ -203,55 +201,14 @@ class _Course:
                 shortened=request.shortened,
                 step=step,
             )
-        async with aclosing(self._ask(request, step)) as asking:
-            async for event in asking:
+        async with aclosing(heard.events(request)) as words:
+            async for event in words:
                 yield event
-        for event in self._thought(started.time, step):
+        for event in self._thought(heard, started.time, step):
             yield event
 
-    async def _ask(self, request: Request, step: int) -> Events:
-        """Listen to the model, and anew where it failed before its first word."""
-        for attempt in count(1):
-            first = self.emit.seq
-            try:
-                async with aclosing(self._listen(request, step)) as words:
-                    async for event in words:
-                        yield event
-                return
-            except AgentError as error:
-                has_spoken = self.emit.seq > first
-                wait = None if has_spoken else self.agent.retry.wait(error, attempt)
-                if wait is None:
-                    raise
-                yield self._waits(error, wait, attempt, step)
-            await asyncio.sleep(wait)
-
-    async def _listen(self, request: Request, step: int) -> Events:
-        screens = {k: self.agent.guardrails.screen_output() for k in ("thought", "answer")}
-        async with aclosing(self.agent.planner.stream(request)) as words:
-            async for piece in words:
-                if isinstance(piece, PlanResult):
-                    self.plan = piece
-                elif text := self._screened(screens[piece.kind], piece):
-                    yield self._said(piece.kind, text, step)
-                if self.finding is not None:
-                    break
-        for kind, screen in screens.items():
-            if text := screen.rest():
-                yield self._said(kind, text, step)
-
-    def _waits(self, error: AgentError, wait: float, attempt: int, step: int) -> Event:
-        return self.emit(
-            Type.STATUS,
-            kind="retry",
-            message=str(error),
-            seconds=round(wait, 1),
-            attempt=attempt + 1,
-            step=step,
-        )
-
-    def _thought(self, started: datetime, step: int) -> Iterator[Event]:
-        plan = self.plan or PlanResult()
+    def _thought(self, heard: Listening, started: datetime, step: int) -> Iterator[Event]:
+        plan = heard.plan or PlanResult()
         turn = of_turn(plan, self.sent, self.agent.guardrails.count_tokens)
         self.progress.used.add(turn)
         yield self.emit(Type.USAGE, step=step, **turn)
@@ -261,7 +218,7 @@ class _Course:
             Type.STEP,
             step=step,
             kind="thought" if plan.calls else "answer",
-            status="blocked" if self.finding else "done",
+            status="blocked" if heard.finding else "done",
             thought=plan.thought,
             answer=plan.final_answer,
             finish_reason=plan.turn.finish_reason,
@@ -276,18 +233,6 @@ class _Course:
         return self.emit(
             Type.STEP, step=self.step, kind="thought", status="failed", error=str(error)
         )
-
-    def _screened(self, screen: Screen, piece: Said) -> str:
-        text = screen.feed(piece.text)
-        if screen.blocked:
-            self.finding = screen.finding
-        return text
-
-    def _said(self, kind: str, text: str, step: int) -> Event:
-        if kind == "thought":
-            return self.emit(Type.THOUGHT_DELTA, content=text, step=step)
-        self.said.append(text)
-        return self.emit(Type.DELTA, content=text, step=step)
 
     def _recorded(self, request: Request) -> dict[str, Any]:
         """The request as it is kept: what is new in it, and how much was there before."""
@@ -311,7 +256,9 @@ class _Course:
     async def _act(self, plan: PlanResult, calls: tuple[ToolCall, ...]) -> Events:
         calls = self._unique(calls)
         said = plan.thought if self.agent.planner.dialect == "react" else plan.turn.content
-        self.state.add_message("assistant", said or None, tool_calls=list(map(_wire, calls)))
+        self.state.add_message(
+            "assistant", said or None, tool_calls=[call.wire() for call in calls]
+        )
         began = datetime.now(UTC)
         async with self.toolbox.side_by_side(calls) as begun:
             for call in calls:
@@ -370,7 +317,7 @@ class _Course:
             AgentStep(
                 thought=plan.thought,
                 action=call.name,
-                action_input=_readable(call),
+                action_input=call.readable,
                 observation=observation,
             )
         )
@@ -434,23 +381,6 @@ class _Course:
             tool_calls=self.progress.total(),
             usage=self.progress.used.to_dict(),
         )
-
-
-def _wire(call: ToolCall) -> dict[str, Any]:
-    """The call as history keeps it; arguments nobody can read would break the next request."""
-    try:
-        arguments = json.dumps(call.input, ensure_ascii=False)
-    except ValueError:
-        arguments = "{}"
-    function = {"name": call.name or "unknown", "arguments": arguments}
-    return {"id": call.id, "type": "function", "function": function}
-
-
-def _readable(call: ToolCall) -> Any:
-    try:
-        return call.input
-    except ValueError:
-        return call.arguments
 
 
 def _shortened(text: str) -> str:

@@ -37,6 +37,23 @@ class ToolCall:
             raise ValueError(f"arguments must be a JSON object, not {self.arguments!r}")
         return value
 
+    @property
+    def readable(self) -> dict[str, Any] | str:
+        """The arguments as data, or as they came where they are none."""
+        try:
+            return self.input
+        except ValueError:
+            return self.arguments
+
+    def wire(self) -> dict[str, Any]:
+        """The call as history keeps it; arguments nobody can read would break what follows."""
+        readable = self.readable
+        arguments = json.dumps(
+            readable if isinstance(readable, dict) else {}, ensure_ascii=False
+        )
+        function = {"name": self.name or "unknown", "arguments": arguments}
+        return {"id": self.id, "type": "function", "function": function}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
