@@ -1,0 +1,52 @@
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone, translation
+
+from agents.templatetags.ashiato import cost, count, day, duration, icon
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "written"),
+    [
+        (None, "—"),
+        (0, "0.00 s"),
+        (420, "0.42 s"),
+        (9_994, "9.99 s"),
+        (12_345, "12.3 s"),
+        (59_940, "59.9 s"),
+        (59_960, "1 min 00 s"),
+        (65_000, "1 min 05 s"),
+        (3_599_700, "1 h 00 min"),
+        (7_620_000, "2 h 07 min"),
+    ],
+)
+def test_a_duration_is_written_as_people_say_it(milliseconds, written):
+    assert duration(milliseconds) == written
+
+
+def test_a_duration_is_written_in_the_readers_language():
+    with translation.override("ja"):
+        assert duration(420) == "0.42秒"
+
+
+@pytest.mark.parametrize(
+    ("dollars", "written"),
+    [(None, "—"), (0, "$0"), (0.00001, "<$0.0001"), (0.0012, "$0.0012"), (1234.5, "$1,234.50")],
+)
+def test_a_cost_that_nobody_knows_is_not_nothing(dollars, written):
+    assert cost(dollars) == written
+
+
+def test_large_counts_are_grouped_and_none_is_a_dash():
+    assert (count(1234), count(0), count(None)) == ("1,234", "—", "—")
+
+
+@pytest.mark.parametrize(("ago", "heading"), [(0, "Today"), (1, "Yesterday"), (9, "Earlier")])
+def test_sessions_are_listed_under_their_day(ago, heading):
+    assert day(timezone.now() - timedelta(days=ago)) == heading
+
+
+def test_an_icon_is_for_the_eye_only():
+    assert 'aria-hidden="true"' in icon("tool")
+    assert "#i-done" in icon("completed")
