@@ -61,7 +61,7 @@ lock: .venv/run ## resolve the pinned versions anew
 
 .PHONY: chromium
 chromium:
-	@command -v chromium chromium-browser google-chrome >/dev/null || { \
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { \
 		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 			echo "Installing Chromium for the browser tests…"; apt-get update -qq && apt-get install -y -qq chromium >/dev/null; \
 		else \

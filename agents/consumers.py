@@ -5,10 +5,11 @@ import json
 import logging
 from typing import Any
 
+from channels.auth import get_user
 from channels.db import database_sync_to_async
 from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
-from django.contrib.auth import get_user_model
+from django.contrib.sessions.backends.db import SessionStore
 from django.http import HttpRequest
 from django.utils import translation
 from django.utils.functional import Promise as StrPromise
@@ -37,7 +38,15 @@ class WatchingConsumer(AsyncWebsocketConsumer):
     """
 
     place = "chat"
+    topic = ""
     pulse: asyncio.Task[None] | None = None
+
+    async def __call__(self, scope, receive, send) -> None:
+        """Whatever ends it, nothing of it goes on; Channels forgets that after a failure."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            await self._leave()
 
     async def connect(self) -> None:
         self.watched: dict[int, Watched] = {}
@@ -52,9 +61,10 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         await self.greet()
         self.pulse = asyncio.create_task(self._beat())
 
-    async def disconnect(self, code: int) -> None:
+    async def _leave(self) -> None:
         if self.pulse is not None:
             self.pulse.cancel()
+        if self.topic:
             await self.channel_layer.group_discard(self.topic, self.channel_name)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None):
@@ -105,7 +115,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         """
         if await self.find_topic() is None:
             await self.close(NOT_FOUND)
-            return
+            raise StopConsumer
         for watched in [w for w in self.watched.values() if w.is_live]:
             if await database_sync_to_async(watched.is_behind)():
                 await self.show(watched.snapshot)
@@ -135,10 +145,9 @@ class WatchingConsumer(AsyncWebsocketConsumer):
 
     async def is_signed_in(self) -> bool:
         """Logging out ends the browser's session, and with it what its open tabs may do."""
-        session = self.scope["session"]
-        if not self.scope["user"].is_authenticated:
-            return False
-        return await database_sync_to_async(session.exists)(session.session_key)
+        kept = SessionStore(self.scope["session"].session_key)
+        self.scope["user"] = await get_user({"session": kept})
+        return self.scope["user"].is_authenticated
 
     async def greet(self) -> None:
         """What the page is shown once it is connected."""
@@ -159,10 +168,7 @@ class RunConsumer(WatchingConsumer):
         if not await self.is_signed_in():
             return None
         pk = self.scope["url_route"]["kwargs"]["pk"]
-        user = await get_user_model().objects.filter(pk=self.scope["user"].pk).afirst()
-        if user is None or not user.is_active:
-            return None
-        runs = await database_sync_to_async(Run.objects.for_user)(user)
+        runs = await database_sync_to_async(Run.objects.for_user)(self.scope["user"])
         self.run = await runs.filter(pk=pk).afirst()
         return self.run and self.run.topic
 

@@ -1,7 +1,7 @@
 """A run as people see it: rows → what the templates show, live and afterwards alike."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -92,15 +92,15 @@ class StepView:
         end = self._share(self.step.ended_at or timezone.now())
         return max(1.0, min(end, 100) - self.bar_start)
 
-    @property
+    @cached_property
     def input_text(self) -> str:
         return shown(_only(self.step.action_input))
 
-    @property
+    @cached_property
     def request_text(self) -> str:
         return shown(self.step.request)
 
-    @property
+    @cached_property
     def result_text(self) -> str:
         return shown(_decoded(self.step.observation))
 
@@ -130,8 +130,11 @@ class RunView:
 
     @cached_property
     def steps(self) -> list[StepView]:
-        rows: Sequence[AgentStep] = [] if self.until == 0 else self.run.steps.all()
-        return [StepView(row, self.run, self.place, self.until) for row in rows]
+        return [
+            StepView(row, self.run, self.place, self.until)
+            for row in self.run.steps.all()
+            if self.until is None or row.first_seq <= self.until
+        ]
 
     @cached_property
     def prose(self) -> GrowingProse:
@@ -182,8 +185,10 @@ class RunView:
 
     @property
     def can_continue(self) -> bool:
-        """Out of steps, not out of ideas: the next run knows what this one has found."""
-        return self.place == "chat" and self.run.stopped_reason == StopReason.MAX_STEPS
+        """Out of steps or cut off, not out of ideas: the next run knows what this one found."""
+        is_cut = self.run.stopped_reason == StopReason.COMPLETED and bool(self.run.detail)
+        is_out = self.run.stopped_reason == StopReason.MAX_STEPS
+        return self.place == "chat" and (is_cut or is_out)
 
     @property
     def can_ask_again(self) -> bool:
@@ -206,7 +211,7 @@ def model_label(name: str) -> str:
 def sentence(run: Run) -> str:
     match run.stopped_reason:
         case StopReason.COMPLETED | "":
-            return ""
+            return _(run.detail) if run.detail else ""
         case StopReason.CANCELLED:
             return _("You stopped this run. What was said so far is kept.")
         case StopReason.INTERRUPTED:
@@ -224,8 +229,8 @@ def sentence(run: Run) -> str:
         case StopReason.TOOL_LIMIT:
             return _("Stopped: the agent called one tool too often.")
         case StopReason.BUDGET:
-            return _("Stopped: the run has used up its budget. %(limit)s") % {
-                "limit": run.detail
+            return _("Stopped: the run has used up its budget (%(limit)s)") % {
+                "limit": run.detail.rstrip(".")
             }
         case StopReason.BLOCKED:
             return _("Blocked by a guardrail: %(reason)s") % {"reason": _(run.detail)}

@@ -44,17 +44,17 @@ async def events(run: Run, after: int = 0) -> AsyncIterator[RunEvent | None]:
                 after = event.seq
             if not batch and not is_live:
                 return
-            if not batch:
+            if not batch and not await _woken(channel):
                 yield None
-                await _woken(channel)
 
 
-async def _woken(channel: str) -> None:
+async def _woken(channel: str) -> bool:
     try:
         async with asyncio.timeout(PATIENCE):
             await get_channel_layer().receive(channel)
     except TimeoutError:
-        return
+        return False
+    return True
 
 
 def _after(run: int, seq: int) -> list[RunEvent]:

@@ -38,8 +38,12 @@ ATTRIBUTES = {
 @lru_cache(maxsize=512)
 def render_markdown(text: str) -> SafeString:
     """Safe HTML for anything a model, a tool or a person wrote."""
+    return _rendered(text, {})
+
+
+def _rendered(text: str, about: dict[str, bool]) -> SafeString:
     html = nh3.clean(
-        MARKDOWN.render(text.replace("\0", "")),
+        MARKDOWN.render(text.replace("\0", ""), about),
         tags=TAGS,
         attributes=ATTRIBUTES,
         url_schemes={"http", "https", "mailto"},
@@ -72,7 +76,7 @@ class GrowingProse:
     def tail_html(self) -> SafeString:
         if PLAIN.fullmatch(self.tail):
             return mark_safe(f"<p>{self.tail.rstrip(' ')}</p>\n")
-        return render_markdown(self.tail) if self.tail else SafeString()
+        return _rendered(self.tail, {"growing": True}) if self.tail else SafeString()
 
 
 def _closed(text: str) -> int:
@@ -92,10 +96,11 @@ def _closed(text: str) -> int:
     return sum(len(line) + 1 for line in whole.split("\n")[: starts[-1]])
 
 
-def _fence(tokens: list[Token], at: int, *_: Any) -> str:
+def _fence(tokens: list[Token], at: int, options: Any, about: dict[str, bool]) -> str:
+    """Code in colours, but not while it grows: it would be coloured anew for every word."""
     token = tokens[at]
     language = token.info.strip().split(" ")[0].lower()
-    code = _highlighted(token.content, language)
+    code = _highlighted(token.content, "" if about.get("growing") else language)
     label = f' class="language-{escape(language)}"' if language else ""
     return f'<pre class="code"><code{label}>{code}</code></pre>\n'
 

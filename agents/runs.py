@@ -157,7 +157,7 @@ def _workshop() -> _Workshop:
 def _is_owned(run: Run) -> bool:
     pid, _, host = run.owner.partition("@")
     if host != socket.gethostname():
-        return bool(host)
+        return False  # a container that was replaced; one process serves an installation
     return pid != str(os.getpid()) and _is_alive(int(pid))
 
 

@@ -34,6 +34,7 @@ SENTENCES = (
     _("Switch one on in the admin console."),
     _("Something went wrong on the server."),
     _("The model did not finish within its time."),
+    _("The answer was cut off at the output limit of the model."),
     _("This looks like a private key. It was not sent to the model."),
     _("This asks the agent to forget its instructions."),
 )

@@ -239,6 +239,8 @@ def _step_ended(run: int, event: Event) -> None:
         changes["thought"] = data["thought"]
     if data.get("error"):
         changes["observation"] = data["error"]
+    elif data["status"] == AgentStep.Status.DONE and data["kind"] != AgentStep.Kind.TOOL:
+        changes["observation"] = ""  # what an attempt before it failed of
     _step(run, event).update(**changes)
 
 

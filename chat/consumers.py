@@ -1,3 +1,4 @@
+from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -20,8 +21,10 @@ class ChatConsumer(WatchingConsumer):
     """One browser tab on one chat session."""
 
     async def find_topic(self) -> str | None:
-        self.session = await self._session()
-        return self.session and self.session.topic
+        if (session := await self._session()) is None:
+            return None
+        self.session = session
+        return session.topic
 
     async def greet(self) -> None:
         """Bring the page up to date: messages it has not, and the last run that it has."""
@@ -35,8 +38,7 @@ class ChatConsumer(WatchingConsumer):
 
     async def look_again(self, told: dict[str, Any]) -> None:
         await super().look_again(told)
-        if self.session is not None:
-            await self._add_new()
+        await self._add_new()
 
     async def handle(self, frame: dict[str, Any]) -> None:
         if await self._session() is None:
@@ -71,16 +73,8 @@ class ChatConsumer(WatchingConsumer):
         await self.show(fragments.composer_state, self.session)
 
     async def message_added(self, told: dict[str, Any]) -> None:
-        if told["message"] <= self.last:
-            return
-        self.last = told["message"]
-        self.watched[told["run"]] = Watched(told["run"], self.place)
-        try:
-            await self.show(
-                fragments.new_message, told["message"], self.watched[told["run"]], self.session
-            )
-        except ObjectDoesNotExist:
-            return
+        if told["message"] > self.last:
+            await self._add_new()
 
     async def run_events(self, told: dict[str, Any]) -> None:
         if told["run"] not in self.watched:
@@ -94,7 +88,10 @@ class ChatConsumer(WatchingConsumer):
 
     async def _add_new(self) -> None:
         async for message in self._answered().filter(pk__gt=self.last):
-            await self.message_added({"message": message.pk, "run": message.run_id})
+            self.last = message.pk
+            watched = self.watched[message.run_id] = Watched(message.run_id, self.place)
+            with suppress(ObjectDoesNotExist):
+                await self.show(fragments.new_message, message.pk, watched, self.session)
 
     def _answered(self) -> QuerySet[Message]:
         return self.session.messages.filter(run__isnull=False).order_by("pk")
@@ -105,8 +102,7 @@ class ChatConsumer(WatchingConsumer):
         if not await self.is_signed_in():
             return None
         mine = ChatSession.objects.for_user(self.scope["user"]).filter(pk=pk)
-        chat = await mine.select_related("user").afirst()
-        return chat if chat and chat.user.is_active else None
+        return await mine.select_related("user").afirst()
 
 
 def _number(value: str | int) -> int | None:

@@ -12,7 +12,7 @@ from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_vali
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-EVERYWHERE = {"0.0.0.0", "::", "[::]"}
+EVERYWHERE = {"0.0.0.0", "[::]"}
 LOOPBACK = ["127.0.0.1", "localhost", "[::1]"]
 RIGHT = {
     "bool_parsing": '"true" or "false"',
@@ -69,7 +69,8 @@ class Environment(BaseSettings):
 
     def all_origins(self) -> list[str]:
         """Where pages may come from: what was configured, or this machine."""
-        hosts = LOOPBACK if self.host in {*EVERYWHERE, *LOOPBACK} else [self.host, *LOOPBACK]
+        host = f"[{self.host}]" if ":" in self.host and "[" not in self.host else self.host
+        hosts = LOOPBACK if host in {*EVERYWHERE, *LOOPBACK} else [host, *LOOPBACK]
         return listed(self.origins) or [f"http://{host}:{self.port}" for host in hosts]
 
     def kept_secret_key(self) -> str:
@@ -100,6 +101,12 @@ def _sentence(problem) -> str:
     limits = problem.get("ctx", {})
     right = RIGHT.get(problem["type"], problem["msg"]).format_map(limits)
     return f"{name} must be {right}, not {problem['input']!r}."
+
+
+def host_of(origin: str) -> str:
+    """The host as Django compares it: without its port, an IPv6 address in brackets."""
+    name = urlsplit(origin).hostname or ""
+    return f"[{name}]" if ":" in name else name
 
 
 def listed(value: str) -> list[str]:

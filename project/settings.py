@@ -1,5 +1,3 @@
-from urllib.parse import urlsplit
-
 from csp.constants import NONE, SELF
 from django.utils.translation import gettext_lazy as _
 
@@ -14,7 +12,7 @@ DEBUG = ENVIRONMENT.debug
 
 # One list says who may speak to us; hosts, CSRF and the socket's check all follow from it.
 ORIGINS = ENVIRONMENT.all_origins()
-ALLOWED_HOSTS = [urlsplit(origin).hostname or "" for origin in ORIGINS]
+ALLOWED_HOSTS = [environment.host_of(origin) for origin in ORIGINS]
 CSRF_TRUSTED_ORIGINS = ORIGINS
 
 INSTALLED_APPS = [

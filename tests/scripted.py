@@ -33,6 +33,7 @@ class ScriptedModel:
 
     async def stream(self, **request: Any) -> AsyncIterator[dict[str, Any]]:
         self.requests.append(request)
+        assert self.script, "the script is used up"
         says = self.script.pop(0)
         if isinstance(says, Exception):
             raise says

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .state import Message, legal
+from .state import Message, legal, questions
 
 LEAST_OBSERVATION = 500
 OVERHEAD = 4  # tokens that a provider spends on a message beside its words
@@ -38,11 +38,11 @@ def fit(
 
 def _first_that_fits(history: Sequence[Message], sizes: Sequence[int], most: int) -> int:
     """Where to begin: at a question, never in the middle of an exchange."""
-    questions = [at for at, message in enumerate(history) if message["role"] == "user"]
-    for at in questions:
+    begins = questions(history)
+    for at in begins:
         if sum(sizes[at:]) <= most:
             return at
-    return questions[-1] if questions else 0
+    return begins[-1] if begins else 0
 
 
 def _shortened(messages: Sequence[Message], share: float) -> list[Message]:

@@ -3,7 +3,10 @@
 import asyncio
 import inspect
 import json
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
 from typing import Any, get_type_hints, overload
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
@@ -22,7 +25,7 @@ class FunctionTool:
         *,
         name: str = "",
         description: str = "",
-        effect: Effect = "idempotent",
+        effect: Effect = "at_most_once",
         timeout: float | None = None,
     ) -> None:
         self.function = function
@@ -43,7 +46,7 @@ class FunctionTool:
     async def _call(self, arguments: dict[str, Any]) -> Any:
         if inspect.iscoroutinefunction(self.function):
             return await self.function(**arguments)
-        return await asyncio.to_thread(self.function, **arguments)
+        return await _in_thread(partial(self.function, **arguments))
 
     def _checked(self, input: ToolInput) -> dict[str, Any]:
         """The arguments by name; one text alone is the first of them."""
@@ -60,7 +63,7 @@ def function_tool(
     *,
     name: str = "",
     description: str = "",
-    effect: Effect = "idempotent",
+    effect: Effect = "at_most_once",
     timeout: float | None = None,
 ) -> Callable[[Function], FunctionTool]: ...
 def function_tool(
@@ -70,6 +73,23 @@ def function_tool(
     if function is not None:
         return FunctionTool(function)
     return lambda decorated: FunctionTool(decorated, **options)
+
+
+async def _in_thread(function: Callable[[], Any]) -> Any:
+    """In a thread of its own, because one that hangs would be missing from a shared pool."""
+    done: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            result = function()
+        except BaseException as error:
+            done.set_exception(error)
+        else:
+            done.set_result(result)
+
+    done.set_running_or_notify_cancel()
+    threading.Thread(target=run, name="tool", daemon=True).start()
+    return await asyncio.wrap_future(done)
 
 
 def _model(function: Function) -> type[BaseModel]:

@@ -97,15 +97,21 @@ class Guardrails:
 
 
 class Screen:
-    """Lets streamed text through, a little behind, so that nothing blocked is ever shown.
+    """Lets streamed text through, a little behind, so that what is blocked is not shown.
 
-    The last `window` characters wait until it is known what follows them.
+    The last `window` characters wait until it is known what follows them; only of a longer
+    match could the beginning be seen before all of it is withdrawn.
     """
 
     window = 80
 
     def __init__(self, patterns: Sequence[Pattern]) -> None:
-        self._patterns = [p for p in patterns if p.action is GuardrailAction.BLOCK]
+        # What looks for the end of the text has to wait for it: `check_output` does.
+        self._patterns = [
+            p
+            for p in patterns
+            if p.action is GuardrailAction.BLOCK and not p.pattern.endswith(("$", r"\z"))
+        ]
         self._text = ""
         self._shown = 0
         self.finding = ALLOWED
@@ -114,8 +120,7 @@ class Screen:
         if not self._patterns:
             return piece
         self._text += piece
-        recent = self._text[max(0, self._shown - self.window) :]
-        self.finding = _worst(normalise(recent), "output", self._patterns)
+        self.finding = _worst(normalise(self._text), "output", self._patterns)
         if self.blocked:
             return ""
         return self._release(len(self._text) - self.window)

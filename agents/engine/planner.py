@@ -11,7 +11,7 @@ from .context import fit
 from .errors import EmptyReply, ModelError, TruncatedReply
 from .guardrails import TokenCounter, estimate_tokens
 from .react import ReactReader, parse_react
-from .state import AgentState, Message
+from .state import OBSERVATION, AgentState, Message
 from .stream import Deadlines, handfuls
 from .tool import ONE_TEXT, Tool, specification
 from .turn import Assembler, Chunk, PlanResult, Shown, Turn
@@ -277,7 +277,7 @@ def _as_text(history: Sequence[Message]) -> list[Message]:
 def _plain(message: Message) -> tuple[str, str]:
     content = message["content"] or ""
     if message["role"] == "tool":
-        return "user", f"Observation: {content}"
+        return "user", f"{OBSERVATION}{content}"
     if message["role"] != "assistant":
         return message["role"], content
     if calls := message.get("tool_calls"):

@@ -15,7 +15,7 @@ from .guardrails import GuardrailAction, GuardrailResult, Guardrails
 from .listening import Listening
 from .planner import ReActPlanner, Request
 from .retry import RetryPolicy
-from .state import AgentState, AgentStep, Message
+from .state import OBSERVATION, AgentState, AgentStep, Message
 from .termination import (
     ContinueWithTools,
     Progress,
@@ -33,6 +33,7 @@ from .usage import of_turn
 MOST_REPAIRS = 2
 MOST_OBSERVATION = 200_000
 PREVIEW = 200
+CUT_OFF = "The answer was cut off at the output limit of the model."
 
 
 Events = AsyncGenerator[Event, None]
@@ -162,7 +163,8 @@ class _Course:
         except PlanParseError as error:
             if self.repairs == MOST_REPAIRS:
                 raise
-            yield self._ask_again(error)
+            for event in self._ask_again(heard, error):
+                yield event
             return
         if heard.finding is not None:
             yield self._guarded(heard.finding)
@@ -184,7 +186,10 @@ class _Course:
 
     async def _think(self, heard: Listening) -> Events:
         step, tools = self.step, self.toolbox.offered()
-        request = self.agent.planner.request(self.query, self.state, tools)
+        # In a thread, because counting the tokens of a long conversation takes a while.
+        request = await asyncio.to_thread(
+            self.agent.planner.request, self.query, self.state, tools
+        )
         started = self.emit(
             Type.STEP_STARTED,
             step=step,
@@ -226,11 +231,14 @@ class _Course:
             started=started.isoformat(),
         )
 
-    def _ask_again(self, error: PlanParseError) -> Event:
+    def _ask_again(self, heard: Listening, error: PlanParseError) -> Iterator[Event]:
         """Show the model what it did wrong; it has the rest of its steps to do better."""
         self.repairs += 1
-        self.state.add_message("user", f"Observation: Error: {error}")
-        return self.emit(
+        self.state.add_message("assistant", "".join(heard.said) or "…")
+        self.state.add_message("user", f"{OBSERVATION}Error: {error}")
+        if heard.said:
+            yield self.emit(Type.THOUGHT, step=self.step, content="".join(heard.said))
+        yield self.emit(
             Type.STEP, step=self.step, kind="thought", status="failed", error=str(error)
         )
 
@@ -343,7 +351,8 @@ class _Course:
         self.state.add_message("assistant", text)
         self.state.add_step(AgentStep(thought=plan.thought))
         reason = StopReason.DEGRADED if self.toolbox.is_degraded else StopReason.COMPLETED
-        return [*said, self._finished(reason, answer=text)]
+        detail = CUT_OFF if plan.turn.finish_reason == "length" else ""
+        return [*said, self._finished(reason, answer=text, detail=detail)]
 
     def _started(self) -> Event:
         planner = self.agent.planner

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 Message = dict[str, Any]
 
+OBSERVATION = "Observation: "  # how a text model is told what a tool said
 INTERRUPTED = "Error: interrupted before it finished; the outcome is unknown."
 
 
@@ -81,9 +82,18 @@ def sendable(text: str) -> str:
 
 def trimmed(messages: Sequence[Message], size: int) -> list[Message]:
     """The newest messages, beginning with a person's; never less than the last exchange."""
-    begins = [at for at, message in enumerate(messages) if message["role"] == "user"]
+    begins = questions(messages)
     kept = [at for at in begins if len(messages) - at <= size] or begins[-1:]
     return list(messages[kept[0] :]) if kept else list(messages)
+
+
+def questions(messages: Sequence[Message]) -> list[int]:
+    """Where the exchanges begin: what a person said, not what a tool did."""
+    return [
+        at
+        for at, message in enumerate(messages)
+        if message["role"] == "user" and not str(message["content"]).startswith(OBSERVATION)
+    ]
 
 
 def legal(messages: Sequence[Message], missing: str = INTERRUPTED) -> list[Message]:

@@ -169,7 +169,7 @@ class BudgetPolicy:
             return f"A run may take {self.max_seconds:g} seconds."
         if self.max_tokens is not None and used.total_tokens >= self.max_tokens:
             return f"A run may use {self.max_tokens:,} tokens."
-        if self.max_cost is not None and (used.cost or 0) >= self.max_cost:
+        if self.max_cost is not None and used.cost is not None and used.cost >= self.max_cost:
             return f"A run may cost {self.max_cost:g} dollars."
         return ""
 

@@ -27,8 +27,8 @@ class Toolbox:
 
     @asynccontextmanager
     async def side_by_side(self, calls: Sequence[ToolCall]) -> AsyncIterator[Outcomes]:
-        """The calls under way, by id; those that a repetition could harm wait their turn."""
-        begun = {call.id: asyncio.create_task(self.use(call)) for call in self._harmless(calls)}
+        """Calls under way, by id: those that only read. Others begin once they are reported."""
+        begun = {call.id: asyncio.create_task(self.use(call)) for call in self._reading(calls)}
         try:
             yield begun
         finally:
@@ -37,14 +37,11 @@ class Toolbox:
             if begun:
                 await asyncio.wait(begun.values())
 
-    def _harmless(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
+    def _reading(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
         if len(calls) < 2:
             return []
-        return [call for call in calls if self._effect(call) != "at_most_once"]
-
-    def _effect(self, call: ToolCall) -> str:
-        known = self.registry.has(call.name)
-        return getattr(self.registry.get(call.name), "effect", "idempotent") if known else ""
+        known = [call for call in calls if self.registry.has(call.name)]
+        return [c for c in known if getattr(self.registry.get(c.name), "effect", "") == "read"]
 
     async def use(self, call: ToolCall) -> FallbackResult:
         """Make the call; whatever is wrong with it comes back as a result to read."""

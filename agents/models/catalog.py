@@ -81,7 +81,7 @@ class Agent(models.Model):
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text=_("How long a run may go on. Empty means no limit."),
+        help_text=_("Asked between two steps. Empty means no limit."),
     )
     max_run_tokens = models.PositiveIntegerField(
         _("most tokens a run"),

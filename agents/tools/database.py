@@ -57,9 +57,9 @@ class DatabaseTool:
         self.timeout = timeout + 2  # for whoever runs tools: after our own, clearer, limit
         self._only = None if tables is None else {name.lower() for name in tables}
         self._look()
+        self.description = self._description()
 
-    @property
-    def description(self) -> str:
+    def _description(self) -> str:
         if not self._tables:
             return f"Answers SQL queries, but not now. {self._trouble}"
         return (

@@ -142,3 +142,12 @@ def test_a_module_that_cannot_be_used_is_named(own_tools, modules, reason):
 
     with pytest.raises(ImproperlyConfigured, match=reason):
         assembly.tool_names()
+
+
+@pytest.mark.parametrize("name", ["calculator", "database", "search"])
+async def test_every_tool_can_be_described_anew(name):
+    await ToolRegistration.objects.filter(name=name).aupdate(description="In our words.")
+
+    runtime, _ = await built()
+
+    assert runtime.tools.get(name).description == "In our words."

@@ -1,3 +1,4 @@
+import asyncio
 import threading
 from typing import Annotated, Literal
 
@@ -95,3 +96,24 @@ def test_arguments_without_names_are_refused():
         @function_tool
         def total(*numbers: int) -> int:
             return sum(numbers)
+
+
+async def test_functions_that_hang_take_nothing_from_others():
+    release = threading.Event()
+
+    @function_tool
+    def stuck() -> str:
+        release.wait(10)
+        return "late"
+
+    calls = [asyncio.create_task(stuck.execute({})) for _ in range(40)]
+    async with asyncio.timeout(5):
+        free = await asyncio.to_thread(lambda: "free")
+    release.set()
+
+    assert free == "free"
+    assert {result.output for result in await asyncio.gather(*calls)} == {"late"}
+
+
+def test_a_function_is_called_once_only_where_it_does_not_say_otherwise():
+    assert weather.effect == "at_most_once"

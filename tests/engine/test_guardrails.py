@@ -115,3 +115,13 @@ def test_nothing_of_what_is_blocked_is_shown_however_it_is_cut(before, cuts):
 def test_wide_characters_count_whole():
     assert estimate_tokens("日本語です") == 5
     assert estimate_tokens("abcdefgh") == 2
+
+
+@pytest.mark.parametrize("pattern", ["^Sorry", "here$"])
+def test_the_ends_of_a_piece_are_not_taken_for_the_ends_of_the_text(pattern):
+    screen = Guardrails(blocked_patterns=[pattern]).screen_output()
+
+    for _ in range(40):
+        screen.feed("You are here Sorry ")
+
+    assert not screen.blocked

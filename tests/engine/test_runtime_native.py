@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from agents.engine import (
     AgentConnectionError,
     AgentRuntime,
@@ -183,15 +185,17 @@ async def test_two_calls_in_one_turn_may_be_equal_but_not_three():
     assert (result.stopped_reason, result.tool_calls) == ("duplicate_tool_call", 0)
 
 
-async def test_calls_that_do_no_harm_run_side_by_side_and_are_reported_in_order():
+async def test_calls_that_only_read_run_side_by_side_and_are_reported_in_order():
     waiting = asyncio.Barrier(3)
 
     async def meet(input):
         await waiting.wait()
         return ToolResult(input["text"])
 
+    tool = Echo(does=meet)
+    tool.effect = "read"
     calls = tuple(Call("echo", {"text": text}) for text in "abc")
-    agent = native(Says("", calls), Says(answer="abc"), tools=[Echo(does=meet)])
+    agent = native(Says("", calls), Says(answer="abc"), tools=[tool])
 
     async with asyncio.timeout(5):
         events = [event async for event in agent.stream("?")]
@@ -201,7 +205,8 @@ async def test_calls_that_do_no_harm_run_side_by_side_and_are_reported_in_order(
     assert [e.data["content"] for e in events if e.type == "tool_response"] == ["a", "b", "c"]
 
 
-async def test_calls_that_may_do_harm_wait_for_one_another():
+@pytest.mark.parametrize("effect", ["idempotent", "at_most_once"])
+async def test_calls_that_change_something_wait_for_one_another(effect):
     tool, alone = Echo(), []
 
     async def does(input):
@@ -209,7 +214,7 @@ async def test_calls_that_may_do_harm_wait_for_one_another():
         await asyncio.sleep(0)
         return ToolResult(input["text"])
 
-    tool.does, tool.effect = does, "at_most_once"
+    tool.does, tool.effect = does, effect
     calls = tuple(Call("echo", {"text": text}) for text in "abc")
 
     await native(Says("", calls), Says(answer="abc"), tools=[tool]).run("?")
@@ -226,8 +231,10 @@ async def test_stopping_leaves_none_of_the_calls_running():
         finally:
             ended.append(input["text"])
 
+    tool = Echo(does=hang)
+    tool.effect = "read"
     calls = tuple(Call("echo", {"text": text}) for text in "abc")
-    events = native(Says("", calls), tools=[Echo(does=hang)]).stream("?")
+    events = native(Says("", calls), tools=[tool]).stream("?")
     async for event in events:
         if event.type == "tool_call":
             break
@@ -260,3 +267,25 @@ async def test_arguments_nested_too_deeply_go_back_as_an_error():
 
     assert "nested too deeply" in result.steps[0].observation
     assert result.answer == "Sorry."
+
+
+async def test_an_answer_cut_off_at_the_limit_says_so():
+    turn = [delta(content="The reasons are: 1. the"), finish("length")]
+
+    events = [event async for event in runtime(Chunks(turn)).stream("?")]
+
+    assert events[-1].data["stopped_reason"] == "completed"
+    assert "cut off" in events[-1].data["detail"]
+
+
+async def test_a_reply_that_cannot_be_read_is_shown_to_the_model_and_not_to_the_person():
+    bad = [delta(content="Let me see.\nAction:\n"), finish("stop")]
+    good = [delta(content="Final Answer: 42"), finish("stop")]
+    agent = runtime(Chunks(bad, good), [Echo()], dialect="react")
+
+    events = [event async for event in agent.stream("?")]
+
+    kinds = [e.type.value for e in events if e.type.value in {"delta", "thought"}]
+    assert kinds == ["delta", "thought", "delta"]
+    second = [e for e in events if e.type == "step_started"][1].data["request"]["messages"]
+    assert [m["role"] for m in second] == ["assistant", "user"]

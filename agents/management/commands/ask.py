@@ -9,6 +9,8 @@ from agents.engine.errors import AgentError
 from agents.engine.events import Event, Type
 from agents.models import Agent, Run
 
+ANSWERED = {"completed", "tool_failure_degraded"}
+
 
 class Command(BaseCommand):
     help = "Asks an agent one question and prints its answer, or every event with --json."
@@ -26,8 +28,8 @@ class Command(BaseCommand):
         except AgentError as error:
             raise CommandError(f"{error} {error.advice}") from error
         finished = asyncio.run(self._follow(run, options["json"]))
-        if finished.data["stopped_reason"] in {"error", "blocked"}:
-            raise CommandError(finished.data["detail"])
+        if finished.data["stopped_reason"] not in ANSWERED:
+            raise CommandError(finished.data["detail"] or finished.data["stopped_reason"])
 
     async def _follow(self, run: Run, as_json: bool) -> Event:
         try:

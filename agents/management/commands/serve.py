@@ -11,6 +11,8 @@ from daphne.server import Server
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
+from django.core.signals import request_finished
+from django.db import connections
 from django.utils.module_loading import import_string
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
@@ -51,6 +53,8 @@ def warm(choice: discovery.Choice) -> None:
 
 def serve(host: str, port: int) -> None:
     reactor.addSystemEventTrigger("before", "shutdown", _shut_down)
+    # Each request has a thread of its own, whose connection nobody else would close.
+    request_finished.connect(_close_connections)
     Server(
         application=import_string(settings.ASGI_APPLICATION),
         endpoints=build_endpoint_description_strings(host=host, port=port),
@@ -60,6 +64,10 @@ def serve(host: str, port: int) -> None:
         application_close_timeout=10,
         server_name="ashiato",
     ).run()
+
+
+def _close_connections(**about) -> None:
+    connections.close_all()
 
 
 def _shut_down() -> Deferred:
@@ -83,4 +91,5 @@ def check_free(host: str, port: int) -> None:
 
 
 def _shown(host: str) -> str:
-    return "127.0.0.1" if host in {"0.0.0.0", "::"} else host
+    shown = "127.0.0.1" if host in {"0.0.0.0", "::"} else host
+    return f"[{shown}]" if ":" in shown else shown
