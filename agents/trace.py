@@ -1,9 +1,10 @@
 """Events → rows. The events are the truth; a step is what they say of it."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.db.models import F, Max
@@ -56,7 +57,7 @@ def close(run_pk: int, ending: Ending) -> list[Event]:
     run = Run.objects.live().filter(pk=run_pk).first()
     if run is None:
         return []
-    emit = Stamp(run.agent_name, after=last_seq(run))
+    emit = partial(Stamp(run.agent_name, after=last_seq(run)), **_ended(run, ending))
     events = [_ended_step(emit, run, step, ending) for step in run.steps.filter(ended_at=None)]
     events.append(
         emit(
@@ -161,7 +162,15 @@ def _no_answer(run: Run) -> str:
     return f"(No answer: {run.detail or run.stopped_reason})"
 
 
-def _ended_step(emit: Stamp, run: Run, step: AgentStep, ending: Ending) -> Event:
+def _ended(run: Run, ending: Ending) -> dict[str, str]:
+    """When it ended: now, or, where its server had gone, when it was last heard of."""
+    last = run.events.order_by("-seq").first()
+    if ending.reason is not StopReason.INTERRUPTED or last is None:
+        return {}
+    return {"ended": last.time.isoformat()}
+
+
+def _ended_step(emit: Callable[..., Event], run: Run, step: AgentStep, ending: Ending) -> Event:
     interrupted = ending.reason is StopReason.INTERRUPTED and step.kind == AgentStep.Kind.TOOL
     status = AgentStep.Status.UNKNOWN if interrupted else AgentStep.Status.CANCELLED
     if ending.reason is StopReason.ERROR:
@@ -270,6 +279,7 @@ def _failed(run: int, event: Event) -> None:
 
 def _finished(run: int, event: Event) -> None:
     reason = StopReason(event.data["stopped_reason"])
+    ended = datetime.fromisoformat(event.data["ended"]) if "ended" in event.data else event.time
     Run.objects.filter(pk=run).update(
         status=STATUS_OF.get(reason, Run.Status.STOPPED),
         stopped_reason=reason.value,
@@ -278,7 +288,7 @@ def _finished(run: int, event: Event) -> None:
         advice=event.data["advice"],
         turns=event.data["turns"],
         tool_calls=event.data["tool_calls"],
-        ended_at=event.time,
+        ended_at=ended,
     )
 
 

@@ -27,6 +27,28 @@ class Example:
     text: str
 
 
+@dataclass(frozen=True)
+class AgentChoice:
+    """An agent as the composer offers it, with the model that will answer."""
+
+    name: str
+    description: str
+    label: str
+    source: str
+    is_demo: bool
+
+    @classmethod
+    def of(cls, agent: Agent) -> "AgentChoice":
+        name, found = assembly.model_name(agent), assembly.default_model()
+        return cls(
+            name=agent.name,
+            description=agent.description,
+            label=model_label(name),
+            source=_("set for this agent") if agent.model else found.source,
+            is_demo=name == assembly.DEMO,
+        )
+
+
 @require_GET
 def new(request: HttpRequest) -> HttpResponse:
     return render(request, "chat/session.html", _context(request))
@@ -135,16 +157,12 @@ def _refused(request: HttpRequest, reason: str, chat: ChatSession | None) -> Htt
 
 
 def _context(request: HttpRequest, chat: ChatSession | None = None) -> dict:
-    choice = assembly.default_model()
+    agents = Agent.objects.filter(enabled=True).order_by("-is_default", "pk")
+    choices = [AgentChoice.of(agent) for agent in agents]
     return _listed(request) | {
         "session": chat,
-        "agents": Agent.objects.filter(enabled=True),
-        "model": {
-            "label": model_label(choice.model),
-            "source": choice.source,
-            "is_demo": choice.is_demo,
-        },
-        "examples": _examples(),
+        "agents": choices,
+        "examples": _examples(agents[0]) if choices else [],
         "max_message": sessions.MOST_BYTES,
     }
 
@@ -168,10 +186,13 @@ def _conversation(chat: ChatSession, before: str = "") -> dict:
     }
 
 
-def _examples() -> list[Example]:
-    return [
+def _examples(agent: Agent) -> list[Example]:
+    """A question for each tool that this agent has now."""
+    examples = [
         # xgettext:no-python-format
         Example("calculator", _("What is 12.5% of 3480?")),
         Example("database", _("Which five products brought in the most this year?")),
         Example("search", _("How do I stop a run, and what happens to it?")),
     ]
+    usable = set(agent.tools.filter(enabled=True).values_list("name", flat=True))
+    return [example for example in examples if example.tool in usable]

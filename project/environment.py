@@ -67,6 +67,25 @@ class Environment(BaseSettings):
             raise ValueError("a time zone like Asia/Tokyo") from None
         return value
 
+    @field_validator("model_url")
+    @classmethod
+    def _whole_address(cls, value: str) -> str:
+        parts = urlsplit(value)
+        if value and (parts.scheme not in {"http", "https"} or not parts.netloc):
+            raise ValueError("a whole address like http://127.0.0.1:11434/v1")
+        return value
+
+    @field_validator("data")
+    @classmethod
+    def _usable_folder(cls, value: Path) -> Path:
+        try:
+            value.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ValueError(
+                f"a folder that can be made and written ({error.strerror})"
+            ) from None
+        return value
+
     def all_origins(self) -> list[str]:
         """Where pages may come from: what was configured, or this machine."""
         host = f"[{self.host}]" if ":" in self.host and "[" not in self.host else self.host

@@ -124,6 +124,11 @@ class Agent(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    def clean(self) -> None:
+        if any(c.isspace() for c in self.model) or self.model.endswith("/"):
+            sentence = _("Write it as provider/model, without spaces.")
+            raise ValidationError({"model": sentence})
+
 
 class GuardrailPattern(models.Model):
     class Stage(models.TextChoices):

@@ -17,6 +17,7 @@ export function compose() {
   document.addEventListener("submit", sent, true);
   document.addEventListener("click", exampleChosen);
   document.addEventListener("click", proposed);
+  form.elements.agent?.addEventListener("change", chosen);
   document.addEventListener("keydown", shortcut);
   text.addEventListener("keydown", typed);
   text.addEventListener("input", edited);
@@ -48,6 +49,13 @@ function sent(event) {
   if (event.target === stopForm) return stopping();
   if (event.target !== form) return;
   const repeated = form.dataset.sending === "again";
+  if (isTooLong(text.value)) {
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    document.getElementById("notice").textContent = form.dataset.tooLong;
+    release();
+    return;
+  }
   if (!text.value.trim() || live || (form.dataset.sending !== undefined && !repeated)) {
     event.preventDefault();
     event.stopImmediatePropagation();
@@ -64,6 +72,16 @@ function sent(event) {
 // Disabled once the form has been sent: before, the browser would leave it out.
 function stopping() {
   setTimeout(() => (stopButton.disabled = true));
+}
+
+// The server counts bytes; a letter of Japanese has three.
+function isTooLong(words) {
+  return new TextEncoder().encode(words).length > Number(form.dataset.most);
+}
+
+function chosen() {
+  for (const model of composer.querySelectorAll(".model[data-agent]"))
+    model.hidden = model.dataset.agent !== form.elements.agent.value;
 }
 
 // A send whose answer was lost with the socket goes out again under the same id.

@@ -11,6 +11,7 @@ export function follow() {
   addEventListener("scroll", offer, { passive: true });
   addEventListener("resize", offer, { passive: true });
   jump.addEventListener("click", () => toEnd("smooth"));
+  document.addEventListener("htmx:beforeSwap", keepPlace);
   if (arrivedFresh()) toEnd();
   offer();
 }
@@ -18,6 +19,14 @@ export function follow() {
 export function toEnd(behavior = "instant") {
   page.scrollTo({ top: page.scrollHeight, behavior });
   following = true;
+}
+
+// Earlier messages come in above; what is being read stays where it is.
+function keepPlace({ target }) {
+  if (!target.matches?.(".earlier")) return;
+  const below = page.scrollHeight - page.scrollTop;
+  const restore = () => page.scrollTo({ top: page.scrollHeight - below, behavior: "instant" });
+  document.addEventListener("htmx:afterSettle", restore, { once: true });
 }
 
 function atEnd() {

@@ -3,6 +3,7 @@
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib import admin
+from django.core.exceptions import ValidationError
 from django.test import Client
 from django.urls import reverse
 
@@ -173,3 +174,9 @@ def test_people_who_are_no_staff_stay_outside(person):
     client.force_login(person)
 
     assert client.get("/admin/").status_code == 302
+
+
+@pytest.mark.parametrize("model", ["has space", "openai/"])
+def test_a_model_name_that_cannot_be_one_is_refused(model):
+    with pytest.raises(ValidationError, match="provider/model"):
+        Agent(name="x", model=model).clean()

@@ -194,3 +194,11 @@ def test_a_free_port_is_free():
         port = probe.getsockname()[1]
 
     assert serve.check_free("127.0.0.1", port) is None
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("agent")
+def test_a_question_with_bytes_that_are_no_text_is_asked_all_the_same(capsys):
+    call_command("ask", "2 + 2 \udcff")
+
+    assert "4" in capsys.readouterr().out

@@ -4,6 +4,18 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conversation import answered, ask, begin, last_run, number_in
 
+MANY_MESSAGES = """
+from django.contrib.auth import get_user_model
+from agents.models import Run
+from chat.models import ChatSession, Message
+user = get_user_model().objects.filter(is_superuser=True).first()
+chat = ChatSession.objects.create(user=user, title="Forty messages")
+for n in range(40):
+    run = Run.objects.create(user=user, topic=chat.topic, agent_name="helper", model="demo",
+        query=str(n), answer="An answer.", status="completed", stopped_reason="completed")
+    Message.objects.create(session=chat, author=user, run=run, text=str(n), client_id=f"m{n}")
+"""
+
 
 def test_somebody_new_is_told_that_conversations_are_kept_here(visit, server, guest):
     page = visit(server, storage_state=guest)
@@ -151,3 +163,18 @@ def test_a_session_can_be_deleted_while_it_runs(slow_page: Page):
 
     expect(slow_page).to_have_url(re.compile(r":\d+/$"))
     expect(row).to_have_count(0)
+
+
+def test_earlier_messages_come_in_above_without_moving_what_is_read(page: Page, server):
+    server.manage("shell", "-v0", "-c", MANY_MESSAGES)
+    page.goto("/")
+    page.locator("#sessions").get_by_role("link", name="Forty messages").click()
+    first = page.locator(".message").first
+    first.scroll_into_view_if_needed()
+    page.evaluate("window.scrollTo(0, 0)")
+    name, before = first.get_attribute("id"), first.bounding_box()["y"]
+
+    page.get_by_role("link", name="Show earlier messages").click()
+
+    expect(page.locator(".message")).to_have_count(40)
+    assert abs(page.locator(f"#{name}").bounding_box()["y"] - before) < 80

@@ -21,7 +21,8 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="one event a line, as JSON")
 
     def handle(self, question: str, agent: str, **options) -> None:
-        if not question.strip():
+        question = question.encode(errors="replace").decode().replace("\0", "").strip()
+        if not question:
             raise CommandError("Ask something.")
         try:
             run = runs.prepare(query=question, topic=f"ask.{uuid4().hex}", agent=_agent(agent))

@@ -19,6 +19,7 @@ from twisted.internet.defer import Deferred
 
 from agents import assembly, runs
 from agents.llm import discovery, litellm_model, tokens
+from agents.models import Agent
 
 
 class Command(BaseCommand):
@@ -34,7 +35,8 @@ class Command(BaseCommand):
         self.stdout.write("")
         call_command("seed_demo", stdout=self.stdout)
         if (closed := runs.close_abandoned()) > 0:
-            self.stdout.write(f"Closed    {closed} runs that were left behind")
+            what = "1 run that was" if closed == 1 else f"{closed} runs that were"
+            self.stdout.write(f"Closed    {what} left behind")
         choice = assembly.default_model()
         self.stdout.write(f"Model     {choice.label} ({choice.source})")
         self.stdout.write(f"Open      http://{_shown(host)}:{port}/")
@@ -47,7 +49,8 @@ class Command(BaseCommand):
 def warm(choice: discovery.Choice) -> None:
     """Load what is slow to load while nobody waits for it."""
     Thread(target=tokens.count, args=["warm"], daemon=True).start()
-    if not choice.is_demo:
+    others = Agent.objects.filter(enabled=True).exclude(model__in=["", assembly.DEMO])
+    if not choice.is_demo or others.exists():
         litellm_model.warm()
 
 
