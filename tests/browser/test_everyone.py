@@ -138,6 +138,7 @@ def test_nothing_moves_for_whoever_asked_for_less_motion(slow_page: Page):
     expect(run.locator(".step[data-live]").first).to_be_visible()
     assert slow_page.evaluate(MOVING) == []
 
+    expect(run).to_have_attribute("data-status", "completed")
     slow_page.mouse.move(450, 150)
     slow_page.mouse.wheel(0, -4_000)
     expect(slow_page.locator("#jump")).to_be_visible()
