@@ -17,6 +17,7 @@ from agents import trace
 from agents.engine.termination import StopReason
 from agents.models import AgentStep, Run
 from agents.prose import GrowingProse, render_markdown
+from agents.sentences import told
 
 MOST_SHOWN = 20_000
 MOST_INTENT = 140
@@ -197,7 +198,7 @@ class RunView:
 
     @property
     def advice(self) -> str:
-        return _(self.run.advice) if self.run.advice else ""
+        return told(self.run.advice)
 
 
 def rows(runs: Iterable[Run]) -> list[RunView]:
@@ -211,7 +212,7 @@ def model_label(name: str) -> str:
 def sentence(run: Run) -> str:
     match run.stopped_reason:
         case StopReason.COMPLETED | "":
-            return _(run.detail) if run.detail else ""
+            return told(run.detail)
         case StopReason.CANCELLED:
             return _("You stopped this run. What was said so far is kept.")
         case StopReason.INTERRUPTED:
@@ -230,11 +231,11 @@ def sentence(run: Run) -> str:
             return _("Stopped: the agent called one tool too often.")
         case StopReason.BUDGET:
             return _("Stopped: the run has used up its budget (%(limit)s)") % {
-                "limit": run.detail.rstrip(".")
+                "limit": told(run.detail).rstrip(".。")
             }
         case StopReason.BLOCKED:
-            return _("Blocked by a guardrail: %(reason)s") % {"reason": _(run.detail)}
-    return _(run.detail) if run.detail else _("The run could not go on.")
+            return _("Blocked by a guardrail: %(reason)s") % {"reason": told(run.detail)}
+    return told(run.detail) or _("The run could not go on.")
 
 
 def shown(value: Any) -> str:

@@ -1,7 +1,41 @@
-"""What the engine may say, listed for the translators: the engine itself knows no gettext."""
+"""What the engine may say, listed for the translators: the engine itself knows no gettext.
 
+Its sentences are kept as they were said. In the reader's language they are found again by
+their form: `TEMPLATES` have places in them, everything else is said word for word.
+"""
+
+import re
+
+from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
+MOST_TRANSLATED = 1_000
+TEMPLATES = (
+    _("It matches the rule %(rule)s."),
+    _("It is %(tokens)s tokens long; at most %(limit)s are allowed."),
+    _("Could not reach the model %(model)s: %(reason)s."),
+    _("The answer of %(model)s was cut off."),
+    _("%(model)s did not answer in time."),
+    _("%(model)s sent something that cannot be read."),
+    _("The provider of %(model)s did not accept the key: %(words)s"),
+    _("The conversation is too long for %(model)s: %(words)s"),
+    _("The provider of %(model)s does not have it: %(words)s"),
+    _("The provider of %(model)s has a problem (HTTP %(status)s): %(words)s"),
+    _("The provider of %(model)s refused the request: %(words)s"),
+    _("%(model)s is rate limited by its provider: %(words)s"),
+    _("The name %(model)s does not say whose model it is."),
+    _("The model sent nothing for %(seconds)s seconds."),
+    _("Try again in %(seconds)s seconds."),
+    _("A run may take %(limit)s seconds."),
+    _("A run may use %(limit)s tokens."),
+    _("A run may cost %(limit)s dollars."),
+)
+REASONS = (
+    _("no host of this name is known"),
+    _("nobody answered in time"),
+    _("the secure connection failed"),
+    _("the connection was refused"),
+)
 SENTENCES = (
     _("The run could not go on."),
     _("Try again; if it happens again, tell your administrator."),
@@ -38,3 +72,23 @@ SENTENCES = (
     _("This looks like a private key. It was not sent to the model."),
     _("This asks the agent to forget its instructions."),
 )
+
+
+def told(sentence: str) -> str:
+    """A sentence of the engine in the reader's language; unknown ones as they are."""
+    for form, template in FORMS if len(sentence) <= MOST_TRANSLATED else ():
+        if found := form.fullmatch(sentence):
+            places = {name: gettext(words) for name, words in found.groupdict().items()}
+            return gettext(template) % places
+    return gettext(sentence) if sentence else ""
+
+
+def _form(template: str) -> re.Pattern[str]:
+    parts = re.split(r"%\((\w+)\)s", template)
+    words = [
+        re.escape(part) if at % 2 == 0 else f"(?P<{part}>.+?)" for at, part in enumerate(parts)
+    ]
+    return re.compile("".join(words), re.S)
+
+
+FORMS = [(_form(template), template) for template in TEMPLATES]

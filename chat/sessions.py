@@ -10,6 +10,7 @@ from agents import live, runs, trace
 from agents.engine.errors import AgentError
 from agents.engine.state import Message as HistoryMessage
 from agents.models import Agent, Run
+from agents.sentences import told
 from chat.models import ChatSession, Message
 
 MOST_BYTES = 200_000
@@ -115,7 +116,7 @@ def _add(session: ChatSession, user, text: str, client_id: str, agent: str) -> M
     try:
         run = runs.prepare(query=text, topic=session.topic, user=user, agent=_agent(agent))
     except AgentError as error:
-        raise NotSaid(f"{_(str(error))} {_(error.advice)}") from error
+        raise NotSaid(f"{told(str(error))} {told(error.advice)}") from error
     message = Message.objects.create(
         session=session, author=user, run=run, text=text, client_id=client_id
     )

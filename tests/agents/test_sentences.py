@@ -1,6 +1,10 @@
+import pytest
+from django.utils import translation
+
 from agents.assembly import NoAgent
 from agents.engine import errors
-from agents.sentences import SENTENCES
+from agents.llm.failures import explain
+from agents.sentences import SENTENCES, told
 
 
 def test_every_sentence_of_an_error_is_known_to_the_translators():
@@ -9,3 +13,32 @@ def test_every_sentence_of_an_error_is_known_to_the_translators():
     said = {kind.__doc__ for kind in kinds} | {kind.advice for kind in kinds}
 
     assert said - set(SENTENCES) == set()
+
+
+@pytest.mark.parametrize(
+    ("said", "told_in_japanese"),
+    [
+        (str(explain(ConnectionError(), model="openai/x")), "openai/x"),
+        ("It matches the rule 'bad'.", "規則 'bad' に一致しました。"),
+        ("Check the API key of this model.", "このモデルの API キーを確認してください。"),
+        ("Nobody has ever said this.", "Nobody has ever said this."),
+    ],
+)
+def test_a_sentence_is_told_in_the_readers_language(said, told_in_japanese):
+    with translation.override("ja"):
+        assert told_in_japanese in told(said)
+
+
+def test_the_places_of_a_sentence_are_filled_again():
+    said = "Could not reach the model 'a' at b:1: the connection was refused."
+
+    with translation.override("ja"):
+        words = told(said)
+
+    assert "'a' at b:1" in words
+    assert "接続が拒否されました" in words
+    assert told(said) == said
+
+
+def test_a_sentence_as_long_as_a_book_is_left_alone():
+    assert told("It is " * 100_000) == "It is " * 100_000
