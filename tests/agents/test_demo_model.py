@@ -179,6 +179,33 @@ ENGLISH = [
     ("hello", [], "not AI"),
     ("Write me a poem", [], "no rule for this"),
     ("Which tables are there?", [], "**customers**: id, name"),
+    ("What was revenue in the best month, and what is 8% of that?", [D, C], "**16.8**"),
+    ("How many orders did the best customer place and what is 10% of that?", [D, C], "**0.3**"),
+    ("Add 15% to 200", [C], "**230**"),
+    ("Add 10% and 20%", [C], "**0.3**"),
+    ("How many orders were refunded or paid?", [D], "**3** orders that were refunded or paid"),
+    ("100 divided by 7, remainder", [C], "**2**"),
+    ("What is the remainder when 100 is divided by 7?", [C], "**2**"),
+    ("1e3 + 1", [C], "**1,001**"),
+    ("2 + 5k", [], "no rule for this"),
+    ("square root of 144", [C], "**12**"),
+    ("20% tip on 45.50", [C], "**9.1**"),
+    ("bottom 2 products by revenue", [D], "| Notebook | 160.50 |\n| Matcha | 210.00 |"),
+    ("Which customers have never ordered?", [D], "no customers without any order"),
+    ("Which customers have never placed an order in 2025?", [D], "| 4 | Dora |"),
+    ("How many customers did not order in 2025?", [D], "**2** customers without any order"),
+    ("Which customers did not order tea?", [S], "found nothing"),
+    ("Which customers were never refunded?", [S], "found nothing"),
+    ("Which products did Ben never buy?", [S], "found nothing"),
+    ("Which orders were never shipped?", [D], "The 3 orders that were not shipped:"),
+    ("What did 佐藤 美咲 spend in total?", [D], "no revenue for 佐藤 美咲."),
+    ("How much did 伊藤 さくら spend?", [D], "no revenue for 伊藤 さくら."),
+    ("When was the first order?", [D], "first order is **2025-03-10**"),
+    ("When was Ben's last order?", [D], "last order for Ben is **2026-10-03**"),
+    ("List all products", [D], "The 3 products:"),
+    ("Who is the president of France?", [S], "a demo model that follows rules"),
+    ("total revenue that was not refunded", [D], "revenue that was not refunded is **600.50**"),
+    ("How many orders in London were refunded?", [D], "**1** order that was refunded"),
 ]
 JAPANESE = [
     ("3480の12.5%は？", [C], "**435**"),
@@ -219,6 +246,23 @@ JAPANESE = [
     ("天気予報を教えて", [S], "見つかりませんでした"),
     ("こんにちは", [], "AI ではなく"),
     ("どんな表がありますか", [], "**orders**"),
+    ("売上が一番多い月の売上の8%は？", [D, C], "**16.8**"),
+    ("200に15%を足すと？", [C], "**230**"),
+    ("100を7で割った余りは？", [C], "**2**"),
+    ("金額が70より少ない注文は何件？", [D], "**3** 件"),
+    ("144の平方根", [C], "**12**"),
+    ("1000円から2割引き", [C], "**800**"),
+    ("売上が少ない商品を3つ", [D], "| Notebook | 160.50 |\n| Matcha | 210.00 |"),
+    ("売上が多い商品を3つ", [D], "| Teapot | 360.00 |\n| Matcha | 210.00 |"),
+    ("一度も注文していない顧客は？", [D], "注文のない顧客に当たるデータはありません"),
+    ("2025年に注文していない顧客は？", [D], "| 4 | Dora |"),
+    ("お茶を注文していない顧客は？", [S], "見つかりませんでした"),
+    ("佐藤 美咲の売上は？", [D], "「佐藤 美咲」の売上に当たるデータはありません"),
+    ("最初の注文はいつですか", [D], "最初の注文の日付は **2025-03-10** です。"),
+    ("最後の注文はいつ？", [D], "**2026-11-10**"),
+    ("商品をすべて一覧にして", [D], "商品（全3件）"),
+    ("フランスの大統領は誰ですか", [S], "規則で動くデモモデル"),
+    ("返金されていない売上は？", [D], "**600.50**"),
 ]
 
 
@@ -393,6 +437,28 @@ async def test_nothing_found_is_said_with_the_period_that_was_looked_at(tools):
     _, answer = await converse("What was the revenue in 2019?", tools)
 
     assert answer == "The database has no revenue in 2019."
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("List all products", "The first 20 of **25** products:"),
+        ("商品の一覧", "商品（全 **25** 件のうち最初の20件）:"),
+    ],
+)
+async def test_a_list_that_is_cut_says_how_many_there_are(question, said, tmp_path):
+    path = tmp_path / "shop.sqlite3"
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(SHOP)
+        more = [(id, f"Cup {id}", "Ceramics", 10) for id in range(4, 26)]
+        database.executemany("INSERT INTO products VALUES (?, ?, ?, ?)", more)
+        database.commit()
+
+    calls, answer = await converse(question, [ShopTool(path)])
+
+    assert [name for name, _ in calls] == [DATABASE, DATABASE]
+    assert answer.startswith(said)
+    assert "| 20 | Cup 20 |" in answer
 
 
 async def chunks_of(messages, **more):

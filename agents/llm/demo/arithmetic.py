@@ -6,7 +6,7 @@ An operand that is not a number ("15% of that", "売上の10%") is left open as 
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from .numerals import figures
@@ -17,6 +17,7 @@ DEEPEST = 20
 
 _LEVELS = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2, "**": 4}
 _ATOM = 5
+_REMAINDER = re.compile(r"\bremainder\b|余り|あまり|剰余")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +40,17 @@ class Sum:
 
 def find(text: str) -> Sum | None:
     """The longest sum that the text asks for."""
-    sums = [found for run in runs(text) for found in _sums(run) if _is_meant(found, text)]
+    stretches: Iterator[list[Token]] = runs(text)
+    if _REMAINDER.search(text):
+        stretches = map(_for_remainder, stretches)
+    sums = [found for run in stretches for found in _sums(run) if _is_meant(found, text)]
     return max(sums, key=lambda found: found.operations, default=None)
+
+
+def _for_remainder(run: Sequence[Token]) -> list[Token]:
+    """The same words with what divides asking for what is left over."""
+    kinds = {"/": "%", "LIST_/": "LIST_%"}
+    return [replace(token, kind=kinds.get(token.kind, token.kind)) for token in run]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +192,7 @@ class _Parser:
         if kind.startswith("PREFIX_"):
             return self.suffixed(self.one(), _PREFIXES[kind])
         if kind.startswith("LIST_"):
-            return self.fold(kind.removeprefix("LIST_"), self.several())
+            return self.listed(kind.removeprefix("LIST_"))
         if kind == "FROM":
             taken, whole = self.pair()
             return self.combine("-", whole, taken)
@@ -199,6 +209,13 @@ class _Parser:
     def one(self) -> _Term:
         """The next operand; at the end of what is known, the one left open."""
         return self.expression(2) if self.at < len(self.tokens) else _Term(text=THAT)
+
+    def listed(self, operator: str) -> _Term:
+        terms = self.several()
+        # "Add 15% to 200" is 15% of the 200, so the percentage has to come last.
+        if operator == "+" and len(terms) == 2 and terms[0].is_percent:
+            terms.reverse()
+        return self.fold(operator, terms)
 
     def several(self) -> list[_Term]:
         terms = [self.expression(2)]
@@ -289,6 +306,8 @@ class _Parser:
 
     def combine(self, operator: str, left: _Term, right: _Term) -> _Term:
         self.operations += 1
+        if left.is_percent and right.is_percent and operator in "+-":
+            return _Term(text=f"({left.text} {operator} {right.text})", is_percent=True)
         if right.is_percent and operator in "+-":
             return self.portion(left, right, f"(100 {operator} {right.text})")
         level = _LEVELS[operator]
@@ -354,4 +373,4 @@ _PREFIXES = {
     "PREFIX_DOUBLE": "DOUBLED",
     "PREFIX_TRIPLE": "TRIPLED",
 }
-_NOUNS = {"TOTAL": "+", "GAP": "-", "TIMES": "*", "MEAN": "MEAN"}
+_NOUNS = {"TOTAL": "+", "GAP": "-", "TIMES": "*", "MEAN": "MEAN", "OFF": "-", "EXTRA": "+"}

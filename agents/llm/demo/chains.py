@@ -101,7 +101,7 @@ def chained(situation: Situation, today: date) -> Plan | None:
         return None
     rest = Question(text=f"{text[: sum.start]} {text[sum.end :]}".strip())
     found = asked(replace(situation, question=rest), today)
-    if found is None or not found[1].is_one_value:
+    if found is None or not _is_single_value(found[1]):
         return None
     database, request = found
 
@@ -150,9 +150,13 @@ def _two_periods(
 
 
 def _is_single(request: Request) -> bool:
-    return request.date is not None and (
-        request.is_one_value or (request.dimension is not None and request.limit == 1)
-    )
+    return request.date is not None and _is_single_value(request)
+
+
+def _is_single_value(request: Request) -> bool:
+    """One number, alone or beside the name of what came first."""
+    is_winner = request.dimension is not None and request.limit == 1
+    return request.is_one_value or (is_winner and request.measure.kind != "rows")
 
 
 def _share_answer(part: Request, whole: Request, findings: Findings, question: Question) -> str:

@@ -17,7 +17,7 @@ _RANK = re.compile(
     rf"|what(?= (?:city|country|month|year) )|{_BEST})"
     r"(?:[ -](?:selling|performing|paying))?(?: \d{1,3}| [a-z]{3,5})?(?: product| sales)? $"
     r"|(?:どの|最も|一番|もっとも|トップ\d*|上位\d*|ベスト\d*|ワースト\d*|下位\d*|最高|最大|最低"
-    r"|人気|多い|良い|よい|高い)[^、。]{0,12}$"
+    r"|人気|(?<!より)(?:多い|少ない|高い|低い)|良い|よい)[^、。]{0,12}$"
 )
 _RANK_AFTER = re.compile(
     rf" (?:with|who|that|had|has|have|was|were) .*\b(?:{_BEST})\b"

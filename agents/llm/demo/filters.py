@@ -11,14 +11,22 @@ from .history import Question
 from .request import Filter
 from .schema import MONEY, PRICE, Column, Schema, Table
 
-_NOT = re.compile(r"\b(?:not|excluding|except|without|other than)\b|除|以外|ていない")
+_NOT = re.compile(r"\b(?:not|never|excluding|except|without|other than)\b|除|以外|ていない")
 _OVER = re.compile(
     r"\b(?:(?P<more>over|above|more than|greater than|at least|exceeding)"
     r"|(?P<less>under|below|less than|cheaper than|at most))"
     r" [$¥€]?(?P<number>\d[\d,]*(?:\.\d+)?)(?![\d%])"
 )
-_OVER_JA = re.compile(r"(\d[\d,]*(?:\.\d+)?)円?(以上|以下|未満|超|より[大高]|より[小安])")
-_SIGNS_JA = {"以上": ">=", "以下": "<=", "未満": "<", "超": ">", "より大": ">", "より高": ">"}
+_OVER_JA = re.compile(r"(\d[\d,]*(?:\.\d+)?)円?(以上|以下|未満|超|より[大高多]|より[小安少低])")
+_SIGNS_JA = {
+    "以上": ">=",
+    "以下": "<=",
+    "未満": "<",
+    "超": ">",
+    "より大": ">",
+    "より高": ">",
+    "より多": ">",
+}
 _WORD_JA = r"[^\s、。?？「」のはがをにで]{1,20}"
 _NAME = re.compile(
     r"[\"“「『](?P<quoted>[^\"”」』]{1,60})[\"”」』]"
@@ -28,6 +36,8 @@ _NAME = re.compile(
     r"|\b(?P<before>[a-z'&-]{3,}) (?=(?P<noun>[a-z]+))"
     rf"|(?P<japanese>{_WORD_JA}(?: {_WORD_JA})?)の(?=(?P<thing>\S{{1,6}}))"
 )
+_SIGNS = r"[\u3005\u3041-\u30ff\u4e00-\u9fff]{1,20}"
+_NAME_JA = re.compile(rf"{_SIGNS}(?: {_SIGNS})?")
 _LITTLE_WORDS = """
     all any each every our my your their his her its the a an this that these those some other
     different distinct unique new old single whole entire me us we you they them it who what
@@ -63,7 +73,27 @@ def names(question: Question, schema: Schema, today: date) -> list[str]:
     """What stands where a name would, and is no word that is known."""
     text = " ".join(unicodedata.normalize("NFKC", question.text).split())
     found = [_unknown(match, schema, today) for match in _NAME.finditer(text)]
+    found += [] if question.is_japanese else _foreign_names(text, schema)
     return list(dict.fromkeys(name for name in found if name))
+
+
+def never_ordered(table: Table, ledger: Table, period: periods.Period | None) -> Filter | None:
+    """Rows that no row of the ledger refers to, in a period or at all."""
+    refers = [c for c in ledger.references if c.reference and c.reference[0] == table.name]
+    if not refers:
+        return None
+    column, dated = refers[0].name, ledger.date
+    conditions = [f"{column} IS NOT NULL"]
+    if period and dated:
+        conditions += [f"{dated.name} >= '{period.start}'", f"{dated.name} < '{period.end}'"]
+    taken = f"SELECT {column} FROM {ledger.name} WHERE {' AND '.join(conditions)}"
+    noun = ledger.noun
+    return Filter(
+        sql=f"{table.key} NOT IN ({taken})",
+        tables=(table.name,),
+        english=f"without any {noun}" + (f" {period.english}" if period else ""),
+        japanese=(f"{period.japanese}に" if period else "") + f"{words.japanese(noun)}のない",
+    )
 
 
 def limits_amount(text: str) -> bool:
@@ -88,16 +118,21 @@ def place_column(kind: str, schema: Schema, base: Table) -> Column | None:
 
 def _states(text: str, schema: Schema, base: Table) -> Iterator[Filter]:
     column = place_column("status", schema, base) or place_column("state", schema, base)
-    for names, (begins, japanese) in words.STATES.items():
-        said = any(re.search(rf"(?<![a-z]){re.escape(cue)}", text) for cue in begins.split())
-        if column and said:
-            negated = bool(_NOT.search(text))
-            yield Filter(
-                sql=f"{column} {'NOT ' * negated}IN ({_quoted(names)})",
-                tables=(column.table,),
-                english=f"that were {'not ' * negated}{names[0]}",
-                japanese=f"{japanese}{'以外' * negated}の",
-            )
+    said = [
+        (names, japanese)
+        for names, (begins, japanese) in words.STATES.items()
+        if any(re.search(rf"(?<![a-z]){re.escape(cue)}", text) for cue in begins.split())
+    ]
+    if column and said:
+        negated = bool(_NOT.search(text))
+        spelt = [name for names, _ in said for name in names]
+        # One row has one state, so several that are said are one or the other.
+        yield Filter(
+            sql=f"{column} {'NOT ' * negated}IN ({_quoted(spelt)})",
+            tables=(column.table,),
+            english=f"that were {'not ' * negated}{' or '.join(names[0] for names, _ in said)}",
+            japanese=f"{'または'.join(word for _, word in said)}{'以外' * negated}の",
+        )
 
 
 def _places(text: str, schema: Schema, base: Table) -> Iterator[Filter]:
@@ -127,7 +162,17 @@ def _unknown(match: re.Match[str], schema: Schema, today: date) -> str:
         left.pop()
     while left and _is_known(left[0].lower(), schema, today):
         left.pop(0)
-    return " ".join(left)
+    return " ".join(left).removesuffix("'s")
+
+
+def _foreign_names(text: str, schema: Schema) -> list[str]:
+    """Names in Japanese script inside an English question, but for words that are known."""
+    known = [*cues.EVERY, *(words.pattern(noun) for noun in _nouns(schema))]
+    return [
+        name
+        for name in _NAME_JA.findall(text)
+        if not places(name) and not any(word.fullmatch(name) for word in known)
+    ]
 
 
 def _is_thing(text: str, schema: Schema) -> bool:

@@ -73,6 +73,17 @@ def unknown(question: Question) -> str:
     ) + _connecting(question)
 
 
+def nature(question: Question) -> str:
+    """What this is and how to get more, in short."""
+    return question.say(
+        "I am a demo model that follows rules, not AI; for questions like this, connect a real "
+        "model: set a key such as `ANTHROPIC_API_KEY` and restart the server.",
+        "私は規則で動くデモモデルで、AI ではありません。このような質問には、"
+        "`ANTHROPIC_API_KEY` などのキーを設定してサーバーを再起動し、"
+        "本物のモデルを使ってください。",
+    )
+
+
 def _abilities(situation: Situation) -> str:
     question = situation.question
     skills = [skill for skill in _skills(situation) if skill]

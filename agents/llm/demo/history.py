@@ -13,6 +13,14 @@ Dialect = Literal["native", "react", "direct"]
 LONGEST_QUESTION = 2_000
 OBSERVATION = "Observation: "
 _JAPANESE = re.compile(r"[\u3041-\u30ff\u4e00-\u9fff]")
+_GRAMMAR = re.compile(
+    r"[はがをにでのへ](?![ぁ-ん])|です|ます|ください|して|した|教え|ない|いる|ある"
+)
+_ENGLISH = re.compile(
+    r"\b(?:what|which|who|when|where|how|did|does|do|is|are|was|were|has|have|the|of|for|from|by"
+    r"|in|and|show|list|tell|give|compare|orders?|revenue)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +35,10 @@ class Question:
 
     @property
     def is_japanese(self) -> bool:
-        return bool(_JAPANESE.search(self.text))
+        """By the words around the names: 佐藤 in an English sentence leaves it English."""
+        if not _JAPANESE.search(self.text):
+            return False
+        return bool(_GRAMMAR.search(self.text)) or not _ENGLISH.search(self.text)
 
     def say(self, english: str, japanese: str) -> str:
         """Whichever is in the language of the question."""

@@ -1,6 +1,7 @@
 """Numbers as people write them, in the figures that a calculator takes."""
 
 import re
+from decimal import Decimal
 
 _ONES_IN_WORDS = """
     zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen
@@ -16,6 +17,7 @@ _KANJI_SCALES = {"十": 10, "百": 100, "千": 1_000}
 
 _WORD = "|".join(sorted([*_ONES, *_TENS, *_SCALES], key=len, reverse=True))
 
+SCIENTIFIC = r"\d+(?:\.\d+)?e[+-]?\d{1,2}(?![a-z\d])"
 FIGURES = r"\d+(?:,\d{3})+(?:\.\d+)?万?|\d+(?:\.\d+)?万?|\.\d+"
 WORDED = (
     rf"(?<![a-z])(?:{_WORD})(?![a-z])(?:[ -](?:and )?(?:{_WORD})(?![a-z]))*"
@@ -28,6 +30,8 @@ def figures(text: str) -> str:
     plain = text.replace(",", "")
     if plain.endswith("万") and plain[0].isdigit():
         return f"{float(plain[:-1]) * 10_000:.12g}"
+    if re.fullmatch(SCIENTIFIC, plain):
+        return f"{Decimal(plain):f}"
     if plain[0].isdigit() or plain[0] == ".":
         return re.sub(r"^0+(?=\d)", "", plain)
     return str(_from_words(plain) if plain[0].isascii() else _from_kanji(plain))

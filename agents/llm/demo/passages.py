@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from . import help
 from .history import Question
 from .schema import singular
 
@@ -85,9 +86,10 @@ def _none(found: list[Found], question: Question) -> str:
     )
     nearest = [p for p in found if p.is_japanese == question.is_japanese][: len(SENTENCES)]
     if not nearest:
-        return nothing
+        return f"{nothing}\n\n{help.nature(question)}"
     near = question.say("The nearest passages are:", "近い箇所は次のとおりです。")
-    return "\n".join([nothing, "", near, *(f"- [{p.number}] {p.source}" for p in nearest)])
+    sources = (f"- [{p.number}] {p.source}" for p in nearest)
+    return "\n".join([nothing, "", near, *sources, "", help.nature(question)])
 
 
 def _relevant(passages: list[Found], question: Question) -> list[Found]:

@@ -8,14 +8,15 @@ from typing import Literal
 
 from . import cues, filters, words
 from . import dimension as dimensions
+from . import measure as measures
 from . import period as periods
 from .dimension import Mention, Sorting
 from .history import Question
 from .numerals import figures
-from .request import Dimension, Measure, Request
+from .request import Dimension, Filter, Measure, Request
 from .schema import MONEY, PRICE, QUANTITY, Column, Schema, Table
 
-LISTED = 10
+LISTED = 20
 RANKED = 5
 MOST = 100
 
@@ -35,12 +36,30 @@ class _Reader:
     def request(self) -> Request | None:
         if self.said(cues.ELSEWHERE) and not self.tables and not self.said(cues.MONEY):
             return None
-        request = self._extreme() or self._limited() or self._measured() or self._listed()
+        # As it was said: without "order in", `placed an order in 2026` is cut short.
+        if cues.NEVER_ORDERED.search(self.question.plain) and (found := self._unordered()):
+            return found
+        request = (
+            self._first_date()
+            or self._extreme()
+            or self._limited()
+            or self._measured()
+            or self._listed()
+        )
         if request is None:
             return None
-        spoken = periods.span(periods.find(self.text, self.today), self.text, self.today)
-        conditions = filters.find(self.question, self.schema, request.base, self.today)
-        return self._side_by_side(replace(request, period=spoken, filters=tuple(conditions)))
+        conditions = self._conditions(request.base)
+        # What never happened is no list of what did: better no request than its opposite.
+        if self.said(cues.NEVER) and not any("NOT IN" in found.sql for found in conditions):
+            return None
+        return self._side_by_side(replace(request, period=self.period, filters=conditions))
+
+    def _conditions(self, base: Table) -> tuple[Filter, ...]:
+        return tuple(filters.find(self.question, self.schema, base, self.today))
+
+    @property
+    def period(self) -> periods.Period | None:
+        return periods.span(periods.find(self.text, self.today), self.text, self.today)
 
     def said(self, pattern: re.Pattern[str]) -> bool:
         return pattern.search(self.text) is not None
@@ -75,6 +94,43 @@ class _Reader:
         limit = self._limit() or (RANKED if self._is_plural(table) else 1)
         return replace(self._rows(table), order=column, ascending=up, limit=limit)
 
+    def _first_date(self) -> Request | None:
+        """When something was for the first or the last time."""
+        undated = periods.remove(self.text)
+        first, final = (bool(cue.search(undated)) for cue in (cues.FIRST, cues.FINAL))
+        if not self.said(cues.WHEN) or first == final or not self.tables:
+            return None
+        table = self.tables[0]
+        return (
+            replace(self._rows(table), measure=measures.edge(table, first))
+            if table.date
+            else None
+        )
+
+    def _unordered_table(self) -> Table | None:
+        """What may be without orders: a table that the ledger refers to."""
+        ledger = self.schema.ledger
+        reach = self.schema.reach(ledger.name)[1:] if ledger else []
+        return next((table for table in self.tables if table in reach), None)
+
+    def _unordered(self) -> Request | None:
+        """`Which customers have never ordered?`"""
+        table, ledger = self._unordered_table(), self.schema.ledger
+        never = filters.never_ordered(table, ledger, self.period) if table and ledger else None
+        # A name may be of who did not order or of what was not: only a guess could tell.
+        is_named = filters.names(self.question, self.schema, self.today)
+        if table is None or never is None or is_named:
+            return None
+        conditions = (*self._conditions(table), never)
+        if self.said(cues.COUNT):
+            return Request(
+                schema=self.schema,
+                base=table,
+                measure=measures.count(table),
+                filters=conditions,
+            )
+        return replace(self._rows(table), filters=conditions, limit=self._limit() or LISTED)
+
     def _dear_column(self) -> Column | None:
         if self.said(cues.MONEY) or not (self.said(cues.DEAR) or self.said(cues.CHEAP)):
             return None
@@ -108,7 +164,7 @@ class _Reader:
         return replace(self._rows(self.tables[0]), limit=self._limit() or LISTED)
 
     def _rows(self, table: Table) -> Request:
-        return Request(schema=self.schema, base=table, measure=_rows_of(table))
+        return Request(schema=self.schema, base=table, measure=measures.rows_of(table))
 
     def _measured(self) -> Request | None:
         dimension = self.sorting[1].dimension if self.sorting else None
@@ -143,7 +199,7 @@ class _Reader:
     def _distinct(self, ledger: Table, counted: Table) -> Measure | None:
         for column in ledger.references:
             if column.reference and column.reference[0] == counted.name:
-                return replace(_count(counted), sql=f"COUNT(DISTINCT {column})")
+                return replace(measures.count(counted), sql=f"COUNT(DISTINCT {column})")
         return None
 
     def _measure(self, dimension: Dimension | None) -> tuple[Table, Measure] | None:
@@ -154,7 +210,7 @@ class _Reader:
         if self.said(cues.AVERAGE):
             return self._aggregated("average", others)
         if most := dimensions.most(self.text, others):
-            return most, _count(most)
+            return most, measures.count(most)
         if self.said(cues.MONEY):
             return self._earned()
         if self.numbers and (self.said(cues.SUM) or dimension):
@@ -162,21 +218,21 @@ class _Reader:
         if self.said(cues.TRADE) and (self.said(cues.SUM) or dimension):
             return self._earned()
         if others and (self.said(cues.SUM) or self.said(cues.SHARE)):
-            return others[0], _count(others[0])
+            return others[0], measures.count(others[0])
         return self._implied(dimension, others) if dimension else None
 
     def _counted(self, others: list[Table]) -> tuple[Table, Measure] | None:
         kind = dimensions.counted_kind(self.text, self.schema)
         if kind:
-            return self.schema.table(kind.table), _count_kinds(kind)
+            return self.schema.table(kind.table), measures.count_kinds(kind)
         if not others:
             units = any(column.means(*QUANTITY) for column in self.numbers)
             return self._aggregated("sum", others) if units else None
         counted, ledger = others[0], self.schema.ledger
         if ledger and counted != ledger and self.said(cues.ORDERED):
             distinct = self._distinct(ledger, counted)
-            return (ledger, distinct) if distinct else (counted, _count(counted))
-        return counted, _count(counted)
+            return (ledger, distinct) if distinct else (counted, measures.count(counted))
+        return counted, measures.count(counted)
 
     def _aggregated(
         self, kind: Literal["sum", "average"], others: list[Table]
@@ -184,11 +240,11 @@ class _Reader:
         if self.numbers:
             column = self.numbers[0]
             table = self.schema.table(column.table)
-            return table, _aggregate(kind, str(column), table, column.name)
+            return table, measures.aggregate(kind, str(column), table, column.name)
         worth = [table for table in [*others, self.schema.ledger] if table]
         for table in worth:
             if money := self.schema.money(table):
-                return table, _aggregate(kind, money, table, "amount")
+                return table, measures.aggregate(kind, money, table, "amount")
         return None
 
     def _earned(self) -> tuple[Table, Measure] | None:
@@ -201,7 +257,7 @@ class _Reader:
             sql=f"SUM({money})",
             english="revenue",
             japanese="売上",
-            uses=_tables_in(money),
+            uses=measures.tables_in(money),
         )
         return ledger, revenue
 
@@ -211,10 +267,10 @@ class _Reader:
         """What is meant where only the sorting is said: `best customers`."""
         is_group = self.sorting is not None and self.sorting[0] == "group"
         if is_group and others:
-            return others[0], _count(others[0])
+            return others[0], measures.count(others[0])
         if is_group and dimension.column:
             table = self.schema.table(dimension.column.table)
-            return table, _count(table)
+            return table, measures.count(table)
         earned = self._earned() if self.said(cues.BEST) else None
         return earned if earned and self._place(earned[0], dimension) else None
 
@@ -257,45 +313,3 @@ class _Reader:
         if column is None or not request.is_one_value:
             return request
         return replace(request, dimension=dimensions.of_column(column))
-
-
-def _count(table: Table) -> Measure:
-    return Measure(
-        kind="count",
-        sql="COUNT(*)",
-        english=words.plural(table.noun),
-        japanese=f"{words.japanese(table.noun)}数",
-    )
-
-
-def _count_kinds(column: Column) -> Measure:
-    noun = column.name.lower().replace("_", " ")
-    return Measure(
-        kind="count",
-        sql=f"COUNT(DISTINCT {column})",
-        english=words.plural(noun),
-        japanese=f"{words.japanese(noun)}の数",
-    )
-
-
-def _rows_of(table: Table) -> Measure:
-    noun = words.japanese(table.noun)
-    return Measure(kind="rows", sql="", english=words.plural(table.noun), japanese=noun)
-
-
-def _aggregate(kind: Literal["sum", "average"], sql: str, table: Table, column: str) -> Measure:
-    function, english, japanese = _AGGREGATES[kind]
-    return Measure(
-        kind=kind,
-        sql=f"{function}({sql})",
-        english=f"{english} {table.noun} {column.replace('_', ' ')}",
-        japanese=f"{japanese}{words.japanese(column)}",
-        uses=_tables_in(sql),
-    )
-
-
-_AGGREGATES = {"sum": ("SUM", "total", "合計"), "average": ("AVG", "average", "平均")}
-
-
-def _tables_in(sql: str) -> tuple[str, ...]:
-    return tuple(part.split(".")[0] for part in sql.split(" * "))

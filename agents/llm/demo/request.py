@@ -16,7 +16,7 @@ _LENGTHS: dict[TimeUnit, int] = {"day": 10, "month": 7, "year": 4}
 class Measure:
     """What is worked out, or the rows themselves; `uses` are the tables it needs."""
 
-    kind: Literal["count", "sum", "average", "rows"]
+    kind: Literal["count", "sum", "average", "date", "rows"]
     sql: str
     english: str
     japanese: str
@@ -67,7 +67,11 @@ class Request:
 
     @property
     def is_one_value(self) -> bool:
-        return self.measure.kind != "rows" and self.dimension is None
+        return self.measure.kind not in ("rows", "date") and self.dimension is None
+
+    @property
+    def is_plain_list(self) -> bool:
+        return self.measure.kind == "rows" and self.dimension is None and self.order is None
 
     @property
     def date(self) -> Column | None:

@@ -150,12 +150,24 @@ def context(request: Request, question: Question) -> str:
         period = f"{request.period.japanese}の" if request.period else ""
         return period + "".join(condition.japanese for condition in request.filters)
     parts = [condition.english for condition in request.filters]
-    return " ".join(parts + ([request.period.english] if request.period else []))
+    where = " ".join(parts + ([request.period.english] if request.period else []))
+    many = request.measure.kind in ("count", "rows")
+    return where if many else _of_one(where)
 
 
-def answer(request: Request, rows: Rows | None, question: Question) -> str:
+def _of_one(where: str) -> str:
+    """The conditions of a single thing: the revenue that was refunded."""
+    return where.replace("that were ", "that was ")
+
+
+def answer(
+    request: Request, rows: Rows | None, question: Question, total: int | None = None
+) -> str:
+    """The rows in words; `total` is how many there are in all, where that is known."""
     if rows is None or rows.is_empty:
         return _nothing(request, question)
+    if request.measure.kind == "date":
+        return date_sentence(request, str(rows.rows[0][0]), question)
     if request.measure.kind != "rows" and len(rows.values) < len(rows.rows):
         return table(rows, question)
     if request.is_one_value:
@@ -164,7 +176,7 @@ def answer(request: Request, rows: Rows | None, question: Question) -> str:
         return winner(request, rows, question)
     if request.measure.kind == "rows" and len(rows.rows) == 1:
         return single(rows, question)
-    reading = _reading(request, rows, question)
+    reading = _reading(request, rows, question, total)
     return "\n\n".join(filter(None, [reading, table(rows, question, request)]))
 
 
@@ -177,9 +189,19 @@ def value_sentence(request: Request, value: float, question: Question) -> str:
         return question.say(english, f"{where}{measure.japanese}は **{shown}** です。")
     counter = "人" if noun in words.PEOPLE else "件"
     verb, nouns = ("is", noun) if value == 1 else ("are", measure.english)
+    after = _of_one(after) if value == 1 else after
     return question.say(
         f"There {verb} **{shown}** {nouns}{after}.",
         f"{where}{measure.japanese}は **{shown}** {counter}です。",
+    )
+
+
+def date_sentence(request: Request, moment: str, question: Question) -> str:
+    where, measure = context(request, question), request.measure
+    after = f" {where}" if where else ""
+    return question.say(
+        f"The date of the {measure.english}{after} is **{moment}**.",
+        f"{where}{measure.japanese}の日付は **{moment}** です。",
     )
 
 
@@ -262,10 +284,10 @@ def _total(request: Request) -> str:
     return "total revenue" if is_revenue else request.measure.english
 
 
-def _reading(request: Request, rows: Rows, question: Question) -> str:
+def _reading(request: Request, rows: Rows, question: Question, total: int | None) -> str:
     """The table in one line."""
     if request.measure.kind == "rows":
-        return _heading_line(request, len(rows.rows), question)
+        return _heading_line(request, len(rows.rows), question, total)
     best = max(rows.rows, key=lambda row: row[-1])
     worst = min(rows.rows, key=lambda row: row[-1])
     if request.dimension and request.dimension.unit:
@@ -274,20 +296,26 @@ def _reading(request: Request, rows: Rows, question: Question) -> str:
     return winner(request, replace(rows, rows=[first]), question)
 
 
-def _heading_line(request: Request, count: int, question: Question) -> str:
+def _heading_line(request: Request, count: int, question: Question, total: int | None) -> str:
     if request.dimension:
         return question.say(f"There are **{count}** of them:", f"**{count}** 種類あります。")
-    where, is_cut = context(request, question), count == request.limit
-    english, japanese = ("first", "最初の") if is_cut else ("", "全")
-    order = _first(request) if request.order else None
+    where, order = context(request, question), _first(request) if request.order else None
     nouns = f"{request.measure.english} {where}".strip()
+    english, japanese = _shown_of(count, count == request.limit, total)
     return question.say(
-        f"The {count} {nouns}, {order[0]} first:"
-        if order
-        else f"The {english} {count} {nouns}:",
+        f"The {count} {nouns}, {order[0]} first:" if order else f"The {english} {nouns}:",
         f"{where}{request.measure.japanese}（"
-        + (f"{order[1]}順に{count}件）:" if order else f"{japanese}{count}件）:"),
-    ).replace("  ", " ")
+        + (f"{order[1]}順に{count}件）:" if order else f"{japanese}）:"),
+    )
+
+
+def _shown_of(count: int, is_cut: bool, total: int | None) -> tuple[str, str]:
+    """How many are shown, and of how many."""
+    if not is_cut or total == count:
+        return f"{count}", f"全{count}件"
+    if total is None:
+        return f"first {count}", f"最初の{count}件"
+    return f"first {count} of **{total}**", f"全 **{total}** 件のうち最初の{count}件"
 
 
 def _series(

@@ -11,11 +11,13 @@ from dataclasses import replace
 from datetime import date
 
 from . import arithmetic, help, passages, rows
+from . import measure as measures
 from . import period as periods
 from . import schema as schemas
 from .chains import averaged, chained, compared, share
 from .history import Question, Situation
-from .plan import Plan, Stage, asked, one_after_another, query
+from .plan import Findings, Plan, Stage, asked, one_after_another, query
+from .reading import LISTED
 
 Skill = Callable[[Situation, date], Plan | None]
 
@@ -83,6 +85,30 @@ def listed_tables(situation: Situation, today: date) -> Plan | None:
     return Plan(answer=lambda _: help.tables(database.description, situation.question))
 
 
+def listed(situation: Situation, today: date) -> Plan | None:
+    """Rows, and where there may be more of them than are shown, how many there are."""
+    question, found = situation.question, asked(situation, today)
+    if found is None or not found[1].is_plain_list or found[1].limit != LISTED:
+        return None
+    database, request = found
+    count = replace(request, measure=measures.count(request.base), limit=None)
+
+    def shown(findings: Findings) -> rows.Rows | None:
+        return rows.parse(findings[0].text)
+
+    def write(findings: Findings) -> str | None:
+        table = shown(findings)
+        return count.sql if table and len(table.rows) == LISTED else None
+
+    def answer(findings: Findings) -> str:
+        counted = rows.parse(findings[1].text) if len(findings) > 1 else None
+        total = int(counted.values[0]) if counted and counted.values else None
+        return rows.answer(request, shown(findings), question, total)
+
+    again = replace(query(database, count, question, again=True), write=write)
+    return Plan(stages=(query(database, request, question), again), answer=answer)
+
+
 def queried(situation: Situation, today: date) -> Plan | None:
     """One question to the database."""
     question, found = situation.question, asked(situation, today)
@@ -129,6 +155,7 @@ SKILLS: tuple[Skill, ...] = (
     compared,
     calculated,
     listed_tables,
+    listed,
     queried,
     followed_up,
     looked_up,

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .numerals import FIGURES, WORDED
+from .numerals import FIGURES, SCIENTIFIC, WORDED
 
 LONGEST = 80
 
@@ -25,7 +25,7 @@ def runs(text: str) -> Iterator[list[Token]]:
     for found in _SCANNER.finditer(text):
         name = found.lastgroup or "other"
         kind = _KINDS[int(name[1:])] if name[1:].isdigit() else name
-        if kind in ("other", "date") or len(run) == LONGEST:
+        if kind in ("other", "date", "stuck") or len(run) == LONGEST:
             yield run
             run = []
         elif kind:
@@ -80,14 +80,15 @@ _VOCABULARY = {
     "GAP": r"差",
     "TIMES": r"積",
     "MEAN": r"平均",
-    "OF": r"of",
+    "OF": r"of|(?:tip|tax|vat|commission) on",
     "JOIN": r"and|by|from|to|with|,|、|と",
     "NO": r"の",
     "WA": r"は",
     "PARTICLE": r"に|から|を|で",
     "(": r"\(",
     ")": r"\)",
-    "": r"the|an?|is|are|what's|what|how much|please|calculate|compute|equals?|=|\?|dollars?"
+    "": r"remainder(?: of| when| after| from)?|余り|あまり|剰余"
+    r"|the|an?|is|are|what's|what|how much|please|calculate|compute|equals?|=|\?|dollars?"
     r"|euros?|yen|[$¥€円]|ドル|ユーロ|\s+",
 }
 
@@ -98,11 +99,14 @@ def _bounded(pattern: str) -> str:
 
 
 _KINDS = list(_VOCABULARY)
+_STUCK = r"[a-wyz]+\d[a-z\d.,]*|\d[\d.,]*(?!x\s*\d|yen|dollar|euro|percent)[a-z][a-z\d]*"
 _SCANNER = re.compile(
     r"(?P<date>\d{4}-\d\d(?:-\d\d)?|0\d+(?:-\d+)+)"
+    # A number that touches letters ("5k", "gpt4") is not the number alone.
+    rf"|(?P<stuck>(?!{SCIENTIFIC})(?:{_STUCK}))"
     r"|(?P<tenths>(?:\d+(?:\.\d+)?|[一二三四五六七八九])割(?!る|っ|り|れ))"
     r"|(?P<part>\d+分の\d+)"
-    rf"|(?P<number>{FIGURES}|{WORDED})|"
+    rf"|(?P<number>{SCIENTIFIC}|{FIGURES}|{WORDED})|"
     + "|".join(f"(?P<k{at}>{_bounded(_VOCABULARY[kind])})" for at, kind in enumerate(_KINDS))
     + r"|(?P<other>[a-z'_]+|.)",
     re.DOTALL,
