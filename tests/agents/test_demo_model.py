@@ -200,6 +200,7 @@ ENGLISH = [
     ("Which orders were never shipped?", [D], "The 3 orders that were not shipped:"),
     ("What did 佐藤 美咲 spend in total?", [D], "no revenue for 佐藤 美咲."),
     ("How much did 伊藤 さくら spend?", [D], "no revenue for 伊藤 さくら."),
+    ("When was revenue highest last year?", [D], "best month by revenue in 2025 is"),
     ("When was the first order?", [D], "first order is **2025-03-10**"),
     ("When was Ben's last order?", [D], "last order for Ben is **2026-10-03**"),
     ("List all products", [D], "The 3 products:"),

@@ -1,5 +1,6 @@
 """Plans: the calls to make in order, and the answer that they add up to."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -11,6 +12,13 @@ from .request import Request
 
 Findings = Sequence[Finding]
 Writing = Callable[[Findings], str | None]
+
+_WHEN = re.compile(r"\bwhen\b|(?:のは)?いつ", re.I)
+_AT_ITS_MOST = re.compile(
+    r"\bwhen\b.*\b(?:highest|lowest|most|least|best|worst)\b|いつ.*(?:最も|一番|最高|最低)"
+    r"|(?:最も|一番|最高|最低).*いつ",
+    re.I,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +60,16 @@ def asked(situation: Situation, today: date) -> tuple[Offer, Request] | None:
     """The database and what the question asks of it."""
     database = situation.tool("database", "sql")
     schema = schemas.read(database.description) if database else None
-    request = reading.read(situation.question, schema, today) if schema else None
+    question = _by_month(situation.question)
+    request = reading.read(question, schema, today) if schema else None
     return (database, request) if database and request else None
+
+
+def _by_month(question: Question) -> Question:
+    """When something was at its most is a question for the month."""
+    if not _AT_ITS_MOST.search(question.text):
+        return question
+    return Question(text=_WHEN.sub(question.say("which month", "月は"), question.text))
 
 
 def query(
