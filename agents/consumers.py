@@ -5,6 +5,7 @@ import json
 import logging
 from typing import Any
 
+from autobahn.exception import Disconnected
 from channels.auth import get_user
 from channels.db import database_sync_to_async
 from channels.exceptions import StopConsumer
@@ -138,6 +139,13 @@ class WatchingConsumer(AsyncWebsocketConsumer):
     def _in_language(self, fragment, *subject: Any) -> str:
         with translation.override(self.language):
             return fragment(*subject)
+
+    async def send(self, *frame: Any, **more: Any) -> None:
+        """A page that has gone in this very moment is no failure; there is nobody to tell."""
+        try:
+            await super().send(*frame, **more)
+        except Disconnected:
+            raise StopConsumer from None
 
     async def find_topic(self) -> str | None:
         """What to follow; None where there is nothing that this person may see."""

@@ -1,4 +1,6 @@
 import pytest
+from autobahn.exception import Disconnected
+from channels.generic.websocket import AsyncWebsocketConsumer
 
 from agents import runs
 from agents.models import Run
@@ -62,3 +64,18 @@ async def test_a_message_sent_twice_is_one_message(person):
 
     assert await Message.objects.acount() == 1
     assert await Run.objects.acount() == 1
+
+
+async def test_a_page_that_leaves_while_it_is_told_something_is_no_failure(person, monkeypatch):
+    async def gone(*frame, **more):
+        raise Disconnected("Attempt to send on a closed protocol")
+
+    chat = await ChatSession.objects.acreate(user=person, title="Sums")
+    async with tab(person, f"/ws/chat/{chat.pk}/") as page:
+        await page.receive_from()
+        monkeypatch.setattr(AsyncWebsocketConsumer, "send", gone)
+        await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
+        await page.wait(5)
+
+        assert page.future.done()
+        assert page.future.exception() is None
