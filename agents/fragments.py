@@ -27,6 +27,7 @@ class Watched:
     place: str = "chat"
     seq: int = 0
     is_live: bool = True
+    growing: set[int] = field(default_factory=set)
     prose: GrowingProse = field(default_factory=GrowingProse)
 
     def snapshot(self) -> SafeString:
@@ -38,6 +39,7 @@ class Watched:
         self.seq = run.seq or 0
         self.is_live = run.is_live
         view = RunView(run, self.place, until=self.seq)
+        self.growing = {step.number for step in view.steps if step.is_live}
         self.prose = view.prose if run.is_live else GrowingProse()
         return view
 
@@ -77,9 +79,17 @@ class Watched:
         for step in steps.select_related("run"):
             view = StepView(step, step.run, self.place, until=self.seq)
             row = _element("_step.html", {"step": view})
+            self._shown(step)
             frames.append(self._added(row) if step.number in new else row)
         said = {n: text for n, text in thoughts.items() if n not in new | changed}
         return frames + [self._thought(step, text) for step, text in said.items()]
+
+    def _shown(self, step: AgentStep) -> None:
+        """A row is shown as it is now: its step may be over before its last words are told."""
+        if step.is_live:
+            self.growing.add(step.number)
+        else:
+            self.growing.discard(step.number)
 
     def _head(self) -> SafeString:
         view = RunView(Run.objects.get(pk=self.run_pk), self.place, until=self.seq)
@@ -90,6 +100,8 @@ class Watched:
         return format_html('<ol hx-swap-oob="{}">{}</ol>', target, row)
 
     def _thought(self, step: int, text: str) -> SafeString:
+        if step not in self.growing:
+            return SafeString()
         key = step if self.place == "trace" else f"{self.run_pk}-{step}"
         target = f"beforeend:#step-{key}-live"
         return format_html('<p hx-swap-oob="{}">{}</p>', target, text)

@@ -187,6 +187,22 @@ async def test_a_page_that_misses_a_third_of_what_is_told_is_the_same_in_the_end
     assert len(batches) > 2
 
 
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("agent", "workshop")
+async def test_words_told_after_their_step_is_over_ask_for_no_element_that_is_gone():
+    run = await asked("What is 12.5% of 3480?")
+    watched = Watched(run.pk)
+    data = {"step": 1, "content": "Late."}
+
+    html = await sync_to_async(watched.changes)(
+        [{"seq": 1, "type": "step_started", "data": data}]
+    )
+
+    assert 'id="step-' in html
+    assert "-live" not in html
+    assert watched.words([{"seq": 2, "type": "thought_delta", "data": data}]) == ""
+
+
 # What is shown of a row
 
 
