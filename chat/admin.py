@@ -1,6 +1,6 @@
 from django.contrib import admin
 
-from agents.admin import ReadOnlyAdmin
+from agents.admin.read_only import ReadOnlyAdmin
 from chat.models import ChatSession, Message
 
 

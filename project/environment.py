@@ -35,6 +35,8 @@ class Environment(BaseSettings):
     data: Path = BASE_DIR / "var"
     debug: bool = False
     secret_key: SecretStr | None = None
+    encryption_keys: SecretStr | None = None
+    egress_allow: str = ""
     origins: str = ""
     language: Literal["en", "ja"] = "en"
     time_zone: str = "UTC"
@@ -91,6 +93,11 @@ class Environment(BaseSettings):
         host = f"[{self.host}]" if ":" in self.host and "[" not in self.host else self.host
         hosts = LOOPBACK if host in {*EVERYWHERE, *LOOPBACK} else [host, *LOOPBACK]
         return listed(self.origins) or [f"http://{host}:{self.port}" for host in hosts]
+
+    def all_encryption_keys(self) -> list[str]:
+        """What secrets at rest are encrypted with: the first; the others can still be read."""
+        keys = self.encryption_keys
+        return listed(keys.get_secret_value()) if keys else [self.kept_secret_key()]
 
     def kept_secret_key(self) -> str:
         """The secret key of this installation, made once and kept beside its data."""

@@ -8,6 +8,8 @@ ENVIRONMENT = environment.read()
 BASE_DIR = environment.BASE_DIR
 DATA_DIR = ENVIRONMENT.data
 SECRET_KEY = ENVIRONMENT.kept_secret_key()
+ENCRYPTION_KEYS = ENVIRONMENT.all_encryption_keys()
+EGRESS_ALLOW = environment.listed(ENVIRONMENT.egress_allow)
 DEBUG = ENVIRONMENT.debug
 
 # One list says who may speak to us; hosts, CSRF and the socket's check all follow from it.

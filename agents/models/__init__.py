@@ -1,13 +1,18 @@
-from .catalog import Agent, GuardrailPattern, ToolRegistration
+from .approvals import Approval
+from .catalog import Agent, GuardrailPattern
 from .knowledge import Chunk, Document
 from .runs import AgentStep, Run, RunEvent
+from .servers import McpServer
+from .tools import ToolRegistration
 
 __all__ = [
     "Agent",
     "AgentStep",
+    "Approval",
     "Chunk",
     "Document",
     "GuardrailPattern",
+    "McpServer",
     "Run",
     "RunEvent",
     "ToolRegistration",

@@ -8,31 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from agents.engine.errors import BadPattern
 from agents.engine.guardrails import compile_pattern
 
-
-class ToolRegistration(models.Model):
-    """A tool that agents may be given. Switched off here, it is off for all of them."""
-
-    name = models.SlugField(_("name"), max_length=64, unique=True)
-    description = models.TextField(
-        _("description"),
-        blank=True,
-        help_text=_("Replaces what the model is told of this tool; empty keeps its own words."),
-    )
-    enabled = models.BooleanField(_("enabled"), default=True)
-    timeout = models.PositiveIntegerField(
-        _("timeout"),
-        default=30,
-        validators=[MinValueValidator(1), MaxValueValidator(600)],
-        help_text=_("Seconds after which a call is given up."),
-    )
-
-    class Meta:
-        verbose_name = _("tool")
-        verbose_name_plural = _("tools")
-        ordering = ["name"]
-
-    def __str__(self) -> str:
-        return self.name
+from .tools import ToolRegistration
 
 
 class Agent(models.Model):
@@ -57,6 +33,30 @@ class Agent(models.Model):
     )
     tools = models.ManyToManyField(
         ToolRegistration, verbose_name=_("tools"), blank=True, related_name="agents"
+    )
+    auto_execute_tools = models.BooleanField(
+        _("calls tools by itself"),
+        default=True,
+        help_text=_("Switched off, every call is shown and waits for the person who asked."),
+    )
+    handoffs = models.ManyToManyField(
+        "self",
+        verbose_name=_("may ask"),
+        symmetrical=False,
+        blank=True,
+        related_name="asked_by",
+        help_text=_("Agents that this one may give a task to; they answer to it."),
+    )
+    fallback_models = models.TextField(
+        _("models to fall back to"),
+        blank=True,
+        help_text=_("One a line, asked in this order where the model cannot be used."),
+    )
+    output_schema = models.JSONField(
+        _("output schema"),
+        null=True,
+        blank=True,
+        help_text=_("A JSON Schema that the answer has to fit. Empty: the answer is text."),
     )
     max_steps = models.PositiveIntegerField(
         _("most steps"), default=10, validators=[MinValueValidator(1), MaxValueValidator(50)]

@@ -25,13 +25,14 @@ class RunQuerySet(models.QuerySet):
 class Run(models.Model):
     class Status(models.TextChoices):
         RUNNING = "running", _("running")
+        WAITING = "waiting", _("waiting for a person")
         COMPLETED = "completed", _("completed")
         STOPPED = "stopped", _("stopped")
         BLOCKED = "blocked", _("blocked")
         FAILED = "failed", _("failed")
         INTERRUPTED = "interrupted", _("interrupted")
 
-    LIVE = (Status.RUNNING,)
+    LIVE = (Status.RUNNING, Status.WAITING)
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -56,7 +57,14 @@ class Run(models.Model):
     model = models.CharField(_("model"), max_length=200)
     dialect = models.CharField(_("dialect"), max_length=10, default=Agent.Dialect.NATIVE)
     query = models.TextField(_("question"))
+    history = models.JSONField(
+        _("what was said before"),
+        default=list,
+        blank=True,
+        help_text=_("As the model is told of it, so that the run can go on after a pause."),
+    )
     answer = models.TextField(_("answer"), blank=True)
+    output = models.JSONField(_("structured answer"), null=True, blank=True)
     status = models.CharField(
         _("status"), max_length=12, choices=Status, default=Status.RUNNING
     )
@@ -85,7 +93,7 @@ class Run(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["topic"],
-                condition=models.Q(status="running"),
+                condition=models.Q(status__in=["running", "waiting"]),
                 name="one_live_run_a_topic",
             )
         ]
@@ -141,9 +149,11 @@ class AgentStep(models.Model):
 
     class Status(models.TextChoices):
         RUNNING = "running", _("running")
+        WAITING = "waiting", _("waits for a person")
         DONE = "done", _("done")
         FAILED = "failed", _("failed")
         BLOCKED = "blocked", _("blocked")
+        REJECTED = "rejected", _("declined")
         CANCELLED = "cancelled", _("cancelled")
         UNKNOWN = "unknown", _("outcome unknown")
 
@@ -155,6 +165,10 @@ class AgentStep(models.Model):
         _("status"), max_length=10, choices=Status, default=Status.RUNNING
     )
     agent_name = models.CharField(_("agent's name"), max_length=64, blank=True)
+    parent = models.PositiveIntegerField(
+        _("parent"), null=True, blank=True, help_text=_("The step that it is a part of.")
+    )
+    depth = models.PositiveSmallIntegerField(_("depth"), default=0)
     call_id = models.CharField(_("call"), max_length=120, blank=True)
     thought = models.TextField(_("thought"), blank=True)
     action = models.CharField(_("action"), max_length=120, blank=True)

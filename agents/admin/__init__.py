@@ -1,0 +1,11 @@
+"""The pages of Django's admin, one module a subject."""
+
+from django.contrib import admin
+from django.utils.translation import gettext_lazy as _
+
+from . import catalog, knowledge, runs
+
+__all__ = ["catalog", "knowledge", "runs"]
+
+admin.site.site_header = admin.site.site_title = "Ashiato"
+admin.site.index_title = _("Administration")

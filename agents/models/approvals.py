@@ -1,0 +1,77 @@
+"""What a person is asked before a tool is used, and what they said."""
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from .runs import Run
+
+
+class ApprovalQuerySet(models.QuerySet):
+    def for_user(self, user):
+        """What this person may decide: the calls of their own runs."""
+        if not user.is_authenticated:
+            return self.none()
+        return self.filter(run__user=user)
+
+    def waiting(self):
+        return self.filter(verdict=Approval.Verdict.WAITING)
+
+
+class Approval(models.Model):
+    """One call that waits for a word. It is given once, and for exactly these arguments."""
+
+    class Verdict(models.TextChoices):
+        WAITING = "waiting", _("waiting")
+        APPROVED = "approved", _("approved")
+        EDITED = "edited", _("approved with other arguments")
+        REJECTED = "rejected", _("declined")
+        WITHDRAWN = "withdrawn", _("withdrawn")
+
+    class Why(models.TextChoices):
+        AGENT = "agent", _("This agent shows every call before it is made.")
+        TOOL = "tool", _("This tool may change something, so it asks before it is used.")
+
+    run = models.ForeignKey(
+        Run, verbose_name=_("run"), on_delete=models.CASCADE, related_name="approvals"
+    )
+    step = models.PositiveIntegerField(_("step"))
+    call_id = models.CharField(_("call"), max_length=120)
+    agent_name = models.CharField(_("agent's name"), max_length=64)
+    tool = models.CharField(_("tool"), max_length=120)
+    arguments = models.TextField(_("arguments"))
+    digest = models.CharField(_("digest"), max_length=64)
+    why = models.CharField(_("why"), max_length=10, choices=Why, default=Why.TOOL)
+    verdict = models.CharField(
+        _("verdict"), max_length=10, choices=Verdict, default=Verdict.WAITING
+    )
+    new_arguments = models.TextField(_("other arguments"), blank=True)
+    reason = models.TextField(_("reason"), blank=True)
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("decided by"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+    )
+    asked_at = models.DateTimeField(_("asked"))
+    decided_at = models.DateTimeField(_("decided"), null=True, blank=True)
+
+    objects = ApprovalQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("approval")
+        verbose_name_plural = _("approvals")
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["run", "step"], name="one_approval_a_step")
+        ]
+        indexes = [models.Index(fields=["verdict", "run"], name="approvals_that_wait")]
+
+    def __str__(self) -> str:
+        return f"{self.run_id}#{self.step} {self.tool}"
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.verdict == self.Verdict.WAITING

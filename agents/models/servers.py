@@ -1,0 +1,65 @@
+"""The MCP servers that tools may come from."""
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class McpServer(models.Model):
+    """A server as an administrator set it up, and how it was when it was last heard of."""
+
+    class Transport(models.TextChoices):
+        STDIO = "stdio", _("a program on this machine")
+        HTTP = "http", _("an address (streamable HTTP)")
+
+    class State(models.TextChoices):
+        UNKNOWN = "unknown", _("not tried yet")
+        CONNECTING = "connecting", _("connecting")
+        READY = "ready", _("ready")
+        FAILED = "failed", _("out of order")
+        STOPPED = "stopped", _("stopped")
+
+    name = models.SlugField(
+        _("name"),
+        max_length=40,
+        unique=True,
+        help_text=_("How its tools begin."),
+    )
+    transport = models.CharField(
+        _("transport"), max_length=10, choices=Transport, default=Transport.HTTP
+    )
+    url = models.URLField(_("address"), max_length=500, blank=True)
+    command = models.CharField(
+        _("command"),
+        max_length=500,
+        blank=True,
+        help_text=_("One program, started without a shell."),
+    )
+    args = models.JSONField(
+        _("arguments"), default=list, blank=True, help_text=_("A JSON list of texts.")
+    )
+    enabled = models.BooleanField(_("enabled"), default=True)
+    timeout = models.PositiveIntegerField(
+        _("timeout"),
+        default=30,
+        validators=[MinValueValidator(1), MaxValueValidator(600)],
+        help_text=_("Seconds after which a call is given up."),
+    )
+    state = models.CharField(
+        _("state"), max_length=12, choices=State, default=State.UNKNOWN, editable=False
+    )
+    state_since = models.DateTimeField(_("since"), null=True, blank=True, editable=False)
+    last_error = models.TextField(_("last error"), blank=True, editable=False)
+    latency_ms = models.FloatField(_("latency"), null=True, blank=True, editable=False)
+    restarts = models.PositiveIntegerField(_("restarts"), default=0, editable=False)
+
+    class Meta:
+        verbose_name = _("MCP server")
+        verbose_name_plural = _("MCP servers")
+        ordering = ["name"]
+        permissions = [
+            ("use_stdio_servers", "Can set up MCP servers that are programs on this machine")
+        ]
+
+    def __str__(self) -> str:
+        return self.name
