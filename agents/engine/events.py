@@ -25,6 +25,11 @@ class Type(StrEnum):
     GUARDRAIL = "guardrail"
     STATUS = "status"
     STEP = "step"
+    APPROVAL_REQUESTED = "approval_requested"
+    APPROVAL_RESOLVED = "approval_resolved"
+    HANDOFF = "handoff"
+    HANDOFF_RETURN = "handoff_return"
+    RUN_PAUSED = "run_paused"
     RUN_FINISHED = "run_finished"
 
 
@@ -58,13 +63,41 @@ class Event:
         )
 
 
-class Stamp:
-    """Gives events their agent, their time and their place in the run."""
+@dataclass(slots=True)
+class Count:
+    """How many events and steps a run has by now, whichever of its agents made them."""
 
-    def __init__(self, agent: str, after: int = 0) -> None:
+    seq: int = 0
+    steps: int = 0
+
+
+class Stamp:
+    """Gives events their agent, their time and their place in the run.
+
+    What an agent does for another one is a part of that one's step, which is its `parent`.
+    """
+
+    def __init__(self, agent: str, after: int = 0, *, steps: int = 0) -> None:
         self.agent = agent
-        self.seq = after
+        self.count = Count(after, steps)
+        self.parent: int | None = None
 
     def __call__(self, type: Type, /, **data: Any) -> Event:
-        self.seq += 1
-        return Event(type=type, data=data, agent=self.agent, seq=self.seq)
+        self.count.seq += 1
+        if self.parent is not None:
+            data["parent"] = self.parent
+        return Event(type=type, data=data, agent=self.agent, seq=self.count.seq)
+
+    @property
+    def seq(self) -> int:
+        return self.count.seq
+
+    def next_step(self) -> int:
+        self.count.steps += 1
+        return self.count.steps
+
+    def under(self, agent: str, parent: int) -> "Stamp":
+        """A stamp for another agent that works for this one, in the same run."""
+        stamp = Stamp(agent)
+        stamp.count, stamp.parent = self.count, parent
+        return stamp

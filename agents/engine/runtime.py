@@ -1,16 +1,17 @@
 """Think, act, look, until there is an answer: the loop, as a stream of events."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
-from uuid import uuid4
 
+from .acting import Acting, distinct
+from .approval import Asking
 from .errors import AgentError, PlanParseError
 from .events import Event, Stamp, Type
-from .fallback import FallbackResult, FallbackStrategy
+from .fallback import FallbackStrategy
 from .guardrails import GuardrailAction, GuardrailResult, Guardrails
 from .listening import Listening
 from .planner import ReActPlanner, Request
@@ -18,7 +19,6 @@ from .retry import RetryPolicy
 from .state import OBSERVATION, AgentState, AgentStep, Message
 from .termination import (
     ContinueWithTools,
-    Progress,
     StopReason,
     TerminateImmediately,
     TerminateWithOutput,
@@ -27,13 +27,13 @@ from .termination import (
 )
 from .tool import ToolRegistry, specification
 from .toolbox import Toolbox
+from .trail import Trail, retrace
 from .turn import PlanResult, ToolCall
 from .usage import of_turn
 
 MOST_REPAIRS = 2
-MOST_OBSERVATION = 200_000
-PREVIEW = 200
 CUT_OFF = "The answer was cut off at the output limit of the model."
+WAITING = "waiting"
 
 
 Events = AsyncGenerator[Event, None]
@@ -60,6 +60,7 @@ class AgentRuntime:
         *,
         policy: TerminationPolicy | None = None,
         retry: RetryPolicy | None = None,
+        auto_execute_tools: bool = True,
         name: str = "agent",
     ) -> None:
         self.planner = planner
@@ -69,23 +70,34 @@ class AgentRuntime:
         self.max_steps = max_steps
         self.policy = policy or standard_policy()
         self.retry = retry or RetryPolicy()
+        self.asking = Asking(tool_registry, auto_execute_tools)
         self.name = name
 
     async def run(self, query: str, state: AgentState | None = None) -> AgentResult:
-        """Ask, and wait for the end."""
+        """Ask, and wait for the end, or for the moment in which a person has to be asked."""
         state = state or AgentState()
         async for event in self.stream(query, state):
             last = event
         return AgentResult(
-            answer=last.data["answer"],
+            answer=last.data.get("answer", ""),
             steps=state.get_steps(),
-            tool_calls=last.data["tool_calls"],
-            stopped_reason=last.data["stopped_reason"],
+            tool_calls=last.data.get("tool_calls", 0),
+            stopped_reason=last.data.get("stopped_reason", WAITING),
         )
 
     def stream(self, query: str, state: AgentState | None = None) -> Events:
-        """Ask, and watch. The last event is always `run_finished`."""
-        return _Course(self, query, state or AgentState()).events()
+        """Ask, and watch. The last event is `run_finished`, or `run_paused` where it waits."""
+        return self.begin(Trail.start(self.name, query, state))
+
+    def resume(self, events: Sequence[Event], history: AgentState | None = None) -> Events:
+        """Go on where these events ended; `history` is what was said before the run."""
+        return self.go_on(retrace(events, Stamp(self.name), history or AgentState()))
+
+    def begin(self, trail: Trail) -> Events:
+        return _Course(self, trail).begin()
+
+    def go_on(self, trail: Trail) -> Events:
+        return _Course(self, trail).go_on()
 
 
 @dataclass(slots=True)
@@ -93,35 +105,42 @@ class _Course:
     """The course of one run."""
 
     agent: AgentRuntime
-    query: str
-    state: AgentState
-    emit: Stamp = field(init=False)
+    trail: Trail
     toolbox: Toolbox = field(init=False)
-    progress: Progress = field(default_factory=Progress)
-    turn: int = 0
-    step: int = 0
-    repairs: int = 0
-    sent: list[Message] = field(default_factory=list)
     heard: Listening | None = None
 
     def __post_init__(self) -> None:
-        self.emit = Stamp(self.agent.name)
         self.toolbox = Toolbox(self.agent.tools, self.agent.fallback)
+        self.toolbox.out_of_order |= self.trail.out_of_order
+        self.toolbox.is_degraded = self.trail.is_degraded
 
-    async def events(self) -> Events:
+    @property
+    def emit(self) -> Stamp:
+        return self.trail.emit
+
+    @property
+    def state(self) -> AgentState:
+        return self.trail.state
+
+    async def begin(self) -> Events:
         yield self._started()
+        async with aclosing(self._watched(self._first_turn())) as events:
+            async for event in events:
+                yield event
+
+    async def go_on(self) -> Events:
+        async with aclosing(self._watched(self._open_turn())) as events:
+            async for event in events:
+                yield event
+
+    async def _watched(self, course: Events) -> Events:
+        """The course, with an end whatever happens."""
         try:
-            async with aclosing(self._answer()) as answer:
-                async for event in answer:
+            async with aclosing(course) as events:
+                async for event in events:
                     yield event
         except AgentError as error:
-            yield self.emit(
-                Type.ERROR,
-                message=str(error),
-                type=type(error).__name__,
-                advice=error.advice,
-                step=self.step,
-            )
+            yield self._failed(error)
             yield self._finished(
                 StopReason.ERROR,
                 answer="".join(self.heard.said if self.heard else ()),
@@ -131,37 +150,50 @@ class _Course:
         finally:
             self.state.close_calls()
 
-    async def _answer(self) -> Events:
-        finding = await asyncio.to_thread(self.agent.guardrails.check_input, self.query)
+    async def _first_turn(self) -> Events:
+        query = self.trail.query
+        finding = await asyncio.to_thread(self.agent.guardrails.check_input, query)
         if finding.action is not GuardrailAction.ALLOW:
             yield self._guarded(finding)
         if finding.action is GuardrailAction.BLOCK:
             yield self._finished(StopReason.BLOCKED, detail=finding.reason)
             return
-        self.state.add_message("user", self.query)
-        while self.turn < self.agent.max_steps:
-            self.turn += 1
+        self.state.add_message("user", query)
+        async with aclosing(self._turns()) as turns:
+            async for event in turns:
+                yield event
+
+    async def _open_turn(self) -> Events:
+        """What was decided meanwhile is done first; then everything goes on as ever."""
+        async with aclosing(self._act()) as acting:
+            async for event in acting:
+                yield event
+        async with aclosing(self._turns()) as turns:
+            async for event in turns:
+                yield event
+
+    async def _turns(self) -> Events:
+        while not self.trail.is_over and self.trail.turn < self.agent.max_steps:
+            self.trail.turn += 1
             async with aclosing(self._take_turn()) as turn:
                 async for event in turn:
                     yield event
-                    if event.type is Type.RUN_FINISHED:
-                        return
-        yield self._finished(
-            StopReason.MAX_STEPS,
-            detail=f"There was no answer after {self.agent.max_steps} steps.",
-        )
+        if not self.trail.is_over:
+            yield self._finished(
+                StopReason.MAX_STEPS,
+                detail=f"There was no answer after {self.agent.max_steps} steps.",
+            )
 
     async def _take_turn(self) -> Events:
-        agent = self.agent
-        self.step += 1
-        heard = Listening(agent.planner, agent.guardrails, agent.retry, self.emit, self.step)
+        agent, step = self.agent, self.trail.next_step()
+        heard = Listening(agent.planner, agent.guardrails, agent.retry, self.emit, step)
         self.heard = heard
         try:
             async with aclosing(self._think(heard)) as thinking:
                 async for event in thinking:
                     yield event
         except PlanParseError as error:
-            if self.repairs == MOST_REPAIRS:
+            if self.trail.repairs == MOST_REPAIRS:
                 raise
             for event in self._ask_again(heard, error):
                 yield event
@@ -171,9 +203,9 @@ class _Course:
             yield self._finished(StopReason.BLOCKED, detail=heard.finding.reason)
             return
         plan = heard.plan or PlanResult()
-        match self.agent.policy.decide(plan, self.progress):
-            case ContinueWithTools(calls):
-                async with aclosing(self._act(plan, calls)) as acting:
+        match self.agent.policy.decide(plan, self.trail.progress):
+            case ContinueWithTools():
+                async with aclosing(self._act()) as acting:
                     async for event in acting:
                         yield event
             case TerminateWithOutput(text):
@@ -182,18 +214,25 @@ class _Course:
             case TerminateImmediately(reason, detail):
                 yield self._finished(reason, detail=detail)
 
+    async def _act(self) -> Events:
+        acting = Acting(self.trail, self.toolbox, self.agent.asking)
+        async with aclosing(acting.events()) as events:
+            async for event in events:
+                self.trail.is_over |= event.type is Type.RUN_PAUSED
+                yield event
+
     # Thinking
 
     async def _think(self, heard: Listening) -> Events:
-        step, tools = self.step, self.toolbox.offered()
+        step, tools = self.trail.step, self.toolbox.offered()
         # In a thread, because counting the tokens of a long conversation takes a while.
         request = await asyncio.to_thread(
-            self.agent.planner.request, self.query, self.state, tools
+            self.agent.planner.request, self.trail.query, self.state, tools
         )
         started = self.emit(
             Type.STEP_STARTED,
             step=step,
-            turn=self.turn,
+            turn=self.trail.turn,
             kind="thought",
             request=self._recorded(request),
         )
@@ -209,13 +248,13 @@ class _Course:
         async with aclosing(heard.events(request)) as words:
             async for event in words:
                 yield event
-        for event in self._thought(heard, started.time, step):
+        for event in self._thought(heard, started.time):
             yield event
 
-    def _thought(self, heard: Listening, started: datetime, step: int) -> Iterator[Event]:
-        plan = heard.plan or PlanResult()
-        turn = of_turn(plan, self.sent, self.agent.guardrails.count_tokens)
-        self.progress.used.add(turn)
+    def _thought(self, heard: Listening, started: datetime) -> Iterator[Event]:
+        plan, step = heard.plan or PlanResult(), self.trail.step
+        turn = of_turn(plan, self.trail.sent, self.agent.guardrails.count_tokens)
+        self.trail.progress.used.add(turn)
         yield self.emit(Type.USAGE, step=step, **turn)
         if plan.calls:
             yield self.emit(Type.THOUGHT, step=step, content=plan.thought)
@@ -227,29 +266,51 @@ class _Course:
             thought=plan.thought,
             answer=plan.final_answer,
             finish_reason=plan.turn.finish_reason,
-            calls=[call.name for call in plan.calls],
             started=started.isoformat(),
+            **self._opened(plan),
         )
+
+    def _opened(self, plan: PlanResult) -> dict[str, Any]:
+        """The calls of this turn are open now; they are kept so that a pause can end."""
+        if not plan.calls:
+            return {}
+        calls = distinct(plan.calls, self.state.get_messages())
+        said = plan.thought if self.agent.planner.dialect == "react" else plan.turn.content
+        wire = [call.wire() for call in calls]
+        message: Message = {"role": "assistant", "content": said or None, "tool_calls": wire}
+        self.trail.open, self.trail.thought = calls, plan.thought
+        self.trail.say(message)
+        return {"messages": [message], "calls": [_plain(call) for call in calls]}
 
     def _ask_again(self, heard: Listening, error: PlanParseError) -> Iterator[Event]:
         """Show the model what it did wrong; it has the rest of its steps to do better."""
-        self.repairs += 1
-        self.state.add_message("assistant", "".join(heard.said) or "…")
-        self.state.add_message("user", f"{OBSERVATION}Error: {error}")
-        if heard.said:
-            yield self.emit(Type.THOUGHT, step=self.step, content="".join(heard.said))
+        self.trail.repairs += 1
+        said = "".join(heard.said)
+        messages: list[Message] = [
+            {"role": "assistant", "content": said or "…"},
+            {"role": "user", "content": f"{OBSERVATION}Error: {error}"},
+        ]
+        for message in messages:
+            self.trail.say(message)
+        if said:
+            yield self.emit(Type.THOUGHT, step=self.trail.step, content=said)
         yield self.emit(
-            Type.STEP, step=self.step, kind="thought", status="failed", error=str(error)
+            Type.STEP,
+            step=self.trail.step,
+            kind="thought",
+            status="failed",
+            error=str(error),
+            messages=messages,
         )
 
     def _recorded(self, request: Request) -> dict[str, Any]:
         """The request as it is kept: what is new in it, and how much was there before."""
         kept = 0
-        for old, new in zip(self.sent, request.messages, strict=False):
+        for old, new in zip(self.trail.sent, request.messages, strict=False):
             if old != new:
                 break
             kept += 1
-        self.sent = request.messages
+        self.trail.sent = request.messages
         names = [tool["function"]["name"] for tool in request.tools or ()]
         return {
             "model": self.agent.planner.model,
@@ -258,88 +319,6 @@ class _Course:
             "tools": names,
             "parameters": dict(request.parameters),
         }
-
-    # Acting and looking
-
-    async def _act(self, plan: PlanResult, calls: tuple[ToolCall, ...]) -> Events:
-        calls = self._unique(calls)
-        said = plan.thought if self.agent.planner.dialect == "react" else plan.turn.content
-        self.state.add_message(
-            "assistant", said or None, tool_calls=[call.wire() for call in calls]
-        )
-        began = datetime.now(UTC)
-        async with self.toolbox.side_by_side(calls) as begun:
-            for call in calls:
-                pending = begun.get(call.id)
-                started = began if pending else datetime.now(UTC)
-                async with aclosing(self._use(plan, call, pending, started)) as using:
-                    async for event in using:
-                        yield event
-
-    async def _use(
-        self,
-        plan: PlanResult,
-        call: ToolCall,
-        pending: asyncio.Task[FallbackResult] | None,
-        started: datetime,
-    ) -> Events:
-        self.step += 1
-        self.progress.record(call)
-        about: dict[str, Any] = {
-            "step": self.step,
-            "turn": self.turn,
-            "started": started.isoformat(),
-        }
-        function = {"name": call.name, "arguments": call.arguments}
-        yield self.emit(Type.TOOL_CALL, id=call.id, function=function, **about)
-        outcome = await (pending or self.toolbox.use(call))
-        observation = _shortened(outcome.result.text)
-        self._observe(plan, call, observation)
-        yield self.emit(
-            Type.TOOL_RESPONSE,
-            tool_call_id=call.id,
-            name=call.name,
-            content_preview=observation[:PREVIEW],
-            content=observation,
-            is_error=outcome.result.is_error,
-            attempts=outcome.attempts,
-            **about,
-        )
-        if outcome.degraded:
-            yield self.emit(Type.STATUS, kind="degraded", tool=call.name, step=self.step)
-        yield self.emit(
-            Type.STEP,
-            kind="tool",
-            status="failed" if outcome.result.is_error else "done",
-            thought=plan.thought,
-            action=call.name,
-            action_input=call.arguments,
-            observation=observation[:PREVIEW],
-            ended=outcome.ended.isoformat(),
-            **about,
-        )
-
-    def _observe(self, plan: PlanResult, call: ToolCall, observation: str) -> None:
-        self.state.add_message("tool", observation, tool_call_id=call.id)
-        self.state.add_step(
-            AgentStep(
-                thought=plan.thought,
-                action=call.name,
-                action_input=call.readable,
-                observation=observation,
-            )
-        )
-
-    def _unique(self, calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
-        """An id that two calls share would join a result to the wrong one."""
-        messages = self.state.get_messages()
-        taken = {made["id"] for m in messages for made in m.get("tool_calls") or ()} | {"react"}
-        unique: list[ToolCall] = []
-        for call in calls:
-            is_taken = call.id in taken
-            unique.append(replace(call, id=f"call_{uuid4().hex[:12]}") if is_taken else call)
-            taken.add(unique[-1].id)
-        return tuple(unique)
 
     # Ending
 
@@ -356,9 +335,11 @@ class _Course:
 
     def _started(self) -> Event:
         planner = self.agent.planner
+        nested = self.emit.parent is not None
         return self.emit(
-            Type.RUN_STARTED,
-            query=self.query,
+            Type.HANDOFF if nested else Type.RUN_STARTED,
+            query=self.trail.query,
+            path=list(self.trail.path),
             model=planner.model,
             dialect=planner.dialect,
             instructions=planner.instructions,
@@ -367,33 +348,40 @@ class _Course:
         )
 
     def _guarded(self, finding: GuardrailResult) -> Event:
-        self.step += 1
         return self.emit(
             Type.GUARDRAIL,
-            step=self.step,
-            turn=self.turn,
+            step=self.trail.next_step(),
+            turn=self.trail.turn,
             action=finding.action.value,
             reason=finding.reason,
             details=finding.details,
         )
 
+    def _failed(self, error: AgentError) -> Event:
+        return self.emit(
+            Type.ERROR,
+            message=str(error),
+            type=type(error).__name__,
+            advice=error.advice,
+            step=self.trail.step,
+        )
+
     def _finished(
         self, reason: StopReason, *, answer: str = "", detail: str = "", advice: str = ""
     ) -> Event:
+        self.trail.is_over = True
+        nested = self.emit.parent is not None
         return self.emit(
-            Type.RUN_FINISHED,
+            Type.HANDOFF_RETURN if nested else Type.RUN_FINISHED,
             answer=answer,
             stopped_reason=reason.value,
             detail=detail,
             advice=advice,
-            turns=self.turn,
-            tool_calls=self.progress.total(),
-            usage=self.progress.used.to_dict(),
+            turns=self.trail.turn,
+            tool_calls=self.trail.progress.total(),
+            usage=self.trail.progress.used.to_dict(),
         )
 
 
-def _shortened(text: str) -> str:
-    if len(text) <= MOST_OBSERVATION:
-        return text
-    cut = len(text) - MOST_OBSERVATION
-    return f"{text[:MOST_OBSERVATION]}\n[… {cut:,} more characters were cut]"
+def _plain(call: ToolCall) -> dict[str, Any]:
+    return {"id": call.id, "function": {"name": call.name, "arguments": call.arguments}}

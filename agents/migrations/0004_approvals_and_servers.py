@@ -43,7 +43,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('name', models.SlugField(help_text='How its tools begin.', max_length=40, unique=True, verbose_name='name')),
                 ('transport', models.CharField(choices=[('stdio', 'a program on this machine'), ('http', 'an address (streamable HTTP)')], default='http', max_length=10, verbose_name='transport')),
-                ('url', models.URLField(blank=True, max_length=500, verbose_name='address')),
+                ('url', models.CharField(blank=True, max_length=500, verbose_name='address')),
                 ('command', models.CharField(blank=True, help_text='One program, started without a shell.', max_length=500, verbose_name='command')),
                 ('args', models.JSONField(blank=True, default=list, help_text='A JSON list of texts.', verbose_name='arguments')),
                 ('enabled', models.BooleanField(default=True, verbose_name='enabled')),
@@ -123,7 +123,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='toolregistration',
             name='endpoint',
-            field=models.URLField(blank=True, max_length=500, verbose_name='endpoint'),
+            field=models.CharField(blank=True, max_length=500, verbose_name='endpoint'),
         ),
         migrations.AddField(
             model_name='toolregistration',

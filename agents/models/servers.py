@@ -28,7 +28,7 @@ class McpServer(models.Model):
     transport = models.CharField(
         _("transport"), max_length=10, choices=Transport, default=Transport.HTTP
     )
-    url = models.URLField(_("address"), max_length=500, blank=True)
+    url = models.CharField(_("address"), max_length=500, blank=True)
     command = models.CharField(
         _("command"),
         max_length=500,

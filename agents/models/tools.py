@@ -91,7 +91,7 @@ class ToolRegistration(models.Model):
         related_name="tools",
     )
     is_gone = models.BooleanField(_("gone from its server"), default=False, editable=False)
-    endpoint = models.URLField(_("endpoint"), max_length=500, blank=True)
+    endpoint = models.CharField(_("endpoint"), max_length=500, blank=True)
     method = models.CharField(_("method"), max_length=6, choices=Method, default=Method.POST)
 
     class Meta:

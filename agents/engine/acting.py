@@ -1,0 +1,206 @@
+"""Using the tools of one turn: calls and results as events, in order."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import takewhile
+from typing import Any
+from uuid import uuid4
+
+from .approval import Asking, digest
+from .events import Event, Type
+from .fallback import FallbackResult
+from .handoff import Errand, Handoff
+from .state import AgentStep, Message
+from .tool import argument
+from .toolbox import Toolbox
+from .trail import Trail
+from .turn import ToolCall
+
+MOST_OBSERVATION = 200_000
+PREVIEW = 200
+
+Events = AsyncGenerator[Event, None]
+
+
+class Acting:
+    """Makes the open calls of a trail; where a person has to be asked first, it pauses."""
+
+    def __init__(self, trail: Trail, toolbox: Toolbox, asking: Asking) -> None:
+        self.trail = trail
+        self.toolbox = toolbox
+        self.asking = asking
+
+    async def events(self) -> Events:
+        ready = list(takewhile(lambda call: not self._waits(call), self.trail.open))
+        async with aclosing(self._make(ready)) as making:
+            async for event in making:
+                yield event
+                if event.type is Type.RUN_PAUSED:
+                    return
+        if self.trail.open:
+            for event in self._ask():
+                yield event
+            yield self.trail.emit(Type.RUN_PAUSED, reason="approval", turn=self.trail.turn)
+
+    def _waits(self, call: ToolCall) -> bool:
+        return call.id not in self.trail.verdicts and self.asking.why(call) is not None
+
+    def _ask(self) -> Iterator[Event]:
+        """All that has to be asked in this turn, in one go."""
+        for call in filter(self._waits, self.trail.open):
+            if call.id in self.trail.asked:
+                continue
+            step = self.trail.asked[call.id] = self.trail.next_step()
+            self.trail.progress.record(call)
+            yield self.trail.emit(
+                Type.APPROVAL_REQUESTED,
+                id=call.id,
+                function={"name": call.name, "arguments": call.arguments},
+                digest=digest(call),
+                why=self.asking.why(call),
+                thought=self.trail.thought,
+                step=step,
+                turn=self.trail.turn,
+            )
+
+    async def _make(self, calls: Sequence[ToolCall]) -> Events:
+        began = datetime.now(UTC)
+        async with self.toolbox.side_by_side(self._allowed(calls)) as begun:
+            for call in calls:
+                pending = begun.get(call.id)
+                about = self._about(call, began if pending else datetime.now(UTC))
+                verdict = self.trail.verdicts.get(call.id)
+                if verdict is not None and not verdict.is_approved:
+                    for event in self._declined(call, verdict.refusal, about):
+                        yield event
+                    continue
+                async with aclosing(self._use(call, pending, about)) as using:
+                    async for event in using:
+                        yield event
+
+    def _allowed(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
+        """The calls as they may be made: a person may have changed them, or said no."""
+        verdicts = [(call, self.trail.verdicts.get(call.id)) for call in calls]
+        return [v.of(c) if v else c for c, v in verdicts if v is None or v.is_approved]
+
+    def _about(self, call: ToolCall, started: datetime) -> dict[str, Any]:
+        step = self.trail.begun.get(call.id) or self.trail.asked.get(call.id)
+        if step is None:
+            step = self.trail.next_step()
+            self.trail.progress.record(call)
+        return {"step": step, "turn": self.trail.turn, "started": started.isoformat()}
+
+    async def _use(
+        self,
+        call: ToolCall,
+        pending: asyncio.Task[FallbackResult] | None,
+        about: dict[str, Any],
+    ) -> Events:
+        verdict = self.trail.verdicts.get(call.id)
+        made = verdict.of(call) if verdict else call
+        if call.id not in self.trail.begun:
+            function = {"name": made.name, "arguments": made.arguments}
+            yield self.trail.emit(Type.TOOL_CALL, id=call.id, function=function, **about)
+        if (errand := self._errand(made, about["step"])) is not None:
+            async with aclosing(errand.events()) as words:
+                async for event in words:
+                    yield event
+            if errand.result is None:
+                return
+            outcome = FallbackResult(result=errand.result)
+        else:
+            outcome = await (pending or self.toolbox.use(made))
+        text = _shortened(outcome.result.text)
+        observation = verdict.told(text) if verdict else text
+        for event in self._observed(made, observation, outcome, about):
+            yield event
+
+    def _errand(self, call: ToolCall, step: int) -> Errand | None:
+        """The call as a task for another agent, where it is one."""
+        registry = self.toolbox.registry
+        tool = registry.get(call.name) if registry.has(call.name) else None
+        if not isinstance(tool, Handoff) or not isinstance(call.readable, dict):
+            return None
+        return Errand(tool, argument(call.readable, "task"), self.trail, step)
+
+    def _observed(
+        self, call: ToolCall, observation: str, outcome: FallbackResult, about: dict[str, Any]
+    ) -> Iterator[Event]:
+        is_error = outcome.result.is_error
+        yield self._responded(call, observation, is_error, outcome.attempts, about)
+        if outcome.degraded:
+            step = about["step"]
+            yield self.trail.emit(Type.STATUS, kind="degraded", tool=call.name, step=step)
+        status = "failed" if is_error else "done"
+        ended = outcome.ended.isoformat()
+        yield self._step(call, status, observation, about, ended=ended)
+
+    def _declined(
+        self, call: ToolCall, observation: str, about: dict[str, Any]
+    ) -> Iterator[Event]:
+        yield self._responded(call, observation, True, 0, about)
+        yield self._step(call, "rejected", observation, about)
+
+    def _responded(
+        self,
+        call: ToolCall,
+        observation: str,
+        is_error: bool,
+        attempts: int,
+        about: dict[str, Any],
+    ) -> Event:
+        self.trail.close(call, observation)
+        self.trail.state.add_step(
+            AgentStep(
+                thought=self.trail.thought,
+                action=call.name,
+                action_input=call.readable,
+                observation=observation,
+            )
+        )
+        return self.trail.emit(
+            Type.TOOL_RESPONSE,
+            tool_call_id=call.id,
+            name=call.name,
+            content_preview=observation[:PREVIEW],
+            content=observation,
+            is_error=is_error,
+            attempts=attempts,
+            **about,
+        )
+
+    def _step(
+        self, call: ToolCall, status: str, observation: str, about: dict[str, Any], **more: Any
+    ) -> Event:
+        return self.trail.emit(
+            Type.STEP,
+            kind="tool",
+            status=status,
+            thought=self.trail.thought,
+            action=call.name,
+            action_input=call.arguments,
+            observation=observation[:PREVIEW],
+            **more,
+            **about,
+        )
+
+
+def distinct(calls: Sequence[ToolCall], history: Sequence[Message]) -> tuple[ToolCall, ...]:
+    """The calls with ids of their own: a shared one would join a result to the wrong call."""
+    taken = {made["id"] for m in history for made in m.get("tool_calls") or ()} | {"react"}
+    unique: list[ToolCall] = []
+    for call in calls:
+        is_taken = call.id in taken
+        unique.append(replace(call, id=f"call_{uuid4().hex[:12]}") if is_taken else call)
+        taken.add(unique[-1].id)
+    return tuple(unique)
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= MOST_OBSERVATION:
+        return text
+    cut = len(text) - MOST_OBSERVATION
+    return f"{text[:MOST_OBSERVATION]}\n[… {cut:,} more characters were cut]"

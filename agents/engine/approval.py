@@ -1,0 +1,62 @@
+"""Asking a person first: which calls wait, and what was said about them."""
+
+import json
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Literal
+
+from .tool import ToolRegistry
+from .turn import ToolCall
+
+Why = Literal["agent", "tool"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a person said about a call; other `arguments` than the model's are their own."""
+
+    is_approved: bool
+    arguments: str | None = None
+    reason: str = ""
+
+    def of(self, call: ToolCall) -> ToolCall:
+        """The call as it was approved."""
+        return call if self.arguments is None else replace(call, arguments=self.arguments)
+
+    def told(self, observation: str) -> str:
+        """What came of an approved call; the model has to know where it is not its own."""
+        if self.arguments is None:
+            return observation
+        return f"(A person changed the arguments to {self.arguments})\n{observation}"
+
+    @property
+    def refusal(self) -> str:
+        """What the model is told of a call that a person declined."""
+        reason = f" They said: {self.reason}" if self.reason else ""
+        return (
+            f"Error: a person declined this call, so it was not made.{reason} "
+            "Do not make it again; go on without it, or say what you would need."
+        )
+
+
+class Asking:
+    """Which calls wait for a person: those of tools that ask, or all of them."""
+
+    def __init__(self, registry: ToolRegistry, auto_execute: bool = True) -> None:
+        self.registry = registry
+        self.auto_execute = auto_execute
+
+    def why(self, call: ToolCall) -> Why | None:
+        """None where nobody has to be asked, or where the call cannot be made anyway."""
+        if not self.registry.has(call.name) or not isinstance(call.readable, dict):
+            return None
+        if not self.auto_execute:
+            return "agent"
+        asks: bool = getattr(self.registry.get(call.name), "needs_approval", False)
+        return "tool" if asks else None
+
+
+def digest(call: ToolCall) -> str:
+    """What an approval is bound to: this call of this tool with exactly these arguments."""
+    bound = json.dumps([call.id, call.name, call.arguments], ensure_ascii=True)
+    return sha256(bound.encode()).hexdigest()

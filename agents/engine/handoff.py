@@ -1,0 +1,123 @@
+"""Another agent as a tool: it is given a task, works under its own name, and answers."""
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
+from typing import Any, Protocol
+
+from .events import Event, Type
+from .state import AgentState
+from .termination import Progress, StopReason
+from .tool import ToolInput, ToolResult, argument
+from .trail import Trail, retrace
+
+MOST_DEPTH = 3
+WELL_ENDED = {StopReason.COMPLETED, StopReason.DEGRADED}
+
+Events = AsyncGenerator[Event, None]
+
+
+class Colleague(Protocol):
+    """An agent that can be given a task."""
+
+    name: str
+
+    def begin(self, trail: Trail) -> Events: ...
+
+    def go_on(self, trail: Trail) -> Events: ...
+
+
+class Handoff:
+    """The tool with which an agent asks a colleague.
+
+    The colleague is fetched when it is asked, because two agents may know each other.
+    """
+
+    needs_approval = False
+    effect = "at_most_once"
+    parameters: Mapping[str, Any] = {
+        "type": "object",
+        "properties": {
+            "task": {
+                "type": "string",
+                "description": "What to do, with everything it needs to know: "
+                "it has not seen this conversation.",
+            }
+        },
+        "required": ["task"],
+    }
+
+    def __init__(
+        self,
+        agent: str,
+        colleague: Callable[[], Colleague],
+        description: str = "",
+        *,
+        most_depth: int = MOST_DEPTH,
+    ) -> None:
+        self.name = f"ask_{agent}"
+        self.agent = agent
+        self.colleague = colleague
+        self.description = f"Ask the agent {agent}. {description}".strip()
+        self.most_depth = most_depth
+
+    async def execute(self, input: ToolInput, /) -> ToolResult:
+        """Ask the colleague outside of any run."""
+        trail = Trail.start(self.agent, argument(input, "task"))
+        async for event in self.colleague().begin(trail):
+            last = event
+        return _result(self.agent, last.data)
+
+
+class Errand:
+    """One task on its way; afterwards there is a `result`, unless a person is waited for."""
+
+    def __init__(self, handoff: Handoff, task: str, caller: Trail, step: int) -> None:
+        self.handoff = handoff
+        self.task = task
+        self.caller = caller
+        self.step = step
+        self.result: ToolResult | None = None
+
+    async def events(self) -> Events:
+        if refusal := self._refusal():
+            self.result = ToolResult(error=refusal, mendable=True)
+            return
+        async with aclosing(self._course()) as course:
+            async for event in course:
+                if event.type is Type.HANDOFF_RETURN and event.data["parent"] == self.step:
+                    self.result = _result(self.handoff.agent, event.data)
+                yield event
+
+    def _refusal(self) -> str:
+        """Why the colleague cannot be asked: it is asking already, or it goes too deep."""
+        path = [*self.caller.path, self.handoff.agent]
+        if self.handoff.agent in self.caller.path:
+            return f"This would go in circles: {' → '.join(path)}. Do it yourself."
+        if len(self.caller.path) > self.handoff.most_depth:
+            return f"Tasks may be handed on {self.handoff.most_depth} times. Do it yourself."
+        if not self.task.strip():
+            return "Say what the task is."
+        return ""
+
+    def _course(self) -> Events:
+        stamp = self.caller.emit.under(self.handoff.agent, self.step)
+        colleague = self.handoff.colleague()
+        begun = any(event.data.get("parent") == self.step for event in self.caller.past)
+        if begun:
+            trail = retrace(self.caller.past, stamp, AgentState())
+        else:
+            trail = Trail(stamp, AgentState(), self.task)
+        trail.path = (*self.caller.path, self.handoff.agent)
+        # What a colleague uses up, it uses of the same budget.
+        ours = self.caller.progress
+        trail.progress = Progress(trail.progress.calls, ours.used, ours.began)
+        return colleague.go_on(trail) if begun else colleague.begin(trail)
+
+
+def _result(agent: str, ending: Mapping[str, Any]) -> ToolResult:
+    answer: str = ending.get("answer", "")
+    if ending.get("stopped_reason") in WELL_ENDED:
+        return ToolResult(answer)
+    why = ending.get("detail") or ending.get("stopped_reason") or "it waits for a person"
+    partly = f" This far it came: {answer}" if answer else ""
+    return ToolResult(error=f"{agent} could not finish: {why}{partly}", mendable=True)

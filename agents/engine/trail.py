@@ -1,0 +1,147 @@
+"""Where a run stands, and how to find that out from what happened so far."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Self
+
+from .approval import Verdict
+from .events import Event, Stamp, Type
+from .state import AgentState, Message
+from .termination import Progress
+from .turn import ToolCall
+
+Data = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Trail:
+    """The course of one agent so far: what it was asked, what it said, did and used.
+
+    `open` are the calls of its last turn that have no result yet; `begun` those of them that
+    are under way, `asked` those that a person was asked about, each with its step. `path` are
+    the agents that a task was handed on through; `past` is what a pause was retraced from.
+    """
+
+    emit: Stamp
+    state: AgentState
+    query: str = ""
+    progress: Progress = field(default_factory=Progress)
+    turn: int = 0
+    step: int = 0
+    repairs: int = 0
+    thought: str = ""
+    sent: list[Message] = field(default_factory=list)
+    open: tuple[ToolCall, ...] = ()
+    begun: dict[str, int] = field(default_factory=dict)
+    asked: dict[str, int] = field(default_factory=dict)
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    out_of_order: set[str] = field(default_factory=set)
+    is_degraded: bool = False
+    is_over: bool = False
+    path: tuple[str, ...] = ()
+    past: Sequence[Event] = ()
+
+    @classmethod
+    def start(cls, agent: str, query: str, state: AgentState | None = None) -> Self:
+        return cls(Stamp(agent), state or AgentState(), query, path=(agent,))
+
+    def next_step(self) -> int:
+        self.step = self.emit.next_step()
+        return self.step
+
+    def say(self, message: Message) -> None:
+        self.state.add_message(**message)
+
+    def close(self, call: ToolCall, observation: str) -> None:
+        """This call has its result."""
+        self.state.add_message("tool", observation, tool_call_id=call.id)
+        self.open = tuple(other for other in self.open if other.id != call.id)
+        self.begun.pop(call.id, None)
+
+
+def retrace(events: Sequence[Event], stamp: Stamp, state: AgentState) -> Trail:
+    """The trail that these events left; `state` holds what was said before the run."""
+    trail = Trail(stamp, state, path=(stamp.agent,), past=events)
+    for event in events:
+        stamp.count.seq = max(stamp.count.seq, event.seq)
+        stamp.count.steps = max(stamp.count.steps, event.data.get("step", 0))
+        if event.type is Type.USAGE:
+            trail.progress.used.add(dict(event.data))
+        elif event.data.get("parent") == stamp.parent and event.type in _READERS:
+            _READERS[event.type](trail, event.data)
+    trail.progress.began -= _seconds(events)
+    return trail
+
+
+def _seconds(events: Sequence[Event]) -> float:
+    """How long the run has worked; the time it waited for a person is not its own."""
+    pairs = [(a, b) for a, b in pairwise(events) if a.type is not Type.RUN_PAUSED]
+    return sum(max(0.0, (b.time - a.time).total_seconds()) for a, b in pairs)
+
+
+def _asked(trail: Trail, data: Data) -> None:
+    trail.query = data["query"]
+    trail.state.add_message("user", trail.query)
+
+
+def _thinking(trail: Trail, data: Data) -> None:
+    trail.turn, trail.step = data["turn"], data["step"]
+    request = data["request"]
+    trail.sent = trail.sent[: request["kept"]] + request["messages"]
+
+
+def _ended(trail: Trail, data: Data) -> None:
+    if data["kind"] == "tool":
+        return
+    for message in data.get("messages", ()):
+        trail.say(message)
+    trail.open = tuple(_call(call) for call in data.get("calls", ()))
+    trail.thought = data.get("thought", "")
+    trail.repairs += data["status"] == "failed"
+
+
+def _requested(trail: Trail, data: Data) -> None:
+    trail.asked[data["id"]] = data["step"]
+    trail.progress.record(_call(data))
+
+
+def _resolved(trail: Trail, data: Data) -> None:
+    trail.verdicts[data["id"]] = Verdict(
+        is_approved=data["is_approved"], arguments=data["arguments"], reason=data["reason"]
+    )
+
+
+def _called(trail: Trail, data: Data) -> None:
+    trail.begun[data["id"]] = data["step"]
+    if data["id"] not in trail.asked:
+        trail.progress.record(_call(data))
+
+
+def _answered(trail: Trail, data: Data) -> None:
+    trail.close(ToolCall(id=data["tool_call_id"], name=data["name"]), data["content"])
+    trail.is_degraded = trail.is_degraded and data["is_error"]
+
+
+def _status(trail: Trail, data: Data) -> None:
+    if data["kind"] == "degraded":
+        trail.out_of_order.add(data["tool"])
+        trail.is_degraded = True
+
+
+def _call(data: Data) -> ToolCall:
+    function = data["function"]
+    return ToolCall(id=data["id"], name=function["name"], arguments=function["arguments"])
+
+
+_READERS: dict[Type, Callable[[Trail, Data], None]] = {
+    Type.RUN_STARTED: _asked,
+    Type.HANDOFF: _asked,
+    Type.STEP_STARTED: _thinking,
+    Type.STEP: _ended,
+    Type.APPROVAL_REQUESTED: _requested,
+    Type.APPROVAL_RESOLVED: _resolved,
+    Type.TOOL_CALL: _called,
+    Type.TOOL_RESPONSE: _answered,
+    Type.STATUS: _status,
+}

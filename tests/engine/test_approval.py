@@ -1,0 +1,232 @@
+"""Waiting for a person: a state that is left behind in the events, not a held coroutine."""
+
+import json
+
+import pytest
+
+from agents.engine import AgentState, Event
+from agents.engine.approval import digest
+from agents.engine.events import Stamp, Type
+from agents.engine.turn import ToolCall
+from tests.engine.conftest import Echo
+from tests.scripted import Call, Says
+
+
+class Asks(Echo):
+    needs_approval = True
+
+
+class Reads(Echo):
+    effect = "read"
+
+
+ASKS = Says.call("echo", text="hello")
+THANKS = Says(answer="Thank you.")
+
+
+async def collected(events):
+    return [event async for event in events]
+
+
+def types(events):
+    return [event.type.value for event in events]
+
+
+def decided(events, at=-1, **verdict):
+    """The events, after a person has said something about a call."""
+    asked = [event for event in events if event.type is Type.APPROVAL_REQUESTED][at]
+    facts = {"is_approved": True, "arguments": None, "reason": ""} | verdict
+    stamp = Stamp(asked.agent, after=events[-1].seq)
+    stamp.parent = asked.data.get("parent")
+    word = stamp(Type.APPROVAL_RESOLVED, id=asked.data["id"], step=asked.data["step"], **facts)
+    return [*events, _kept(word)]
+
+
+def _kept(event):
+    """As it comes back from a database after a restart."""
+    return Event.from_dict(json.loads(json.dumps(event.to_dict())))
+
+
+async def test_a_tool_that_asks_is_not_used_before_a_person_agreed(agent):
+    tool = Asks()
+    runtime = agent(ASKS, tools=[tool])
+
+    events = await collected(runtime.stream("Say hello"))
+
+    asked = events[-2]
+    assert types(events)[-2:] == ["approval_requested", "run_paused"]
+    assert asked.data["function"]["name"] == "echo"
+    assert json.loads(asked.data["function"]["arguments"]) == {"text": "hello"}
+    assert asked.data["why"] == "tool"
+    assert tool.inputs == []
+
+
+async def test_a_run_goes_on_where_it_paused_even_in_another_process(agent, dialect):
+    tool = Asks()
+    paused = await collected(agent(ASKS, tools=[tool]).stream("Say hello"))
+    events = decided([_kept(event) for event in paused])
+    later = agent(THANKS, tools=[tool])
+
+    more = await collected(later.resume(events))
+
+    assert types(more)[:3] == ["tool_call", "tool_response", "step"]
+    assert more[0].data["step"] == paused[-2].data["step"]
+    assert [event.seq for event in more] == list(
+        range(len(events) + 1, len(events) + len(more) + 1)
+    )
+    assert more[-1].data["answer"] == "Thank you."
+    assert more[-1].data["tool_calls"] == 1
+    assert tool.inputs == [{"text": "hello"}]
+
+
+async def test_the_model_is_sent_the_same_after_a_pause_as_without_one(agent):
+    past = AgentState()
+    past.add_message("user", "Before?")
+    past.add_message("assistant", "Yes.")
+    script = [Says.call("other", text="first"), ASKS]
+    straight = agent(*script, THANKS, tools=[Echo("echo"), Echo("other")])
+    await collected(straight.stream("Go", AgentState.from_dict(past.to_dict())))
+    broken = agent(*script, tools=[Asks("echo"), Echo("other")])
+    paused = await collected(broken.stream("Go", AgentState.from_dict(past.to_dict())))
+    later = agent(THANKS, tools=[Asks("echo"), Echo("other")])
+    await collected(later.resume(decided(paused), past))
+
+    expected = straight.planner.llm.requests[-1]["messages"]
+    assert _without_ids(later.planner.llm.requests[-1]["messages"]) == _without_ids(expected)
+
+
+async def test_a_person_may_change_the_arguments(agent):
+    tool = Asks()
+    paused = await collected(agent(ASKS, tools=[tool]).stream("Say hello"))
+    later = agent(THANKS, tools=[tool])
+
+    more = await collected(later.resume(decided(paused, arguments='{"text": "bye"}')))
+
+    assert tool.inputs == [{"text": "bye"}]
+    told = later.planner.llm.requests[0]["messages"][-1]["content"]
+    assert "A person changed the arguments" in told
+    assert json.loads(more[0].data["function"]["arguments"]) == {"text": "bye"}
+
+
+async def test_a_declined_call_is_not_made_and_the_model_is_told_why(agent):
+    tool = Asks()
+    paused = await collected(agent(ASKS, tools=[tool]).stream("Say hello"))
+    later = agent(Says(answer="Then not."), tools=[tool])
+
+    more = await collected(
+        later.resume(decided(paused, is_approved=False, reason="Not on a Sunday."))
+    )
+
+    assert tool.inputs == []
+    assert types(more)[:2] == ["tool_response", "step"]
+    assert more[1].data["status"] == "rejected"
+    assert "Not on a Sunday." in later.planner.llm.requests[0]["messages"][-1]["content"]
+    assert more[-1].data["answer"] == "Then not."
+
+
+async def test_an_agent_that_calls_nothing_by_itself_asks_about_every_tool(agent):
+    tool = Echo()
+    runtime = agent(ASKS, tools=[tool], auto_execute_tools=False)
+
+    events = await collected(runtime.stream("Say hello"))
+
+    assert events[-2].data["why"] == "agent"
+    assert tool.inputs == []
+
+
+async def test_a_call_that_cannot_be_made_anyway_asks_nobody(agent):
+    runtime = agent(Says.call("nothing"), THANKS, tools=[Asks()], auto_execute_tools=False)
+
+    result = await runtime.run("Say hello")
+
+    assert result.stopped_reason == "completed"
+
+
+async def test_run_says_that_it_waits(agent):
+    result = await agent(ASKS, tools=[Asks()]).run("Say hello")
+
+    assert result.stopped_reason == "waiting"
+    assert result.answer == ""
+
+
+@pytest.mark.parametrize("dialect", ["native"], indirect=True)
+async def test_what_needs_no_word_is_done_first_and_everything_else_is_asked_at_once(agent):
+    turn = Says(
+        "All of it.",
+        (
+            Call("look", {"text": "1"}),
+            Call("write", {"text": "2"}),
+            Call("look", {"text": "3"}),
+            Call("write", {"text": "4"}),
+        ),
+    )
+    look, write = Reads("look"), Asks("write")
+    paused = await collected(agent(turn, tools=[look, write]).stream("Go"))
+    assert [
+        e.data["function"]["arguments"] for e in paused if e.type is Type.APPROVAL_REQUESTED
+    ] == [
+        '{"text": "2"}',
+        '{"text": "4"}',
+    ]
+    assert look.inputs == [{"text": "1"}]
+
+    one = decided(paused, at=0)
+    still = await collected(agent(tools=[look, write]).resume(one))
+    both = decided([*one, *still], at=1, is_approved=False)
+    await collected(agent(THANKS, tools=[look, write]).resume(both))
+
+    assert types(still)[-1] == "run_paused"
+    assert "approval_requested" not in types(still)
+    assert [i["text"] for i in look.inputs] == ["1", "3"]
+    assert [i["text"] for i in write.inputs] == ["2"]
+
+
+async def test_equal_calls_are_counted_across_a_pause(agent):
+    tool = Asks()
+    events = await collected(agent(ASKS, tools=[tool]).stream("Go"))
+    for _ in range(2):
+        more = await collected(agent(ASKS, tools=[tool]).resume(decided(events)))
+        events = [*decided(events), *more]
+
+    assert events[-1].data["stopped_reason"] == "duplicate_tool_call"
+    assert len(tool.inputs) == 2
+
+
+async def test_the_time_a_person_takes_is_not_counted(agent, monkeypatch):
+    from datetime import timedelta
+
+    from agents.engine.trail import retrace
+
+    paused = await collected(agent(ASKS, tools=[Asks()]).stream("Go"))
+    word = decided(paused)[-1]
+    a_day_later = Event(
+        type=word.type,
+        data=word.data,
+        agent=word.agent,
+        time=word.time + timedelta(days=1),
+        seq=word.seq,
+    )
+
+    trail = retrace([*paused, a_day_later], Stamp("agent"), AgentState())
+
+    assert trail.progress.seconds < 3600
+
+
+def test_an_approval_is_bound_to_the_call_the_tool_and_the_arguments():
+    call = ToolCall(id="a", name="write", arguments='{"x": 1}')
+    others = [
+        ToolCall(id="b", name="write", arguments='{"x": 1}'),
+        ToolCall(id="a", name="erase", arguments='{"x": 1}'),
+        ToolCall(id="a", name="write", arguments='{"x": 2}'),
+    ]
+
+    assert digest(call) == digest(ToolCall(id="a", name="write", arguments='{"x": 1}'))
+    assert len({digest(call), *map(digest, others)}) == 4
+
+
+def _without_ids(messages):
+    text = json.dumps(messages)
+    for message in messages:
+        for call in message.get("tool_calls") or ():
+            text = text.replace(call["id"], "id")
+    return text

@@ -1,0 +1,141 @@
+"""Another agent as a tool: under its own name, as a part of the step that asked it."""
+
+import pytest
+
+from agents.engine import ModelError
+from agents.engine.events import Type
+from agents.engine.handoff import Handoff
+from tests.engine.conftest import Echo
+from tests.engine.test_approval import Asks, collected, decided, types
+from tests.scripted import Says
+
+ASK = Says.call("ask_helper", task="Find it.")
+DONE = Says(answer="It is found.")
+
+
+@pytest.fixture
+def pair(agent):
+    """An agent that may ask a helper, each with a script of its own."""
+
+    def build(script, helpers, tools=(), **options):
+        helper = agent(*helpers, tools=list(tools), name="helper", **options)
+        return agent(*script, tools=[Handoff("helper", lambda: helper, "Finds.")], name="lead")
+
+    return build
+
+
+async def test_a_task_comes_back_as_an_answer(pair):
+    lead = pair([ASK, DONE], [Says(answer="Under the stone.")])
+
+    events = await collected(lead.stream("Where is it?"))
+
+    told = lead.planner.llm.requests[1]["messages"][-1]["content"]
+    assert "Under the stone." in told
+    assert events[-1].type is Type.RUN_FINISHED
+    assert events[-1].data["answer"] == "It is found."
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+
+
+async def test_a_helper_speaks_under_its_own_name_and_below_the_step_that_asked(pair):
+    lead = pair([ASK, DONE], [Says.call("echo", text="x"), Says(answer="x")], [Echo()])
+
+    events = await collected(lead.stream("Where is it?"))
+
+    asked = next(e for e in events if e.type is Type.TOOL_CALL)
+    nested = [event for event in events if "parent" in event.data]
+    assert {event.agent for event in nested} == {"helper"}
+    assert {event.data["parent"] for event in nested} == {asked.data["step"]}
+    assert types(nested)[0] == "handoff"
+    assert types(nested)[-1] == "handoff_return"
+    assert {e.agent for e in events if "parent" not in e.data} == {"lead"}
+    steps = [e.data["step"] for e in events if e.type in {Type.STEP_STARTED, Type.TOOL_CALL}]
+    assert steps == [1, 2, 3, 4, 5, 6]
+
+
+async def test_a_helper_has_not_seen_the_conversation(pair):
+    lead = pair([ASK, DONE], [Says(answer="x")])
+
+    await collected(lead.stream("Where is my secret?"))
+
+    helper = lead.tools.get("ask_helper").colleague()
+    assert "secret" not in str(helper.planner.llm.requests)
+    assert "Find it." in str(helper.planner.llm.requests)
+
+
+async def test_what_a_helper_uses_is_counted_with_the_run(pair):
+    lead = pair([ASK, DONE], [Says(answer="x")])
+
+    events = await collected(lead.stream("Where?"))
+
+    turns = [event.data["total_tokens"] for event in events if event.type is Type.USAGE]
+    assert len(turns) == 3
+    assert events[-1].data["usage"]["total_tokens"] == sum(turns)
+
+
+async def test_a_helper_that_fails_is_an_error_the_caller_can_read(pair):
+    lead = pair([ASK, DONE], [ModelError("The provider refused.")])
+
+    result = await lead.run("Where?")
+
+    assert "helper could not finish: The provider refused." in result.steps[0].observation
+    assert result.stopped_reason == "completed"
+
+
+async def test_two_agents_that_ask_each_other_do_not_go_in_circles(agent):
+    lead = agent(ASK, DONE, tools=[Handoff("helper", lambda: helper)], name="lead")
+    back = Says.call("ask_lead", task="You do it.")
+    helper = agent(
+        back, Says(answer="Alone."), tools=[Handoff("lead", lambda: lead)], name="helper"
+    )
+
+    events = await collected(lead.stream("Where?"))
+
+    said = [event.data["content"] for event in events if event.type is Type.TOOL_RESPONSE]
+    assert "This would go in circles: lead → helper → lead." in said[0]
+    assert said[1] == "Alone."
+
+
+async def test_a_task_is_handed_on_only_so_often(agent):
+    agents = {}
+
+    def ask(name):
+        return Says.call(f"ask_{name}", task="You."), Handoff(name, lambda: agents[name])
+
+    end = Says(answer="Done.")
+    for name, other in zip("abcd", "bcde", strict=True):
+        says, handoff = ask(other)
+        agents[name] = agent(says, end, tools=[handoff], name=name)
+
+    events = await collected(agents["a"].stream("Go"))
+
+    said = [event.data["content"] for event in events if event.type is Type.TOOL_RESPONSE]
+    assert "Tasks may be handed on 3 times." in said[0]
+    assert said[1:] == ["Done.", "Done.", "Done."]
+
+
+async def test_a_helper_that_has_to_ask_a_person_pauses_the_whole_run(agent):
+    tool = Asks()
+
+    def lead(*scripts, helpers=()):
+        helper = agent(*helpers, tools=[tool], name="helper")
+        return agent(*scripts, tools=[Handoff("helper", lambda: helper)], name="lead")
+
+    paused = await collected(lead(ASK, helpers=[Says.call("echo", text="x")]).stream("Where?"))
+    more = await collected(lead(DONE, helpers=[Says(answer="Here.")]).resume(decided(paused)))
+
+    assert types(paused)[-2:] == ["approval_requested", "run_paused"]
+    assert tool.inputs == [{"text": "x"}]
+    assert [event.data["name"] for event in more if event.type is Type.TOOL_RESPONSE] == [
+        "echo",
+        "ask_helper",
+    ]
+    assert "tool_call" not in [e.type for e in more if e.data.get("name") == "ask_helper"]
+    assert more[-1].data["answer"] == "It is found."
+
+
+async def test_an_agent_can_be_asked_like_any_tool(pair):
+    lead = pair([], [Says(answer="Here.")])
+
+    result = await lead.tools.get("ask_helper").execute({"task": "Find it."})
+
+    assert result.output == "Here."
