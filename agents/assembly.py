@@ -19,12 +19,13 @@ from django.core.exceptions import ImproperlyConfigured
 
 from agents import knowledge
 from agents.engine.errors import AgentError
+from agents.engine.events import Event
 from agents.engine.fallback import FallbackStrategy
 from agents.engine.function import FunctionTool
 from agents.engine.guardrails import GuardrailAction, Guardrails, Pattern
 from agents.engine.planner import LLM, ReActPlanner
 from agents.engine.retry import RetryPolicy
-from agents.engine.runtime import AgentRuntime
+from agents.engine.runtime import AgentRuntime, Events
 from agents.engine.state import AgentState, Message
 from agents.engine.termination import standard_policy
 from agents.engine.tool import Tool, ToolRegistry
@@ -90,8 +91,21 @@ class Parts:
     patterns: list[GuardrailPattern]
 
 
-async def build(run: Run, history: list[Message]) -> tuple[AgentRuntime, AgentState]:
-    """An agent as the rows describe it at this moment, and what it remembers."""
+async def begin(run: Run) -> Events:
+    """The events of a new run."""
+    runtime = await build(run)
+    return runtime.stream(run.query, _state(run.history))
+
+
+async def resume(run: Run) -> Events:
+    """The events of a run that has paused, from there on."""
+    runtime = await build(run)
+    past = await database_sync_to_async(_past)(run)
+    return runtime.resume(past, _state(run.history))
+
+
+async def build(run: Run) -> AgentRuntime:
+    """An agent as the rows describe it at this moment."""
     parts = await database_sync_to_async(_parts)(run)
     agent = parts.agent
     planner = ReActPlanner(
@@ -104,7 +118,7 @@ async def build(run: Run, history: list[Message]) -> tuple[AgentRuntime, AgentSt
         window=await asyncio.to_thread(windows.window, run.model),
         count_tokens=tokens.count,
     )
-    runtime = AgentRuntime(
+    return AgentRuntime(
         planner,
         await asyncio.to_thread(_registry, parts.tools),
         _guardrails(parts),
@@ -118,9 +132,9 @@ async def build(run: Run, history: list[Message]) -> tuple[AgentRuntime, AgentSt
             max_tokens=agent.max_run_tokens,
             max_cost=agent.max_cost,
         ),
+        auto_execute_tools=agent.auto_execute_tools,
         name=agent.name,
     )
-    return runtime, _state(history)
 
 
 def default_agent() -> Agent:
@@ -191,6 +205,10 @@ def _tool(row: ToolRegistration) -> Any:
     tool.timeout = row.timeout
     if row.description:
         tool.description = row.description
+    if row.effect:
+        tool.effect = row.effect
+    if row.approval != ToolRegistration.Approval.TOOL:
+        tool.needs_approval = row.approval == ToolRegistration.Approval.ALWAYS
     return tool
 
 
@@ -209,6 +227,10 @@ def _guardrails(parts: Parts) -> Guardrails:
     return Guardrails(
         agent.max_input_tokens, agent.max_output_tokens, patterns, count_tokens=tokens.count
     )
+
+
+def _past(run: Run) -> list[Event]:
+    return [row.value for row in run.events.order_by("seq")]
 
 
 def _state(history: list[Message]) -> AgentState:

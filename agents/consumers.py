@@ -128,9 +128,9 @@ class WatchingConsumer(AsyncWebsocketConsumer):
             await asyncio.sleep(LOOK_WHILE_LIVE if is_live else LOOK_WHILE_IDLE)
             await self.channel_layer.send(self.channel_name, {"type": "look.again"})
 
-    async def watch(self, run: int) -> None:
+    async def watch(self, run: int, may_decide: bool = True) -> None:
         """Show this run as it is now, and what happens to it from here on."""
-        self.watched[run] = Watched(run, self.place)
+        self.watched[run] = Watched(run, self.place, may_decide)
         await self.show(self.watched[run].snapshot)
 
     async def show(self, fragment, *subject: Any) -> None:
@@ -181,7 +181,7 @@ class RunConsumer(WatchingConsumer):
         return self.run and self.run.topic
 
     async def greet(self) -> None:
-        await self.watch(self.run.pk)
+        await self.watch(self.run.pk, self.run.user_id == self.scope["user"].pk)
 
 
 def _decoded(text: str | None) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """A run as people see it: rows → what the templates show, live and afterwards alike."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,8 +15,9 @@ from django.utils.translation import ngettext
 
 from agents import trace
 from agents.engine.termination import StopReason
-from agents.models import AgentStep, Run
-from agents.prose import GrowingProse, render_markdown
+from agents.meaning import decoded
+from agents.models import AgentStep, Approval, Run
+from agents.prose import GrowingProse, render_exact, render_markdown
 from agents.sentences import told
 
 MOST_SHOWN = 20_000
@@ -33,6 +34,7 @@ class StepView:
     run: Run
     place: str = "chat"
     until: int | None = None
+    approval: "ApprovalView | None" = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.step, name)
@@ -91,7 +93,7 @@ class StepView:
     @property
     def bar_width(self) -> float:
         end = self._share(self.step.ended_at or timezone.now())
-        return max(1.0, min(end, 100) - self.bar_start)
+        return round(max(1.0, min(end, 100) - self.bar_start), 2)
 
     @cached_property
     def input_text(self) -> str:
@@ -119,23 +121,61 @@ class StepView:
 
 
 @dataclass(frozen=True)
+class ApprovalView:
+    """What a person is asked about a call, and what they said."""
+
+    approval: Approval
+    may_decide: bool = True
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.approval, name)
+
+    @property
+    def view(self) -> "RunView":
+        return RunView(self.approval.run)
+
+    @property
+    def why_label(self) -> str:
+        return self.approval.get_why_display()
+
+    @property
+    def verdict_label(self) -> str:
+        return self.approval.get_verdict_display()
+
+    @cached_property
+    def readable(self) -> str:
+        """The arguments, whole: nobody can agree to what is left out."""
+        return unfolded(decoded(self.approval.arguments))
+
+    @property
+    def exact(self) -> SafeString:
+        return render_exact(self.readable)
+
+    @property
+    def exact_changed(self) -> SafeString:
+        return render_exact(unfolded(decoded(self.approval.new_arguments)))
+
+    @property
+    def decided_by_name(self) -> str:
+        person = self.approval.decided_by
+        return person.get_username() if person else ""
+
+
+@dataclass(frozen=True)
 class RunView:
     """A run with its rows and its answer; `until` shows it as it was after that event."""
 
     run: Run
     place: str = "chat"
     until: int | None = None
+    may_decide: bool = True
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.run, name)
 
     @cached_property
     def steps(self) -> list[StepView]:
-        return [
-            StepView(row, self.run, self.place, self.until)
-            for row in self.run.steps.all()
-            if self.until is None or row.first_seq <= self.until
-        ]
+        return step_views(self)
 
     @cached_property
     def prose(self) -> GrowingProse:
@@ -180,6 +220,12 @@ class RunView:
         return self.run.user.get_username() if self.run.user else ""
 
     @property
+    def chat_url(self) -> str:
+        """Where it was asked, if that was in a conversation."""
+        name, _, pk = self.run.topic.partition(".")
+        return f"/chat/{pk}/#run-{self.run.pk}" if name == "chat" else ""
+
+    @property
     def sentence(self) -> str:
         """What became of it, where that is not simply an answer."""
         return sentence(self.run)
@@ -199,6 +245,17 @@ class RunView:
     @property
     def advice(self) -> str:
         return told(self.run.advice)
+
+
+def step_views(view: RunView, only: Collection[int] | None = None) -> list[StepView]:
+    """The rows of a run, or `only` some of them, with what a person was asked about them."""
+    run, until = view.run, view.until
+    asked = {row.step: ApprovalView(row, view.may_decide) for row in run.approvals.all()}
+    return [
+        StepView(step, run, view.place, until, asked.get(step.number))
+        for step in (run.steps.all() if only is None else run.steps.filter(number__in=only))
+        if until is None or step.first_seq <= until
+    ]
 
 
 def rows(runs: Iterable[Run]) -> list[RunView]:
@@ -275,7 +332,7 @@ def _decoded(text: str) -> Any:
     """JSON as data, so that it is shown unfolded; other text as it is."""
     if not text.startswith(("{", "[")) or len(text) > MOST_SHOWN:
         return text
-    return trace.decoded(text)
+    return decoded(text)
 
 
 def _brief(value: Any) -> str:

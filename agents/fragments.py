@@ -10,13 +10,22 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from agents import trace
-from agents.display import RunView, StepView
+from agents.display import RunView, StepView, step_views
 from agents.engine.events import Type
-from agents.models import AgentStep, Run
+from agents.models import Run
 from agents.prose import GrowingProse
 
-NEW_ROW = {Type.STEP_STARTED, Type.TOOL_CALL, Type.GUARDRAIL}
-CHANGED_ROW = {Type.TOOL_RESPONSE, Type.STATUS, Type.STEP, Type.ERROR, Type.USAGE, Type.THOUGHT}
+WORDS = {Type.DELTA, Type.THOUGHT_DELTA}
+NEW_ROW = {Type.STEP_STARTED, Type.APPROVAL_REQUESTED, Type.TOOL_CALL, Type.GUARDRAIL}
+CHANGED_ROW = {
+    Type.TOOL_RESPONSE,
+    Type.APPROVAL_RESOLVED,
+    Type.STATUS,
+    Type.STEP,
+    Type.ERROR,
+    Type.USAGE,
+    Type.THOUGHT,
+}
 
 
 @dataclass
@@ -25,8 +34,10 @@ class Watched:
 
     run_pk: int
     place: str = "chat"
+    may_decide: bool = True
     seq: int = 0
     is_live: bool = True
+    rows: set[int] = field(default_factory=set)
     growing: set[int] = field(default_factory=set)
     prose: GrowingProse = field(default_factory=GrowingProse)
 
@@ -38,7 +49,8 @@ class Watched:
         run = Run.objects.annotate(seq=Max("events__seq")).get(pk=self.run_pk)
         self.seq = run.seq or 0
         self.is_live = run.is_live
-        view = RunView(run, self.place, until=self.seq)
+        view = self._view(run)
+        self.rows = {step.number for step in view.steps}
         self.growing = {step.number for step in view.steps if step.is_live}
         self.prose = view.prose if run.is_live else GrowingProse()
         return view
@@ -51,7 +63,7 @@ class Watched:
         return events[0]["seq"] == self.seq + 1
 
     def needs_rows(self, events: Iterable[dict[str, Any]]) -> bool:
-        return any(e["type"] not in {Type.DELTA, Type.THOUGHT_DELTA} for e in events)
+        return any(event["type"] not in WORDS for event in events)
 
     def words(self, events: Sequence[dict[str, Any]]) -> SafeString:
         """Frames for events that are nothing but words: no row has to be read."""
@@ -62,38 +74,48 @@ class Watched:
 
     def changes(self, events: Sequence[dict[str, Any]]) -> SafeString:
         """Frames for whatever happened."""
-        if events[-1]["type"] == Type.RUN_FINISHED:
+        if self._is_turning_point(events):
             return self.snapshot()
         self.seq = events[-1]["seq"]
         answer, thoughts = _words(events)
         frames = [self._head(), *self._rows(events, thoughts), self._answer(answer)]
-        if any(event["type"] == Type.THOUGHT for event in events):
+        if any(map(_is_thought, events)):
             frames.append(self._taken_back(events))
         return SafeString().join(frames)
 
+    def _is_turning_point(self, events: Sequence[dict[str, Any]]) -> bool:
+        """Whether the run is another one now: it ended, it waits, or it goes on again."""
+        types = {event["type"] for event in events}
+        if types & {Type.RUN_FINISHED, Type.RUN_PAUSED}:
+            return True
+        resolved = Type.APPROVAL_RESOLVED in types
+        return resolved and not Run.objects.waiting().filter(pk=self.run_pk).exists()
+
     def _rows(self, events: Sequence[dict[str, Any]], thoughts: dict[int, str]) -> list[str]:
-        new = {e["data"]["step"] for e in events if e["type"] in NEW_ROW}
-        changed = {e["data"]["step"] for e in events if e["type"] in CHANGED_ROW}
-        steps = AgentStep.objects.filter(run=self.run_pk, number__in=new | changed)
+        named = {e["data"]["step"] for e in events if e["type"] in NEW_ROW | CHANGED_ROW}
+        run = self._view(Run.objects.get(pk=self.run_pk))
         frames = []
-        for step in steps.select_related("run"):
-            view = StepView(step, step.run, self.place, until=self.seq)
+        for view in step_views(run, only=named):
             row = _element("_step.html", {"step": view})
-            self._shown(step)
-            frames.append(self._added(row) if step.number in new else row)
-        said = {n: text for n, text in thoughts.items() if n not in new | changed}
+            frames.append(row if view.number in self.rows else self._added(row))
+            self._shown(view)
+        said = {n: text for n, text in thoughts.items() if n not in named}
         return frames + [self._thought(step, text) for step, text in said.items()]
 
-    def _shown(self, step: AgentStep) -> None:
+    def _shown(self, step: StepView) -> None:
         """A row is shown as it is now: its step may be over before its last words are told."""
+        self.rows.add(step.number)
         if step.is_live:
             self.growing.add(step.number)
         else:
             self.growing.discard(step.number)
 
     def _head(self) -> SafeString:
-        view = RunView(Run.objects.get(pk=self.run_pk), self.place, until=self.seq)
+        view = self._view(Run.objects.get(pk=self.run_pk))
         return _element("_run_head.html", {"view": view})
+
+    def _view(self, run: Run) -> RunView:
+        return RunView(run, self.place, until=self.seq, may_decide=self.may_decide)
 
     def _added(self, row: SafeString) -> SafeString:
         target = f"beforeend:#run-{self.run_pk}-steps"
@@ -122,7 +144,7 @@ class Watched:
 
     def _taken_back(self, events: Sequence[dict[str, Any]]) -> SafeString:
         """What looked like an answer was a thought: the answer begins anew."""
-        last = max(at for at, e in enumerate(events) if e["type"] == Type.THOUGHT)
+        last = max(at for at, event in enumerate(events) if _is_thought(event))
         self.prose = GrowingProse(_words(events[last + 1 :])[0])
         empty = format_html(
             '<div id="answer-{}-frozen" class="frozen" hx-swap-oob="true">{}</div>',
@@ -132,14 +154,18 @@ class Watched:
         return empty + self._tail()
 
 
+def _is_thought(event: dict[str, Any]) -> bool:
+    return event["type"] == Type.THOUGHT and "parent" not in event["data"]
+
+
 def _words(events: Iterable[dict[str, Any]]) -> tuple[str, dict[int, str]]:
     """What was said in these events: of the answer, and of each step's thought."""
     answer, thoughts = [], {}
     for event in events:
         data = event["data"]
-        if event["type"] == Type.DELTA:
+        if event["type"] == Type.DELTA and "parent" not in data:
             answer.append(data["content"])
-        elif event["type"] == Type.THOUGHT_DELTA:
+        elif event["type"] in WORDS:
             thoughts[data["step"]] = thoughts.get(data["step"], "") + data["content"]
     return "".join(answer), thoughts
 

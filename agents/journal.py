@@ -21,7 +21,7 @@ from agents.models import Run
 logger = logging.getLogger(__name__)
 
 MOST_UNDER_WAY = 8
-SETTLED = {Type.TOOL_CALL, Type.RUN_FINISHED}
+SETTLED = {Type.TOOL_CALL, Type.RUN_PAUSED, Type.RUN_FINISHED}
 
 
 class RunIsOver(Exception):

@@ -1,11 +1,12 @@
 """Text becomes HTML here and nowhere else: Markdown without raw HTML, then an allow-list."""
 
 import re
+import unicodedata
 from functools import lru_cache
 from typing import Any
 
 import nh3
-from django.utils.html import escape
+from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -17,6 +18,8 @@ from pygments.util import ClassNotFound
 MOST_HIGHLIGHTED = 20_000
 # One line of plain words, which Markdown leaves as it is: most of what is streamed.
 PLAIN = re.compile(r"(?:[^\W\d_]|[@(])(?:[^\W_]|[ ,.;:?()%/@-])*")
+UNUSUAL = re.compile(r"[^\x20-\x7e\n\t]")
+BLANK = re.compile("VARIATION SELECTOR|FILLER|BRAILLE PATTERN BLANK|COMBINING GRAPHEME JOINER")
 ENDED_BY_EMPTY_LINE = {"paragraph_open", "heading_open", "table_open", "hr"}
 TAGS = {
     *("p", "br", "hr", "h3", "h4", "h5", "h6", "blockquote", "ul", "ol", "li"),
@@ -157,3 +160,23 @@ def _markdown() -> MarkdownIt:
 
 
 MARKDOWN = _markdown()
+
+
+def render_exact(text: str) -> SafeString:
+    """The text as it is, to agree to: what cannot be seen in it is made visible."""
+    return mark_safe(UNUSUAL.sub(_seen, escape(text)))
+
+
+def _seen(match: re.Match[str]) -> str:
+    character = match.group()
+    if not _is_invisible(character):
+        return character
+    code = f"U+{ord(character):04X}"
+    name = unicodedata.name(character, code)
+    return format_html('<mark class="invisible" title="{}">{}</mark>', name, code)
+
+
+def _is_invisible(character: str) -> bool:
+    """Controls, joiners, direction marks, tags, odd spaces, and letters that are blank."""
+    is_odd = unicodedata.category(character)[0] in "CZ"
+    return is_odd or BLANK.search(unicodedata.name(character, "")) is not None

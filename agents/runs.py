@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import socket
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 from typing import Any
 
@@ -11,6 +12,7 @@ from django.db import IntegrityError, transaction
 
 from agents import assembly, trace
 from agents.engine.errors import AgentError
+from agents.engine.runtime import Events
 from agents.engine.state import Message
 from agents.engine.termination import StopReason
 from agents.journal import Journal, Pages, RunIsOver
@@ -33,21 +35,31 @@ class _Workshop:
         self.tasks: dict[int, asyncio.Task[None]] = {}
         self.journal = Journal()
 
-    def leave(self, run: Run) -> None:
-        self.tasks.pop(run.pk, None)
-        self.journal.forget(run)
+    def leave(self, run: Run, task: asyncio.Task[None]) -> None:
+        """The run may have gone on already, in another task."""
+        if self.tasks.get(run.pk) is task:
+            del self.tasks[run.pk]
+            self.journal.forget(run)
 
 
 _workshops: dict[asyncio.AbstractEventLoop, _Workshop] = {}
 
 
-def prepare(*, query: str, topic: str, user: Any = None, agent: Agent | None = None) -> Run:
+def prepare(
+    *,
+    query: str,
+    topic: str,
+    user: Any = None,
+    agent: Agent | None = None,
+    history: list[Message] | None = None,
+) -> Run:
     """A new run, as a row; raises StillAnswering while another one lives on the topic."""
     agent = agent or assembly.default_agent()
     try:
         with transaction.atomic():
             return Run.objects.create(
                 query=query,
+                history=history or [],
                 topic=topic,
                 user=user,
                 agent=agent,
@@ -61,12 +73,20 @@ def prepare(*, query: str, topic: str, user: Any = None, agent: Agent | None = N
         raise StillAnswering from error
 
 
-def launch(run: Run, history: list[Message] | None = None) -> None:
+def launch(run: Run) -> None:
     """Set it going; whoever wants to see it watches its topic."""
-    workshop = _workshop()
-    task = asyncio.create_task(_drive(run, history or [], workshop.journal))
-    workshop.tasks[run.pk] = task
-    task.add_done_callback(lambda _: workshop.leave(run))
+    _set_going(run, assembly.begin)
+
+
+def resume(run: Run) -> None:
+    """Let it go on after a pause. Whoever calls this has claimed it, with `claim`."""
+    _set_going(run, assembly.resume)
+
+
+def claim(run: Run) -> bool:
+    """Make a waiting run a running one, for this process; True for one caller only."""
+    waiting = Run.objects.waiting().filter(pk=run.pk)
+    return bool(waiting.update(status=Run.Status.RUNNING, owner=owner()))
 
 
 async def stop(run: Run) -> None:
@@ -105,9 +125,10 @@ async def shut_down() -> None:
 
 
 def close_abandoned() -> int:
-    """Close the runs of processes of this machine that are gone; say how many."""
+    """Close the runs of processes that are gone; say how many. What waits goes on waiting."""
     ending = trace.Ending(StopReason.INTERRUPTED)
-    abandoned = [run for run in Run.objects.live() if not _is_owned(run)]
+    running = Run.objects.filter(status=Run.Status.RUNNING)
+    abandoned = [run for run in running if not _is_owned(run)]
     for run in abandoned:
         with transaction.atomic():
             trace.close(run.pk, ending)
@@ -118,12 +139,20 @@ def owner() -> str:
     return f"{os.getpid()}@{socket.gethostname()}"
 
 
-async def _drive(run: Run, history: list[Message], journal: Journal) -> None:
+def _set_going(run: Run, course: Callable[[Run], Awaitable[Events]]) -> None:
+    workshop = _workshop()
+    task = asyncio.create_task(_drive(run, course, workshop.journal))
+    workshop.tasks[run.pk] = task
+    task.add_done_callback(lambda task: workshop.leave(run, task))
+
+
+async def _drive(
+    run: Run, course: Callable[[Run], Awaitable[Events]], journal: Journal
+) -> None:
     """The one place that may catch everything: whatever happens, the run gets an end."""
     pages = Pages(journal, run)
     try:
-        runtime, state = await assembly.build(run, history)
-        async with aclosing(runtime.stream(run.query, state)) as events:
+        async with aclosing(await course(run)) as events:
             async for event in events:
                 await pages.write(event)
     except asyncio.CancelledError as cancelled:

@@ -17,6 +17,10 @@ from chat import fragments, sessions
 from chat.models import ChatSession, Message
 
 
+# What changes what stands around the conversation, too.
+AROUND = {Type.RUN_FINISHED, Type.RUN_PAUSED, Type.APPROVAL_RESOLVED}
+
+
 class ChatConsumer(WatchingConsumer):
     """One browser tab on one chat session."""
 
@@ -80,7 +84,7 @@ class ChatConsumer(WatchingConsumer):
         if told["run"] not in self.watched:
             await self._add_new()
         await super().run_events(told)
-        if told["events"][-1]["type"] == Type.RUN_FINISHED:
+        if {event["type"] for event in told["events"]} & AROUND:
             await self.show(fragments.surroundings, self.session)
 
     async def refuse(self, sentence: StrPromise | str) -> None:

@@ -54,7 +54,8 @@ def surroundings(session: ChatSession) -> SafeString:
 
 def composer_state(session: ChatSession, acknowledged: str = "") -> SafeString:
     run = sessions.live_run(session)
-    return _part("composer_state", {"live_run": run and run.pk, "acknowledged": acknowledged})
+    facts = {"live_run": run and run.pk, "is_waiting": run and run.is_waiting}
+    return _part("composer_state", {**facts, "acknowledged": acknowledged})
 
 
 def notice(text: str, level: str = "problem") -> SafeString:

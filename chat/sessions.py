@@ -1,6 +1,5 @@
 """What people do with their sessions: begin, say, stop, rename, delete, find."""
 
-from channels.db import database_sync_to_async
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
@@ -25,8 +24,7 @@ class NotSaid(Exception):
 
 async def ask(session: ChatSession, message: Message) -> None:
     """Have the message answered, and tell every page that shows the session."""
-    past = await database_sync_to_async(history)(session, message)
-    runs.launch(message.run, past)
+    runs.launch(message.run)
     await live.publish(session.topic, "message.added", message=message.pk, run=message.run_id)
 
 
@@ -50,9 +48,7 @@ def say(session: ChatSession, user, text: str, client_id: str, agent: str = "") 
             ChatSession.objects.filter(pk=session.pk).update(updated_at=timezone.now())
             return message
     except runs.StillAnswering:
-        raise NotSaid(
-            _("The agent is still answering. Wait for it, or stop it, and send again.")
-        ) from None
+        raise NotSaid(_still_answering(session)) from None
 
 
 def rename(session: ChatSession, title: str) -> None:
@@ -70,8 +66,11 @@ def delete(session: ChatSession) -> None:
 
 def found(user, query: str = "") -> QuerySet[ChatSession]:
     """A person's sessions, newest first; with a query, those that hold its words."""
-    answering = Message.objects.filter(session=OuterRef("pk"), run__status__in=Run.LIVE)
-    sessions = ChatSession.objects.for_user(user).annotate(is_running=Exists(answering))
+    mine = Message.objects.filter(session=OuterRef("pk"))
+    sessions = ChatSession.objects.for_user(user).annotate(
+        is_running=Exists(mine.filter(run__status=Run.Status.RUNNING)),
+        is_waiting=Exists(mine.filter(run__status=Run.Status.WAITING)),
+    )
     for word in _storable(query)[:MOST_QUERY].split()[:8]:
         said = Message.objects.filter(
             Q(text__icontains=word) | Q(run__answer__icontains=word), session=OuterRef("pk")
@@ -84,10 +83,13 @@ def live_run(session: ChatSession) -> Run | None:
     return Run.objects.live().filter(topic=session.topic).first()
 
 
-def history(session: ChatSession, before: Message) -> list[HistoryMessage]:
-    """What was said before, as a model is told of it."""
-    earlier = session.messages.filter(pk__lt=before.pk, run__isnull=False)
-    recent = earlier.select_related("run").order_by("-pk")[:REMEMBERED]
+def history(session: ChatSession) -> list[HistoryMessage]:
+    """What was said so far, as a model is told of it."""
+    recent = (
+        session.messages.filter(run__isnull=False)
+        .select_related("run")
+        .order_by("-pk")[:REMEMBERED]
+    )
     return [m for message in reversed(recent) for m in trace.transcript(message.run)]
 
 
@@ -112,9 +114,22 @@ def title_of(text: str) -> str:
     return f"{cut if len(cut) > MOST_TITLE // 2 else line[:MOST_TITLE]}…"
 
 
+def _still_answering(session: ChatSession) -> str:
+    run = live_run(session)
+    if run is not None and run.is_waiting:
+        return _("The agent waits for your decision. Give it, or stop the run, and send again.")
+    return _("The agent is still answering. Wait for it, or stop it, and send again.")
+
+
 def _add(session: ChatSession, user, text: str, client_id: str, agent: str) -> Message:
     try:
-        run = runs.prepare(query=text, topic=session.topic, user=user, agent=_agent(agent))
+        run = runs.prepare(
+            query=text,
+            history=history(session),
+            topic=session.topic,
+            user=user,
+            agent=_agent(agent),
+        )
     except AgentError as error:
         raise NotSaid(f"{told(str(error))} {told(error.advice)}") from error
     message = Message.objects.create(

@@ -162,9 +162,17 @@ def _context(request: HttpRequest, chat: ChatSession | None = None) -> dict:
     return _listed(request) | {
         "session": chat,
         "agents": choices,
+        "chosen": _chosen(choices, chat),
         "examples": _examples(agents[0]) if choices else [],
         "max_message": sessions.MOST_BYTES,
     }
+
+
+def _chosen(choices: list[AgentChoice], chat: ChatSession | None) -> str:
+    """The agent that answers next: the one that was asked last here, else the default."""
+    names = [choice.name for choice in choices]
+    last = chat and chat.messages.filter(run__agent_name__in=names).select_related("run").last()
+    return last.run.agent_name if last else (names or [""])[0]
 
 
 def _listed(request: HttpRequest) -> dict:
@@ -174,7 +182,9 @@ def _listed(request: HttpRequest) -> dict:
 
 def _conversation(chat: ChatSession, before: str = "") -> dict:
     """The last messages, or those before one of them; `earlier` says that there are more."""
-    messages = chat.messages.select_related("run", "run__user").prefetch_related("run__steps")
+    messages = chat.messages.select_related("run", "run__user").prefetch_related(
+        "run__steps", "run__approvals__decided_by"
+    )
     if before.isascii() and before.isdigit() and len(before) < 19:
         messages = messages.filter(pk__lt=int(before))
     shown = list(messages.order_by("-pk")[: SHOWN + 1])
@@ -183,6 +193,7 @@ def _conversation(chat: ChatSession, before: str = "") -> dict:
         "messages": [MessageView.of(message) for message in reversed(shown[:SHOWN])],
         "earlier": shown[SHOWN - 1].pk if len(shown) > SHOWN else None,
         "live_run": live and live.pk,
+        "is_waiting": live and live.is_waiting,
     }
 
 

@@ -30,7 +30,8 @@ def agent(db):
     from agents.management.commands import seed_demo
     from agents.models import Agent
 
-    seed_demo.make_agent()
+    seed_demo.make_agents()
+    Agent.objects.exclude(name="helper").delete()
     seed_demo.make_guardrails()
     return Agent.objects.get()
 
@@ -76,8 +77,10 @@ async def asked(query, *, topic="chat.1", user=None, history=()):
     """A run from its question to its end."""
     from agents import runs
 
-    run = await sync_to_async(runs.prepare)(query=query, topic=topic, user=user)
-    runs.launch(run, list(history))
+    run = await sync_to_async(runs.prepare)(
+        query=query, topic=topic, user=user, history=list(history)
+    )
+    runs.launch(run)
     await runs.wait(run)
     await run.arefresh_from_db()
     return run

@@ -21,6 +21,9 @@ class RunQuerySet(models.QuerySet):
     def live(self):
         return self.filter(status__in=Run.LIVE)
 
+    def waiting(self):
+        return self.filter(status=Run.Status.WAITING)
+
 
 class Run(models.Model):
     class Status(models.TextChoices):
@@ -104,6 +107,10 @@ class Run(models.Model):
     @property
     def is_live(self) -> bool:
         return self.status in self.LIVE
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.status == self.Status.WAITING
 
     @property
     def total_tokens(self) -> int:
@@ -197,6 +204,10 @@ class AgentStep(models.Model):
     @property
     def is_live(self) -> bool:
         return self.status == self.Status.RUNNING
+
+    @property
+    def is_open(self) -> bool:
+        return self.status in {self.Status.RUNNING, self.Status.WAITING}
 
     @property
     def total_tokens(self) -> int:

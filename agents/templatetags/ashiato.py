@@ -8,6 +8,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from agents.models import Approval
+
 register = template.Library()
 
 NOTHING = "—"
@@ -54,6 +56,12 @@ def day(moment: datetime) -> str:
     if date >= today:
         return _("Today")
     return _("Yesterday") if date == today - timedelta(days=1) else _("Earlier")
+
+
+@register.simple_tag(takes_context=True)
+def waiting_count(context: template.Context) -> int:
+    """How many calls wait for the person who looks at this page."""
+    return Approval.objects.for_user(context["user"]).waiting().count()
 
 
 @register.simple_tag

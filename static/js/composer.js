@@ -101,6 +101,7 @@ function readState() {
   const state = document.getElementById("composer-state").dataset;
   if (isKept(form.elements.client_id.value, state.acknowledged)) clear();
   if (state.liveRun !== live) show(state.liveRun);
+  if ("waiting" in state) announcer.textContent = announcer.dataset.waiting;
 }
 
 function isKept(id, acknowledged) {

@@ -6,6 +6,7 @@ const seen = new WeakMap();
 export function start() {
   setInterval(tick, 100);
   document.addEventListener("htmx:oobBeforeSwap", keepOpen);
+  document.addEventListener("htmx:oobAfterSwap", countWaiting);
   document.addEventListener("htmx:load", ({ target }) => addCopyButtons(target));
   document.addEventListener("click", copy);
   document.addEventListener("change", ({ target }) => {
@@ -25,6 +26,23 @@ function keepOpen({ detail: { fragment } }) {
     const old = document.querySelector(`#${CSS.escape(details.parentElement.id)} > details`);
     details.open = old ? old.open : root.dataset.density === "everything";
   }
+  for (const approval of fragment.querySelectorAll(".approval")) keepTyped(approval);
+}
+
+// What a person has begun to write about a call is theirs, whatever else happens in the run.
+function keepTyped(approval) {
+  const old = document.getElementById(approval.id);
+  for (const field of old?.querySelectorAll("textarea, input:not([type=hidden])") ?? []) {
+    const same = approval.querySelector(`[name="${field.name}"]`);
+    if (same) same.value = field.value;
+  }
+  const change = approval.querySelector(".change");
+  if (change) change.open = old?.querySelector(".change")?.open ?? false;
+}
+
+// A run that comes as a whole has ended, waits, or goes on again: the link asks how many wait.
+function countWaiting({ detail: { target } }) {
+  if (target.matches(".run")) htmx.trigger(document.body, "approvals");
 }
 
 function tick() {

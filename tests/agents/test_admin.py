@@ -10,6 +10,7 @@ from django.urls import reverse
 from agents.models import (
     Agent,
     AgentStep,
+    Approval,
     Chunk,
     Document,
     GuardrailPattern,
@@ -25,7 +26,7 @@ pytestmark = [
     pytest.mark.usefixtures("agent", "workshop"),
 ]
 
-RECORDS = [Run, RunEvent, AgentStep, ChatSession, Message, Document, Chunk]
+RECORDS = [Run, RunEvent, AgentStep, Approval, ChatSession, Message, Document, Chunk]
 
 
 @pytest.fixture
@@ -52,6 +53,9 @@ def rows(administrator):
     now = run.started_at
     RunEvent.objects.create(run=run, seq=1, type="delta", time=now, data={"content": "<b>"})
     AgentStep.objects.create(run=run, number=1, kind="tool", started_at=now, action="<b>")
+    Approval.objects.create(
+        run=run, step=1, tool="<b>", arguments="{}", asked_at=run.started_at
+    )
     document = Document.objects.create(title="<u>", source="a.md", digest="d")
     Chunk.objects.create(document=document, ordinal=1, text="<s>")
 

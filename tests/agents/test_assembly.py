@@ -17,9 +17,9 @@ pytestmark = [
 ]
 
 
-async def built(history=()):
+async def built():
     run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
-    return await assembly.build(run, list(history))
+    return await assembly.build(run)
 
 
 async def test_an_agent_is_built_as_its_row_says():
@@ -30,7 +30,7 @@ async def test_an_agent_is_built_as_its_row_says():
         timeout=7, description="Sums."
     )
 
-    runtime, _ = await built()
+    runtime = await built()
 
     assert (runtime.max_steps, runtime.name) == (3, "helper")
     assert (runtime.planner.dialect, runtime.planner.instructions) == ("react", "Be brief.")
@@ -43,7 +43,7 @@ async def test_an_agent_is_built_as_its_row_says():
 async def test_a_tool_that_this_version_does_not_know_is_left_out(agent):
     await sync_to_async(agent.tools.create)(name="of-the-future")
 
-    runtime, _ = await built()
+    runtime = await built()
 
     assert "of-the-future" not in runtime.tools.list_tools()
 
@@ -52,7 +52,7 @@ async def test_only_patterns_that_are_switched_on_count():
     await GuardrailPattern.objects.aupdate(enabled=False)
     await GuardrailPattern.objects.acreate(name="A", pattern="abc", action="warn")
 
-    runtime, _ = await built()
+    runtime = await built()
 
     assert [pattern.name for pattern in runtime.guardrails.patterns] == ["A"]
 
@@ -148,6 +148,6 @@ def test_a_module_that_cannot_be_used_is_named(own_tools, modules, reason):
 async def test_every_tool_can_be_described_anew(name):
     await ToolRegistration.objects.filter(name=name).aupdate(description="In our words.")
 
-    runtime, _ = await built()
+    runtime = await built()
 
     assert runtime.tools.get(name).description == "In our words."

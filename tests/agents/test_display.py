@@ -195,12 +195,12 @@ async def test_words_told_after_their_step_is_over_ask_for_no_element_that_is_go
     data = {"step": 1, "content": "Late."}
 
     html = await sync_to_async(watched.changes)(
-        [{"seq": 1, "type": "step_started", "data": data}]
+        [{"seq": 9, "type": "step_started", "data": data}]
     )
 
-    assert 'id="step-' in html
+    assert f'id="step-{run.pk}-1"' in html
     assert "-live" not in html
-    assert watched.words([{"seq": 2, "type": "thought_delta", "data": data}]) == ""
+    assert watched.words([{"seq": 10, "type": "thought_delta", "data": data}]) == ""
 
 
 # What is shown of a row

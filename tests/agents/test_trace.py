@@ -3,7 +3,7 @@
 import pytest
 from asgiref.sync import sync_to_async
 
-from agents import trace
+from agents import meaning, trace
 from agents.engine.errors import ModelError
 from agents.engine.events import Stamp, Type
 from agents.engine.state import INTERRUPTED, legal
@@ -143,4 +143,4 @@ def test_what_was_said_counts_from_the_last_thought_on(run):
 
 @pytest.mark.parametrize("text", ["{", "NaN", '{"a": -Infinity}', "[1e999]", "[" * 9_999, ""])
 def test_what_no_database_takes_as_data_stays_text(text):
-    assert trace.decoded(text) == text
+    assert meaning.decoded(text) == text

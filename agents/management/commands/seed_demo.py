@@ -15,7 +15,7 @@ class Command(BaseCommand):
 
     def handle(self, **options) -> None:
         try:
-            make_agent()
+            make_agents()
         except ImproperlyConfigured as error:
             raise CommandError(error) from error
         make_guardrails()
@@ -38,18 +38,24 @@ def make_account() -> str | None:
     return password if given is None else "as given in ASHIATO_ADMIN_PASSWORD"
 
 
-def make_agent() -> None:
-    """A row for each tool; an agent only where there is none: what was changed stays."""
+def make_agents() -> None:
+    """A row for each tool; agents only where there are none: what was changed stays."""
     for name in assembly.tool_names():
         ToolRegistration.objects.get_or_create(name=name)
     if Agent.objects.exists():
         return
-    agent = Agent.objects.create(
+    helper = Agent.objects.create(
         name="helper",
         description="Calculates, looks up documents and asks the shop's database.",
         is_default=True,
     )
-    agent.tools.set(ToolRegistration.objects.filter(name__in=assembly.tool_names()))
+    careful = Agent.objects.create(
+        name="careful",
+        description="The same, but shows every call first and waits for your word.",
+        auto_execute_tools=False,
+    )
+    for agent in (helper, careful):
+        agent.tools.set(ToolRegistration.objects.filter(name__in=assembly.tool_names()))
 
 
 def make_guardrails() -> None:

@@ -1,0 +1,144 @@
+"""What people decide about calls that wait: once, and for exactly what they were shown."""
+
+import asyncio
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from channels.db import database_sync_to_async
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from agents import live, runs, trace
+from agents.engine.events import Event, Stamp, Type
+from agents.engine.schema import BadOutputSchema, TooManyChecks, usable, violations
+from agents.models import Approval, Run, RunEvent
+
+MOST_ARGUMENTS = 100_000
+MOST_REASON = 2_000
+PATIENCE = 20
+
+
+class NotDecided(Exception):
+    """A decision was not taken; the text says why, to the person who made it."""
+
+
+class _NotYet(Exception):
+    """The run is about to pause; in a moment it can be decided."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Word:
+    """What a person says about a call. `digest` is of what they had before their eyes."""
+
+    digest: str
+    is_approved: bool
+    arguments: str | None = None
+    reason: str = ""
+
+
+async def decide(user, pk: int, word: Word) -> Run:
+    """Take the word, tell everyone, and let the run go on if nothing else waits.
+
+    Raises Approval.DoesNotExist for what is not this person's to decide.
+    """
+    for _attempt in range(PATIENCE):
+        try:
+            run, event, goes_on = await database_sync_to_async(_take)(user, pk, word)
+            break
+        except _NotYet:
+            await asyncio.sleep(0.1)
+    else:
+        raise NotDecided(_("This run is not ready to go on. Try again in a moment."))
+    await live.publish(run.topic, "run.events", run=run.pk, events=[event.to_dict()])
+    if goes_on:
+        runs.resume(run)
+    return run
+
+
+def _take(user, pk: int, word: Word) -> tuple[Run, Event, bool]:
+    with transaction.atomic():
+        mine = Approval.objects.for_user(user)
+        run = Run.objects.select_for_update().get(pk=mine.get(pk=pk).run_id)
+        approval = mine.get(pk=pk)  # again, now that nobody else can change it
+        _check(approval, run, word)
+        event = _event(approval, run, user, word)
+        trace.keep([(run.pk, event)])
+        goes_on = not run.approvals.waiting().exists() and runs.claim(run)
+        return Run.objects.select_related("agent").get(pk=run.pk), event, goes_on
+
+
+def _check(approval: Approval, run: Run, word: Word) -> None:
+    if not approval.is_waiting:
+        said = approval.get_verdict_display()
+        raise NotDecided(_("This was decided already: %(verdict)s.") % {"verdict": said})
+    if word.digest != approval.digest:
+        raise NotDecided(_("This is not the call that you were shown. Reload the page."))
+    if not run.is_waiting:
+        raise _NotYet
+
+
+def _event(approval: Approval, run: Run, user, word: Word) -> Event:
+    asked = run.events.get(type=Type.APPROVAL_REQUESTED, data__step=approval.step).value
+    stamp = Stamp(asked.agent, after=trace.last_seq(run))
+    stamp.parent = asked.data.get("parent")
+    return stamp(
+        Type.APPROVAL_RESOLVED,
+        id=approval.call_id,
+        step=approval.step,
+        is_approved=word.is_approved,
+        arguments=_changed(approval, run, word),
+        reason=word.reason.strip()[:MOST_REASON],
+        by=user.pk,
+        by_name=user.get_username(),
+    )
+
+
+def _changed(approval: Approval, run: Run, word: Word) -> str | None:
+    """The arguments that the person wrote, if they are others than the model's."""
+    if not word.is_approved or word.arguments is None:
+        return None
+    value = _object(word.arguments)
+    if value == json.loads(approval.arguments):
+        return None
+    if faults := _faults(_schema(run, approval), value):
+        why = "; ".join(faults)
+        raise NotDecided(_("The tool does not take these arguments: %(why)s") % {"why": why})
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _faults(schema: dict[str, Any], value: dict[str, Any]) -> list[str]:
+    """What is wrong with the arguments; of a schema nobody can use, the tool itself judges."""
+    try:
+        return violations(usable(schema), value)
+    except (BadOutputSchema, TooManyChecks):
+        return []
+
+
+def _object(text: str) -> dict[str, Any]:
+    if len(text) > MOST_ARGUMENTS:
+        raise NotDecided(_("These arguments are too long."))
+    try:
+        value = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise NotDecided(
+            _("The arguments are not valid JSON: %(why)s") % {"why": error}
+        ) from error
+    if not isinstance(value, dict):
+        raise NotDecided(_("The arguments must be a JSON object: {…}."))
+    return value
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _schema(run: Run, approval: Approval) -> dict[str, Any]:
+    """What the tool takes, as the model was told."""
+    told = [Type.RUN_STARTED, Type.HANDOFF]
+    events = RunEvent.objects.filter(run=run, type__in=told, agent=approval.agent_name)
+    for data in events.order_by("-seq").values_list("data", flat=True):
+        for tool in data["tools"]:
+            if tool["function"]["name"] == approval.tool:
+                return tool["function"]["parameters"]
+    return {}

@@ -1,0 +1,248 @@
+"""JSON Schemas of people we need not trust, for values of models we cannot.
+
+No address is ever fetched, patterns are RE2's, and a check ends after so many rules.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextvars import ContextVar
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+import re2
+from jsonschema import Draft202012Validator, SchemaError, ValidationError
+from jsonschema.exceptions import best_match
+from jsonschema.validators import extend
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+from referencing.jsonschema import DRAFT202012
+
+from .errors import AgentError
+
+MOST_CHARACTERS = 100_000
+MOST_CHECKS = 300_000
+MOST_VIOLATIONS = 5
+MOST_WORDS = 200
+
+# What every provider with a strict mode takes there; with anything else we ask without it.
+STRICT = {
+    *("type", "properties", "required", "additionalProperties", "items", "enum", "const"),
+    *("anyOf", "$ref", "$defs", "title", "description"),
+}
+# A second `$schema` would bring back the rules that ours replace; no provider takes the others.
+REFUSED = ("$schema", "$dynamicRef", "unevaluatedItems", "unevaluatedProperties")
+
+
+class BadOutputSchema(AgentError):
+    """This is not a schema that an answer can have."""
+
+
+class TooManyChecks(Exception):
+    """The value is too large, or the schema too branched, to see whether they fit."""
+
+
+def usable(given: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of the schema; raises BadOutputSchema unless every part of it can be used."""
+    try:
+        schema = _copied(given)
+        _check_form(schema)
+        _check_parts(schema)
+        violations(schema, {})
+    except (RecursionError, TooManyChecks):
+        raise BadOutputSchema("It is too deep, or refers to itself without an end.") from None
+    return schema
+
+
+def violations(schema: Mapping[str, Any], value: Any) -> list[str]:
+    """Where and why the value does not fit, the first few; raises TooManyChecks."""
+    before = _patience.set(_Patience())
+    try:
+        errors = _Rules(schema, registry=Registry()).iter_errors(value)
+        return [_violation(error) for error in islice(errors, MOST_VIOLATIONS)]
+    finally:
+        _patience.reset(before)
+
+
+def is_strict(part: Any) -> bool:
+    """Whether a provider can be held to the letter of it: nothing optional, nothing more."""
+    if not isinstance(part, dict) or not part.keys() <= STRICT:
+        return False
+    if "$ref" in part:
+        return len(part) == 1
+    if not part.keys() & {"type", "anyOf", "enum", "const"}:
+        return False
+    if "object" in part.get("type", ()) or "properties" in part:
+        is_closed = part.get("additionalProperties") is False
+        if not is_closed or {*part.get("required", ())} != {*part.get("properties", ())}:
+            return False
+    inner = DRAFT202012.create_resource(part).subresources()
+    return all(is_strict(sub.contents) for sub in inner if sub.contents is not False)
+
+
+def problem(path: Iterable[int | str], words: str) -> str:
+    """`rows[3].price: 'x' is not of type 'number'`."""
+    names = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in path]
+    where = _cut("".join(names).removeprefix("."))
+    return f"{where}: {_cut(words)}" if names else _cut(words)
+
+
+def _copied(given: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        text = json.dumps(dict(given), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise BadOutputSchema(f"A schema is JSON, and this is not: {error}.") from error
+    if len(text) > MOST_CHARACTERS:
+        raise BadOutputSchema(f"A schema has at most {MOST_CHARACTERS:,} characters.")
+    schema: dict[str, Any] = json.loads(text)
+    schema.pop("$schema", None)
+    return schema
+
+
+def _check_form(schema: Any) -> None:
+    try:
+        # Without its checker of formats, which would have patterns be Python's.
+        Draft202012Validator.check_schema(schema, format_checker=None)
+    except SchemaError as error:
+        reason = problem(error.absolute_path, error.message)
+        raise BadOutputSchema(f"This is not a JSON Schema: {reason}.") from error
+
+
+def _check_parts(schema: dict[str, Any]) -> None:
+    """Visit all that can be reached: by way of a reference, too."""
+    root = DRAFT202012.create_resource(schema)
+    parts: list[tuple[Any, Any]] = [(schema, Registry().resolver_with_root(root))]
+    seen: set[int] = set()
+    while parts:
+        part, resolver = parts.pop()
+        if not isinstance(part, dict) or id(part) in seen:
+            continue
+        seen.add(id(part))
+        _check_keywords(part)
+        inner = DRAFT202012.create_resource(part).subresources()
+        parts += [(sub.contents, resolver.in_subresource(sub)) for sub in inner]
+        if "$ref" in part:
+            parts.append(_target(part["$ref"], resolver))
+
+
+def _check_keywords(part: dict[str, Any]) -> None:
+    for word in REFUSED:
+        if word in part:
+            raise BadOutputSchema(f"{word!r} cannot be used here.")
+    patterns = [part["pattern"]] if "pattern" in part else []
+    for pattern in [*patterns, *part.get("patternProperties", ())]:
+        try:
+            _regex(pattern)
+        except re2.error as error:
+            raise BadOutputSchema(
+                f"{pattern!r} is not a regular expression RE2 can read."
+            ) from error
+
+
+def _target(ref: str, resolver: Any) -> tuple[Any, Any]:
+    try:
+        found = resolver.lookup(ref)
+    except Unresolvable as error:
+        raise BadOutputSchema(f"It refers to {ref!r}, which is not in it.") from error
+    _check_form(found.contents)
+    return found.contents, found.resolver
+
+
+def _violation(error: Any) -> str:
+    """Of alternatives that all failed, the one that came nearest says most."""
+    nearest = best_match([error]) or error
+    return problem(nearest.absolute_path, nearest.message)
+
+
+def _cut(text: str) -> str:
+    """The beginning and the end: a reason comes after the value that it is about."""
+    half = MOST_WORDS // 2
+    return text if len(text) <= MOST_WORDS else f"{text[:half]}…{text[-half:]}"
+
+
+class _Patience:
+    """Alternatives within alternatives multiply the work at every level: it ends here."""
+
+    def __init__(self) -> None:
+        self.left = MOST_CHECKS
+
+    def spend(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise TooManyChecks
+
+
+_patience: ContextVar[_Patience] = ContextVar("patience")
+
+
+def _counted(rule: Any) -> Any:
+    def check(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
+        _patience.get().spend()
+        return rule(validator, value, instance, schema)
+
+    return check
+
+
+# Rules of our own: the library's match with `re`, or compare each item with all others.
+
+
+def _pattern(_: Any, pattern: str, instance: Any, __: Any) -> Iterator[ValidationError]:
+    if isinstance(instance, str) and not _regex(pattern).search(instance):
+        yield ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+def _pattern_properties(
+    validator: Any, patterns: Mapping[str, Any], instance: Any, _: Any
+) -> Iterator[ValidationError]:
+    for key, item in instance.items() if isinstance(instance, dict) else ():
+        for pattern, part in patterns.items():
+            if _regex(pattern).search(key):
+                yield from validator.descend(item, part, path=key, schema_path=pattern)
+
+
+def _additional_properties(
+    validator: Any, part: Any, instance: Any, schema: Mapping[str, Any]
+) -> Iterator[ValidationError]:
+    known, patterns = schema.get("properties", {}), schema.get("patternProperties", ())
+    for key, item in instance.items() if isinstance(instance, dict) else ():
+        if key in known or any(_regex(pattern).search(key) for pattern in patterns):
+            continue
+        if part is False:
+            yield ValidationError(f"{key!r} is not a property that it may have")
+        else:
+            yield from validator.descend(item, part, path=key)
+
+
+def _unique_items(_: Any, is_asked: bool, instance: Any, __: Any) -> Iterator[ValidationError]:
+    items = instance if is_asked and isinstance(instance, list) else []
+    if len({_hashable(item) for item in items}) < len(items):
+        yield ValidationError("the same item is in it twice")
+
+
+def _hashable(value: Any) -> Any:
+    """Equal for equal JSON: 1 is 1.0, but true is not 1, and no object is a list."""
+    if isinstance(value, dict):
+        return frozenset((key, _hashable(item)) for key, item in value.items())
+    if isinstance(value, list):
+        return tuple(map(_hashable, value))
+    return (bool, value) if isinstance(value, bool) else value
+
+
+@lru_cache(maxsize=256)
+def _regex(pattern: str) -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = 8 << 20
+    return re2.compile(pattern, options)
+
+
+_OURS = {
+    "pattern": _pattern,
+    "patternProperties": _pattern_properties,
+    "additionalProperties": _additional_properties,
+    "uniqueItems": _unique_items,
+}
+_ALL = {**Draft202012Validator.VALIDATORS, **_OURS}
+_Rules: Any = extend(
+    Draft202012Validator, {name: _counted(rule) for name, rule in _ALL.items()}
+)

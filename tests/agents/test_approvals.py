@@ -1,0 +1,332 @@
+"""A run that waits for a person: kept, shown, decided once, and gone on with."""
+
+import asyncio
+import json
+import re
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.test import AsyncClient, Client
+
+from agents import approvals, assembly, runs
+from agents.approvals import NotDecided, Word
+from agents.engine.tool import ToolResult
+from agents.fragments import Watched
+from agents.models import Agent, AgentStep, Approval, Run, ToolRegistration
+from agents.prose import render_exact
+from tests.conftest import asked, checked
+from tests.scripted import Call, Says
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+WRITE = Says.call("calculator", "I have to write.", to="a@example.org", text="Hello")
+THANKS = Says(answer="It is written.")
+
+
+class Letter:
+    """A tool that changes something, and remembers what."""
+
+    name, description, needs_approval, effect = "calculator", "Writes.", True, "at_most_once"
+    parameters = {
+        "type": "object",
+        "properties": {"to": {"type": "string"}, "text": {"type": "string"}},
+        "required": ["to"],
+        "additionalProperties": False,
+    }
+
+    def __init__(self):
+        self.sent = []
+
+    async def execute(self, input):
+        self.sent.append(dict(input))
+        return ToolResult("Sent.")
+
+
+@pytest.fixture
+def letter(monkeypatch):
+    tool = Letter()
+    monkeypatch.setitem(assembly.BUILT_IN, "calculator", lambda: tool)
+    return tool
+
+
+@pytest.fixture
+async def waiting(letter, scripted, person):
+    scripted(WRITE, THANKS)
+    run = await asked("Write to her.", user=person)
+    assert run.status == "waiting"
+    return await Approval.objects.aget(run=run)
+
+
+def word(approval, **more):
+    return Word(digest=approval.digest, **({"is_approved": True} | more))
+
+
+async def finished(approval):
+    run = await Run.objects.aget(pk=approval.run_id)
+    await runs.wait(run)
+    return await checked(run)
+
+
+async def test_an_approved_call_is_made_and_the_run_ends_as_ever(waiting, letter, person):
+    await approvals.decide(person, waiting.pk, word(waiting))
+
+    run = await finished(waiting)
+    step = await AgentStep.objects.aget(run=run, number=waiting.step)
+    await waiting.arefresh_from_db()
+    assert (run.status, run.answer, run.tool_calls) == ("completed", "It is written.", 1)
+    assert letter.sent == [{"to": "a@example.org", "text": "Hello"}]
+    assert (step.status, step.observation) == ("done", "Sent.")
+    assert (waiting.verdict, waiting.decided_by_id) == ("approved", person.pk)
+
+
+async def test_a_run_can_be_decided_after_the_server_was_started_anew(waiting, letter, person):
+    await runs.shut_down()
+    closed = await sync_to_async(runs.close_abandoned)()
+
+    await approvals.decide(person, waiting.pk, word(waiting))
+
+    assert closed == 0
+    assert (await finished(waiting)).answer == "It is written."
+    assert len(letter.sent) == 1
+
+
+async def test_other_arguments_are_the_ones_that_are_used(waiting, letter, person):
+    changed = json.dumps({"to": "b@example.org"})
+
+    await approvals.decide(person, waiting.pk, word(waiting, arguments=changed))
+
+    run = await finished(waiting)
+    step = await AgentStep.objects.aget(run=run, number=waiting.step)
+    await waiting.arefresh_from_db()
+    assert letter.sent == [{"to": "b@example.org"}]
+    assert step.action_input == {"to": "b@example.org"}
+    assert (waiting.verdict, json.loads(waiting.new_arguments)) == (
+        "edited",
+        {"to": "b@example.org"},
+    )
+
+
+async def test_a_declined_call_is_never_made(waiting, letter, person, scripted):
+    model = scripted(Says(answer="Then I leave it."))
+
+    await approvals.decide(
+        person, waiting.pk, word(waiting, is_approved=False, reason="Not to her.")
+    )
+
+    run = await finished(waiting)
+    step = await AgentStep.objects.aget(run=run, number=waiting.step)
+    assert letter.sent == []
+    assert (run.answer, run.tool_calls, step.status) == ("Then I leave it.", 0, "rejected")
+    assert "Not to her." in model.requests[0]["messages"][-1]["content"]
+
+
+async def test_a_decision_is_taken_once(waiting, letter, person):
+    both = [approvals.decide(person, waiting.pk, word(waiting)) for _ in range(2)]
+
+    results = await asyncio.gather(*both, return_exceptions=True)
+
+    refused = [result for result in results if isinstance(result, NotDecided)]
+    assert len(refused) == 1
+    assert "decided already" in str(refused[0])
+    await finished(waiting)
+    assert len(letter.sent) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ("{", "not valid JSON"),
+        ("[1]", "must be a JSON object"),
+        ('{"to": NaN}', "NaN is no JSON"),
+        ('{"text": "x"}', "'to' is a required property"),
+        ('{"to": 7}', "to: 7 is not of type 'string'"),
+        ('{"to": "x", "bcc": "y"}', "'bcc' is not a property"),
+        ("[" * 100_000, "not valid JSON"),
+        ('{"to": "' + "x" * 100_001 + '"}', "too long"),
+    ],
+)
+async def test_arguments_the_tool_cannot_take_are_refused_in_words(
+    waiting, letter, person, arguments, sentence
+):
+    with pytest.raises(NotDecided) as refused:
+        await approvals.decide(person, waiting.pk, word(waiting, arguments=arguments))
+
+    await waiting.arefresh_from_db()
+    assert sentence in str(refused.value)
+    assert waiting.verdict == "waiting"
+    assert letter.sent == []
+
+
+async def test_a_word_about_another_call_is_not_taken(waiting, letter, person):
+    with pytest.raises(NotDecided, match="not the call that you were shown"):
+        await approvals.decide(person, waiting.pk, Word(digest="0" * 64, is_approved=True))
+
+    assert letter.sent == []
+
+
+async def test_nobody_else_may_decide(waiting, letter, stranger, administrator):
+    for somebody in (stranger, administrator):
+        with pytest.raises(Approval.DoesNotExist):
+            await approvals.decide(somebody, waiting.pk, word(waiting))
+
+        client = AsyncClient()
+        await sync_to_async(client.force_login)(somebody)
+        data = {"verdict": "approve", f"digest-{waiting.pk}": waiting.digest}
+        response = await client.post(f"/approvals/{waiting.pk}/", data)
+        assert response.status_code == 404
+
+    assert letter.sent == []
+
+
+async def test_stop_ends_a_run_that_waits(waiting, letter, person):
+    run = await Run.objects.aget(pk=waiting.run_id)
+
+    await runs.stop(run)
+
+    run = await checked(run)
+    step = await AgentStep.objects.aget(run=run, number=waiting.step)
+    await waiting.arefresh_from_db()
+    assert (run.status, run.stopped_reason) == ("stopped", "cancelled")
+    assert (step.status, waiting.verdict) == ("cancelled", "withdrawn")
+    with pytest.raises(NotDecided):
+        await approvals.decide(person, waiting.pk, word(waiting))
+    assert letter.sent == []
+
+
+async def test_several_calls_wait_together_and_go_on_when_all_are_decided(
+    letter, scripted, person
+):
+    scripted(
+        Says("", (Call("calculator", {"to": "a"}), Call("calculator", {"to": "b"}))), THANKS
+    )
+    run = await asked("Write to both.", user=person)
+    first, second = [approval async for approval in Approval.objects.filter(run=run)]
+
+    await approvals.decide(person, second.pk, word(second))
+    between = (await Run.objects.aget(pk=run.pk)).status, list(letter.sent)
+    await approvals.decide(person, first.pk, word(first, is_approved=False))
+
+    assert between == ("waiting", [])
+    assert (await finished(first)).status == "completed"
+    assert letter.sent == [{"to": "b"}]
+
+
+async def test_an_agent_may_be_told_to_show_every_call_first(person, scripted):
+    await Agent.objects.aupdate(auto_execute_tools=False)
+    scripted(Says.call("calculator", input="6 * 7"), Says(answer="42"))
+
+    run = await asked("6 * 7", user=person)
+
+    approval = await Approval.objects.aget(run=run)
+    assert (run.status, approval.why) == ("waiting", "agent")
+
+
+@pytest.mark.parametrize(
+    ("setting", "status"),
+    [("always", "waiting"), ("never", "completed"), ("tool", "completed")],
+)
+async def test_an_administrator_decides_which_tools_ask(setting, status, scripted):
+    await ToolRegistration.objects.filter(name="calculator").aupdate(approval=setting)
+    scripted(Says.call("calculator", input="6 * 7"), Says(answer="42"))
+
+    assert (await asked("6 * 7")).status == status
+
+
+async def test_the_page_watched_is_the_page_reloaded_while_a_run_waits(waiting, person):
+    before = Watched(waiting.run_id)
+    await sync_to_async(before.snapshot)()
+    html = await sync_to_async(Watched(waiting.run_id).snapshot)()
+
+    assert 'data-status="waiting"' in html
+    assert "Exactly these arguments" in html
+    assert "csrf" not in html
+
+
+# The pages
+
+
+async def test_the_inbox_lists_what_waits_for_me_and_nothing_else(waiting, person, stranger):
+    client, other = AsyncClient(), AsyncClient()
+    await sync_to_async(client.force_login)(person)
+    await sync_to_async(other.force_login)(stranger)
+
+    mine = (await client.get("/approvals/")).content.decode()
+    theirs = (await other.get("/approvals/")).content.decode()
+
+    assert "Write to her." in mine
+    assert "a@example.org" in mine
+    assert "a@example.org" not in theirs
+    assert "Nothing waits for you" in theirs
+
+
+async def test_a_decision_without_javascript_leads_back_to_the_conversation(
+    waiting, letter, person
+):
+    client = AsyncClient()
+    await sync_to_async(client.force_login)(person)
+    data = {"verdict": "approve", f"digest-{waiting.pk}": waiting.digest}
+
+    response = await client.post(f"/approvals/{waiting.pk}/", data)
+
+    assert (response.status_code, response["Location"]) == (
+        302,
+        f"/chat/1/#run-{waiting.run_id}",
+    )
+    await finished(waiting)
+    assert len(letter.sent) == 1
+
+
+async def test_a_decision_that_cannot_be_taken_says_why_and_loses_nothing(waiting, person):
+    client = AsyncClient()
+    await sync_to_async(client.force_login)(person)
+    data = {
+        "verdict": "change",
+        f"digest-{waiting.pk}": waiting.digest,
+        f"arguments-{waiting.pk}": "{",
+    }
+
+    plain = await client.post(f"/approvals/{waiting.pk}/", data)
+    live = await client.post(f"/approvals/{waiting.pk}/", data, headers={"HX-Request": "true"})
+
+    assert plain.status_code == 422
+    assert "not valid JSON" in plain.content.decode()
+    assert f'id="approval-{waiting.pk}-problem"' in live.content.decode()
+
+
+async def test_the_trace_of_a_waiting_run_shows_a_reviewer_no_buttons(waiting, stranger):
+    from django.contrib.auth.models import Permission
+
+    review = await Permission.objects.aget(codename="review_runs")
+    await sync_to_async(stranger.user_permissions.add)(review)
+    client = Client()
+    await sync_to_async(client.force_login)(stranger)
+
+    html = (await sync_to_async(client.get)(f"/traces/{waiting.run_id}/")).content.decode()
+
+    assert "a@example.org" in html
+    assert not re.search(r'name="verdict"', html)
+
+
+# What is shown is all there is
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("pay\u200bpal", "U+200B"),
+        ("a\u202eb", "U+202E"),
+        ("x\U000e0041y", "U+E0041"),
+        ("a\u00a0b", "U+00A0"),
+        ("a\u3164b", "U+3164"),
+        ("a\ufe0fb", "U+FE0F"),
+        ("a\x00b", "U+0000"),
+        ("<b>", "&lt;b&gt;"),
+        ("日本語 é", "日本語 é"),
+    ],
+)
+def test_what_cannot_be_seen_is_made_visible(text, shown):
+    assert shown in render_exact(text)
+    assert "<b>" not in render_exact(text)

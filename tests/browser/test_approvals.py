@@ -1,0 +1,117 @@
+"""Asked first: a person sees exactly what an agent wants to do, and decides."""
+
+import json
+import re
+
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import AWAY
+from tests.browser.conversation import CALCULATION, ask, html, last_run
+from tests.browser.server import Server
+
+
+def asks(page: Page, question: str = CALCULATION) -> Locator:
+    """A question to the agent that shows every call first, until it shows one."""
+    page.goto("/")
+    page.locator("select[name=agent]").select_option("careful")
+    ask(page, question)
+    approval = last_run(page).locator(".approval[data-verdict=waiting]")
+    expect(approval).to_be_visible()
+    return approval
+
+
+def without_bars(page: Page) -> str:
+    """The clock of a run that waits goes on, and its bars grow shorter."""
+    return re.sub(r'<rect class="span"[^>]*>', "", html(page.locator("#messages")))
+
+
+def test_a_call_that_was_approved_is_made_and_the_page_equals_its_reload(page: Page):
+    approval = asks(page)
+    expect(approval).to_contain_text('{"expression": "3480 * 12.5 / 100"}')
+    expect(page.locator(".to-approvals .badge")).to_be_visible()
+    waiting = without_bars(page)
+    page.reload()
+    assert without_bars(page) == waiting
+
+    page.get_by_role("button", name="Approve", exact=True).click()
+
+    run = last_run(page)
+    expect(run).to_have_attribute("data-status", "completed")
+    expect(run.locator(".answer")).to_contain_text("435")
+    expect(run.locator(".approval")).to_contain_text("approved")
+    watched = html(page.locator("#messages"))
+    page.reload()
+    assert html(page.locator("#messages")) == watched
+
+
+def test_arguments_can_be_changed_and_a_slip_loses_nothing(page: Page):
+    approval = asks(page)
+    approval.get_by_text("Change the arguments").click()
+    field = approval.locator("textarea")
+    field.fill('{"expression": ')
+    approval.get_by_role("button", name="Approve with these").click()
+    expect(approval.get_by_role("alert")).to_contain_text("not valid JSON")
+    expect(field).to_have_value('{"expression": ')
+
+    field.fill(json.dumps({"expression": "2 * 21"}))
+    approval.get_by_role("button", name="Approve with these").click()
+
+    run = last_run(page)
+    expect(run).to_have_attribute("data-status", "completed")
+    expect(run.locator(".step[data-kind=tool] .intent")).to_contain_text("2 * 21")
+    expect(run.locator(".approval")).to_contain_text("The agent had asked for")
+
+
+def test_a_call_is_declined_in_the_inbox_with_the_keyboard_alone(page: Page):
+    asks(page, "What is 61 * 7?")
+    chat = page.url
+    page.get_by_role("link", name="Approvals").click()
+    card = page.get_by_role("article", name="What is 61 * 7?")
+    card.locator(".reason input").focus()
+
+    page.keyboard.type("Not today.")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    expect(card.get_by_role("button", name="Decline")).to_be_focused()
+    page.keyboard.press("Enter")
+
+    expect(card).to_have_count(0)
+    page.goto(chat)
+    step = last_run(page).locator(".step[data-kind=tool]")
+    expect(step).to_have_attribute("data-status", "rejected")
+    expect(step.locator(".approval q")).to_have_text("Not today.")
+
+
+def test_what_waits_outlives_the_server(visit, slow_server: Server, watch):
+    watch.expect(AWAY)
+    page = visit(slow_server)
+    approval = asks(page)
+    slow_server.kill()
+    slow_server.start()
+
+    page.reload()
+    expect(approval).to_be_visible()
+    approval.get_by_role("button", name="Approve", exact=True).click()
+
+    expect(last_run(page)).to_have_attribute("data-status", "completed")
+
+
+def test_a_run_that_waits_can_be_stopped_and_the_next_question_works(page: Page):
+    approval = asks(page)
+    page.get_by_role("button", name="Stop").click()
+
+    expect(last_run(page)).to_have_attribute("data-status", "stopped")
+    expect(approval).to_have_count(0)
+    page.locator("select[name=agent]").select_option("helper")
+    ask(page, CALCULATION)
+    expect(page.locator(".run[data-status=completed]")).to_have_count(1)
+
+
+def test_the_agent_that_was_asked_last_is_the_one_that_answers_next(page: Page):
+    asks(page)
+    page.get_by_role("button", name="Approve", exact=True).click()
+    expect(last_run(page)).to_have_attribute("data-status", "completed")
+
+    page.reload()
+
+    expect(page.locator("select[name=agent]")).to_have_value("careful")
