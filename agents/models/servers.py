@@ -4,6 +4,8 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from .secret import EncryptedJSONField
+
 
 class McpServer(models.Model):
     """A server as an administrator set it up, and how it was when it was last heard of."""
@@ -37,6 +39,18 @@ class McpServer(models.Model):
     )
     args = models.JSONField(
         _("arguments"), default=list, blank=True, help_text=_("A JSON list of texts.")
+    )
+    env = EncryptedJSONField(
+        _("environment"),
+        blank=True,
+        default=dict,
+        help_text=_("A JSON object of texts. It is kept encrypted and never shown again."),
+    )
+    headers = EncryptedJSONField(
+        _("headers"),
+        blank=True,
+        default=dict,
+        help_text=_("A JSON object of texts. It is kept encrypted and never shown again."),
     )
     enabled = models.BooleanField(_("enabled"), default=True)
     timeout = models.PositiveIntegerField(

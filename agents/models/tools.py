@@ -4,6 +4,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from .secret import EncryptedJSONField
 from .servers import McpServer
 
 
@@ -92,6 +93,12 @@ class ToolRegistration(models.Model):
     )
     is_gone = models.BooleanField(_("gone from its server"), default=False, editable=False)
     endpoint = models.CharField(_("endpoint"), max_length=500, blank=True)
+    headers = EncryptedJSONField(
+        _("headers"),
+        blank=True,
+        default=dict,
+        help_text=_("A JSON object of texts. It is kept encrypted and never shown again."),
+    )
     method = models.CharField(_("method"), max_length=6, choices=Method, default=Method.POST)
 
     class Meta:

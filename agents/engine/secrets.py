@@ -1,0 +1,45 @@
+"""Keys and passwords taken out of texts that others wrote: providers, servers, drivers."""
+
+import re
+from urllib.parse import quote
+
+MASK = "***"
+SHORTEST = 4
+
+_NAME = r"(?:key|token|secret|password|passwd|pwd|credentials?|signature)"
+_TOKEN = r"(?=[A-Za-z*.+/=_-]*[\d*])[\w*.+/=-]"  # with a digit or a star: not a word
+
+# What stands before a secret is `kept`. No quantifier that others can repeat is unbounded,
+# or what it matches begins in one place only: a long text must not take long.
+_KINDS = (
+    # Authorization: Basic dXNlcjpwYXNz
+    r"(?P<kept>authorization['\"]?\s{0,4}[:=]\s{0,4}['\"]?(?:\w{1,20}\s{1,4})?)[^\s'\",;]+",
+    # Bearer abc.def, but not: a bearer token is needed
+    r"(?P<kept>\bbearer\s{1,4})(?!tokens?\b|auth)[^\s'\",;]+",
+    r"(?P<kept>\bbasic\s{1,4})(?=\S{0,200}?(?:\d|=|(?-i:[a-z][A-Z])))[\w+/=-]{8,}",
+    # postgres://user:password@host
+    r"(?P<kept>://)[^\s/@'\"]{1,400}(?=@)",
+    # sk-…, gsk_…, ghp_…, and those that need no sign: AIza…, AKIA…, eyJ….….…
+    r"(?P<kept>)(?<![A-Za-z0-9])(?:(?:sk|pk|rk|gsk|xai|csk|nvapi|pplx|glpat|xox[abeprs])[-_]"
+    r"|(?:hf|r8|fw|tgp|gh[opsur]|github_pat)_|(?-i:AIza|AKIA|ASIA|ya29\.|eyJ))[\w*.+/=-]{4,}",
+    # key=…, "api_key": "…"
+    rf"(?P<kept>{_NAME}['\"]?\s{{0,4}}=\s{{0,4}}['\"]?)[^\s&'\",;]+",
+    r"(?P<kept>(?:\wkey|\w[-_ ]key|token|secret|password)['\"]\s{0,4}:\s{0,4}['\"])[^'\"]+",
+    # key provided: 3f2a…, the key 3f2a… is wrong, and long ones a little further on
+    rf"(?P<kept>\b{_NAME}(?:\s{{1,4}}\w{{1,12}}){{0,2}}\s{{0,4}}:\s{{0,4}}['\"`(]?){_TOKEN}{{8,}}",
+    rf"(?P<kept>\b{_NAME}\s{{1,4}}['\"`(]?){_TOKEN}{{12,}}",
+    rf"(?P<kept>\b{_NAME}\b[^\n]{{0,60}}?\b)(?=[A-Za-z]*\d)[A-Za-z0-9]{{20,}}",
+    # Letters and digits so many that it is no word
+    r"(?P<kept>)(?<![A-Za-z0-9])(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{32,}",
+)
+_SECRETS = tuple(re.compile(kind, re.I) for kind in _KINDS)
+
+
+def masked(text: str, *known: str | None) -> str:
+    """The text without the secrets that are known, nor what looks like one."""
+    for secret in known:
+        if secret and len(secret) >= SHORTEST:
+            text = text.replace(secret, MASK).replace(quote(secret, safe=""), MASK)
+    for kind in _SECRETS:
+        text = kind.sub(rf"\g<kept>{MASK}", text)
+    return text

@@ -1,0 +1,136 @@
+"""Columns that only the keys of this installation can read.
+
+Whatever shows such a value, a list, a form, a log or an export, shows a mask or nothing. Who
+needs the secret asks for it: `row.headers.reveal()`.
+"""
+
+import base64
+import json
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from django import forms
+from django.conf import settings
+from django.core.validators import EMPTY_VALUES
+from django.db import models
+from django.db.models.query_utils import DeferredAttribute
+
+MASK = "••••••••"
+
+
+class Unreadable(Exception):
+    """This secret was written with a key that is not here any more: enter it again."""
+
+    def __str__(self) -> str:
+        return str(self.__doc__)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Sealed:
+    """A secret as it is kept. It is false where there is none."""
+
+    token: str
+    empty: str = field(default='""', compare=False)
+
+    def reveal(self) -> Any:
+        """The secret itself; raises Unreadable where no key fits."""
+        if not self.token:
+            return json.loads(self.empty)
+        try:
+            return json.loads(_keys().decrypt(self.token.encode()))
+        except InvalidToken as error:
+            raise Unreadable from error
+
+    def renewed(self) -> str:
+        """Under the newest key; what cannot be read is kept, for its key may come back."""
+        try:
+            return _keys().rotate(self.token.encode()).decode() if self.token else ""
+        except InvalidToken:
+            return self.token
+
+    def __bool__(self) -> bool:
+        return bool(self.token)
+
+    def __str__(self) -> str:
+        try:
+            return MASK if self.reveal() else ""
+        except Unreadable as error:
+            return str(error)
+
+    __repr__ = __str__
+
+
+class _SealedAttribute(DeferredAttribute):
+    """Seals what is assigned, so that a row never holds a secret in the open."""
+
+    def __set__(self, row: models.Model, value: Any) -> None:
+        row.__dict__[self.field.attname] = self.field.to_python(value)
+
+
+class EncryptedTextField(models.TextField):
+    """A text; in a form, an empty field leaves it as it is."""
+
+    descriptor_class = _SealedAttribute
+    empty_values = [*EMPTY_VALUES, Sealed("")]
+    empty = '""'
+
+    def to_python(self, value: Any) -> Sealed:
+        if isinstance(value, Sealed):
+            return value
+        if value in EMPTY_VALUES:
+            return Sealed("", self.empty)
+        return Sealed(_keys().encrypt(json.dumps(value).encode()).decode(), self.empty)
+
+    def from_db_value(self, value: str | None, *_: Any) -> Sealed:
+        return Sealed(value or "", self.empty)
+
+    def get_prep_value(self, value: Any) -> str:
+        return self.to_python(value).renewed()
+
+    def value_from_object(self, row: models.Model) -> None:
+        """Nothing for forms and exports, which would show it."""
+
+    def value_to_string(self, row: models.Model) -> str:
+        return ""
+
+    def save_form_data(self, row: models.Model, data: Any) -> None:
+        if data not in (None, ""):
+            super().save_form_data(row, data)
+
+    def formfield(self, **options: Any) -> forms.Field:
+        widget = forms.PasswordInput(attrs={"autocomplete": "new-password"})
+        return super().formfield(**{"widget": widget, **options})
+
+
+class EncryptedJSONField(EncryptedTextField):
+    """A JSON object; in a form, an empty field leaves it as it is and `{}` empties it."""
+
+    empty = "{}"
+
+    def formfield(self, **options: Any) -> forms.Field:
+        given = {"form_class": _SecretJSON, "widget": forms.Textarea, **options}
+        return super().formfield(**given)
+
+
+class _SecretJSON(forms.JSONField):
+    def prepare_value(self, value: Any) -> Any:
+        return "" if value is None else super().prepare_value(value)
+
+
+def _keys() -> MultiFernet:
+    return _derived(tuple(settings.ENCRYPTION_KEYS))
+
+
+@lru_cache(maxsize=8)
+def _derived(phrases: tuple[str, ...]) -> MultiFernet:
+    return MultiFernet([Fernet(_key(phrase)) for phrase in phrases])
+
+
+def _key(phrase: str) -> bytes:
+    # With a name of its own, because the phrase may be Django's secret key, which signs.
+    derive = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=b"secrets at rest")
+    return base64.urlsafe_b64encode(derive.derive(phrase.encode()))

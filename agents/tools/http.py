@@ -1,0 +1,370 @@
+"""An OpenAI-style definition, with an HTTP endpoint behind it, as a tool."""
+
+import asyncio
+import base64
+import binascii
+import codecs
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from email.message import Message
+from http import HTTPStatus
+from typing import Any, Self
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
+
+from agents.engine import schema
+from agents.engine.secrets import MASK
+from agents.engine.tool import Effect, ToolInput, ToolResult
+
+from .egress import AnswerTooLarge, Egress, EgressFailed, EgressRefused, Response, admit, fetch
+
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+MOST_INPUT = 200_000
+MOST_ADDRESS = 8_000
+MOST_CHARACTERS = 100_000
+MOST_COMPLAINT = 500
+SHORTEST_SECRET = 6
+UNSURE = " It may have been done all the same."
+
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+PLACE = re.compile(r"\{([^{}/]*)\}")
+HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+OWN_HEADERS = {"host", "content-length", "transfer-encoding", "connection", "accept-encoding"}
+OPEN_HEADERS = re.compile(r"accept(-language)?|content-type|user-agent|prefer|.*version", re.I)
+SECRET_NAMES = re.compile(r"key|token|secret|pass|auth|sig|appid", re.I)
+# Whoever says nothing of other arguments, and has no rule that could bring in more, has none.
+OPENERS = {"additionalProperties", "$ref", "allOf", "anyOf", "oneOf", "patternProperties"}
+TEXTS = {"json", "xml", "yaml", "x-yaml", "javascript", "x-ndjson", "x-www-form-urlencoded"}
+CHARSETS = {
+    *("utf-8", "ascii", "utf-16", "iso8859-1", "cp1252", "shift_jis", "cp932", "euc_jp"),
+    *("iso2022_jp", "gb18030", "gbk", "big5", "euc_kr", "iso8859-15", "koi8-r"),
+}
+
+
+class HttpTool:
+    """Sends its input to an endpoint, once the input fits the schema of the definition.
+
+    An argument goes where the path has its name in braces; what is left goes into the query
+    of a GET, and as a JSON object into the body of anything else.
+    """
+
+    def __init__(
+        self,
+        definition: Mapping[str, Any],
+        endpoint: str,
+        *,
+        method: str = "POST",
+        headers: Mapping[str, str] | None = None,
+        egress: Egress | None = None,
+        effect: Effect | None = None,
+        timeout: float = 20.0,
+    ) -> None:
+        function = _function(definition)
+        self.name: str = function["name"]
+        self.description: str = function.get("description") or ""
+        self.parameters = _parameters(function)
+        self.method = _method(method)
+        self.effect: Effect = effect or ("read" if method == "GET" else "at_most_once")
+        self.timeout = timeout + 2  # for whoever runs tools: after our own, clearer, limit
+        self._endpoint = _Endpoint.read(endpoint, self.parameters)
+        self._headers = _checked(headers or {})
+        self._policy = replace(egress or Egress(), timeout=timeout)
+        self._secrets = _secrets(self._headers, self._endpoint.query)
+
+    async def execute(self, input: ToolInput, /) -> ToolResult:
+        try:
+            # In a thread, because checking large arguments takes a while.
+            url, headers, content = await asyncio.to_thread(self._request, input)
+        except ValueError as error:
+            unfit = f"{self.name} cannot take this input. {error}"
+            return ToolResult(error=self._hidden(unfit), mendable=True)
+        try:
+            response = await fetch(
+                self.method, url, policy=self._policy, headers=headers, content=content
+            )
+        except (EgressRefused, EgressFailed) as error:
+            return self._failed(error)
+        return await asyncio.to_thread(self._result, response)
+
+    def _request(self, input: ToolInput) -> tuple[str, dict[str, str], bytes | None]:
+        arguments = self._fitting(input)
+        path, rest = self._endpoint.filled(arguments)
+        has_body = self.method != "GET" and (bool(rest) or self.method != "DELETE")
+        url = self._endpoint.asked(path, {} if has_body else rest)
+        return url, self._sent(arguments, has_body), _json(rest) if has_body else None
+
+    def _sent(self, arguments: Mapping[str, Any], has_body: bool) -> dict[str, str]:
+        """The headers that were given, and ours where they say nothing."""
+        ours = {"Accept": "application/json, text/*"}
+        if has_body:
+            ours["Content-Type"] = "application/json"
+        if self.effect == "idempotent":
+            ours["Idempotency-Key"] = self._key(arguments)
+        given = {name.lower() for name in self._headers}
+        return {k: v for k, v in ours.items() if k.lower() not in given} | self._headers
+
+    def _fitting(self, input: ToolInput) -> dict[str, Any]:
+        """The arguments by name; raises ValueError, with the reasons, where they do not fit."""
+        first = list(self.parameters.get("properties", {}))[:1]
+        given = dict.fromkeys(first, input) if isinstance(input, str) else dict(input)
+        if len(_json(given)) > MOST_INPUT:
+            raise ValueError(f"It is larger than {MOST_INPUT:,} bytes.")
+        try:
+            problems = schema.violations(self.parameters, given)
+        except (schema.TooManyChecks, RecursionError) as error:
+            raise ValueError("It is too large or too deep to be checked.") from error
+        if problems:
+            raise ValueError(f"{'; '.join(problems)}.")
+        return given
+
+    def _key(self, arguments: Mapping[str, Any]) -> str:
+        """The same for the same request, so that a repetition is known for what it is."""
+        request = [self.name, self.method, self._endpoint.template, arguments]
+        return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
+
+    def _failed(self, error: EgressRefused | EgressFailed) -> ToolResult:
+        was_sent = isinstance(error, EgressFailed) and error.was_sent
+        is_large = isinstance(error, AnswerTooLarge)
+        sentence = f"{error}{UNSURE if was_sent and self.effect == 'at_most_once' else ''}"
+        if is_large and self.effect == "read":
+            sentence += " Ask for less."
+        return ToolResult(error=self._hidden(sentence), mendable=is_large)
+
+    def _result(self, response: Response) -> ToolResult:
+        host = self._endpoint.host
+        kind, charset = _media(response)
+        text = self._hidden(_decoded(response.content, charset)) if _is_text(kind) else ""
+        if response.status >= 300:
+            return _unfortunate(host, response.status, text)
+        if response.content and not _is_text(kind):
+            return ToolResult(error=f"{host} answered with {kind}: not a text.", mendable=True)
+        if not text.strip():
+            return ToolResult(f"Done, without a word in reply ({_status(response.status)}).")
+        return ToolResult(_cut(self._hidden(_pretty(text)) if "json" in kind else text))
+
+    def _hidden(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, MASK)
+        return text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Endpoint:
+    """An address whose path may have places for arguments."""
+
+    parts: SplitResult
+    host: str
+
+    @classmethod
+    def read(cls, template: str, parameters: Mapping[str, Any]) -> Self:
+        parts = urlsplit(template)
+        around = parts._replace(path="").geturl()
+        if "{" in around or "}" in around:
+            raise ValueError("Braces can stand in the path of the endpoint only.")
+        if parts.fragment:
+            raise ValueError("An endpoint has no '#'.")
+        _check_places(parts.path, parameters)
+        example = parts._replace(path=_safe_path(PLACE.sub("x", parts.path))).geturl()
+        try:
+            return cls(parts=parts, host=admit(example).host)
+        except EgressRefused as refusal:
+            raise ValueError(f"The endpoint cannot be used: {refusal}") from refusal
+
+    @property
+    def template(self) -> str:
+        return self.parts.geturl()
+
+    @property
+    def query(self) -> list[tuple[str, str]]:
+        return parse_qsl(self.parts.query, keep_blank_values=True)
+
+    def filled(self, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+        """The path with its arguments in it, and the arguments that had no place there."""
+        path = self.parts.path
+        names = PLACE.findall(path)
+        filled = PLACE.sub(lambda place: _segment(place[1], arguments[place[1]]), path)
+        rest = {name: value for name, value in arguments.items() if name not in names}
+        return _safe_path(filled), rest
+
+    def asked(self, path: str, arguments: Mapping[str, Any]) -> str:
+        if taken := arguments.keys() & dict(self.query):
+            raise ValueError(f"{min(taken)}: this is part of the endpoint already.")
+        more = urlencode(list(_pairs(arguments)))
+        query = "&".join(part for part in (self.parts.query, more) if part)
+        url = self.parts._replace(path=path, query=query).geturl()
+        if len(url) > MOST_ADDRESS:
+            raise ValueError(f"It makes an address of more than {MOST_ADDRESS:,} characters.")
+        return url
+
+
+def _function(definition: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What is defined, whether or not it is wrapped as `{"type": "function", …}`."""
+    function = definition.get("function", definition)
+    if not isinstance(function, Mapping):
+        raise ValueError("The definition of a function is an object.")
+    if not NAME.fullmatch(str(function.get("name") or "")):
+        raise ValueError(
+            "A function needs a 'name' of at most 64 letters, digits, '_' and '-', "
+            f"not {function.get('name')!r}."
+        )
+    if not isinstance(function.get("description") or "", str):
+        raise ValueError("The 'description' of a function is a text.")
+    return function
+
+
+def _parameters(function: Mapping[str, Any]) -> dict[str, Any]:
+    given = function.get("parameters", {})
+    if given in (None, {}):
+        given = {"type": "object", "properties": {}}
+    if not isinstance(given, Mapping) or given.get("type") != "object":
+        raise ValueError("The 'parameters' of a function are a JSON Schema of type 'object'.")
+    try:
+        usable = schema.usable(given)
+    except schema.BadOutputSchema as error:
+        raise ValueError(f"The 'parameters' cannot be used: {error}") from error
+    if not usable.keys() & OPENERS:
+        usable["additionalProperties"] = False
+    return usable
+
+
+def _method(method: str) -> str:
+    if method not in METHODS:
+        raise ValueError(f"The method is one of {', '.join(METHODS)}, not {method!r}.")
+    return method
+
+
+def _checked(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers as they are; a complaint never shows a value, which may be a secret."""
+    for name, value in headers.items():
+        if not HEADER.fullmatch(name):
+            raise ValueError(f"{name!r} is not the name of a header.")
+        if name.lower() in OWN_HEADERS:
+            raise ValueError(f"The header {name!r} is set by the request itself.")
+        if not isinstance(value, str) or not (value.isascii() and value.isprintable()):
+            raise ValueError(f"The header {name!r} has a value that cannot be sent.")
+    return {name: value.strip() for name, value in headers.items()}
+
+
+def _secrets(headers: Mapping[str, str], query: list[tuple[str, str]]) -> list[str]:
+    """What must not be shown, in each form in which it may come back, the longest first."""
+    closed = [value for name, value in headers.items() if not OPEN_HEADERS.fullmatch(name)]
+    closed += [value for name, value in query if SECRET_NAMES.search(name)]
+    known = {part for value in closed for part in _parts(value)}
+    forms = {form for s in known for form in (s, json.dumps(s)[1:-1], quote(s, safe=""))}
+    return sorted((f for f in forms if len(f) >= SHORTEST_SECRET), key=len, reverse=True)
+
+
+def _parts(value: str) -> Iterator[str]:
+    """`Basic bmFtZTp3b3Jk` whole, without its scheme, and what it says."""
+    yield value
+    scheme, _, token = value.partition(" ")
+    yield token
+    if scheme.lower() == "basic":
+        try:
+            pair = base64.b64decode(token, validate=True).decode()
+        except (binascii.Error, UnicodeDecodeError):
+            return
+        yield from (pair, pair.partition(":")[2])
+
+
+def _check_places(path: str, parameters: Mapping[str, Any]) -> None:
+    if set("{}") & set(PLACE.sub("", path)):
+        raise ValueError("A brace in the path of the endpoint has no partner.")
+    for name in PLACE.findall(path):
+        if name not in parameters.get("properties", {}):
+            raise ValueError(f"The path has a place for {name!r}, which is no parameter.")
+        if name not in parameters.get("required", ()):
+            raise ValueError(f"The path has a place for {name!r}, which is not required.")
+
+
+def _segment(name: str, value: Any) -> str:
+    if value is None or isinstance(value, list | dict) or value == "":
+        raise ValueError(f"{name}: only a text or a number can stand in an address.")
+    return quote(_text(value), safe="")
+
+
+def _safe_path(path: str) -> str:
+    """Encoded dots and slashes, too, are a way up on one server or another."""
+    steps = re.split(r"[/\\]", unquote(path))
+    if any(step.partition(";")[0] in {".", ".."} for step in steps):
+        raise ValueError("'.' and '..' cannot be a step of the path.")
+    return path
+
+
+def _pairs(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in arguments.items():
+        for item in value if isinstance(value, list) else [value]:
+            if item is not None:
+                yield name, _text(item)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _json(value: Any) -> bytes:
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (TypeError, UnicodeEncodeError, RecursionError) as error:
+        raise ValueError("It has something in it that JSON cannot say.") from error
+
+
+def _media(response: Response) -> tuple[str, str]:
+    """The type of the content and its charset; text where nothing is said of it."""
+    message = Message()
+    message["content-type"] = response.headers.get("content-type", "text/plain")
+    return message.get_content_type(), message.get_content_charset() or "utf-8"
+
+
+def _is_text(kind: str) -> bool:
+    main, _, sub = kind.partition("/")
+    return main == "text" or sub in TEXTS or sub.endswith(("+json", "+xml"))
+
+
+def _decoded(content: bytes, charset: str) -> str:
+    # Only charsets that are plain tables: Python knows others that take for ever.
+    try:
+        name = codecs.lookup(charset).name
+    except LookupError:
+        name = "utf-8"
+    known = name if name in CHARSETS else "utf-8"
+    return content.decode(known, errors="replace").replace("\0", "\ufffd")
+
+
+def _unfortunate(host: str, status: int, text: str) -> ToolResult:
+    said = " ".join(text.split())
+    short = said if len(said) <= MOST_COMPLAINT else f"{said[:MOST_COMPLAINT]}…"
+    error = f"{host} answered {_status(status)}{f': {short}' if short else '.'}"
+    return ToolResult(error=error, mendable=400 <= status < 500 and status not in {408, 429})
+
+
+def _status(status: int) -> str:
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return str(status)
+
+
+def _pretty(text: str) -> str:
+    """JSON in lines, where it is JSON and does not get too long by it."""
+    if len(text) > MOST_CHARACTERS:
+        return text
+    encoder, pieces, length = json.JSONEncoder(indent=2, ensure_ascii=False), [], 0
+    try:
+        for piece in encoder.iterencode(json.loads(text)):
+            pieces.append(piece)
+            length += len(piece)
+            if length > MOST_CHARACTERS:
+                return text
+    except (ValueError, RecursionError):
+        return text
+    return "".join(pieces).encode(errors="replace").decode()  # half a character is no text
+
+
+def _cut(text: str) -> str:
+    if len(text) <= MOST_CHARACTERS:
+        return text
+    cut = len(text) - MOST_CHARACTERS
+    return f"{text[:MOST_CHARACTERS]}\n[… {cut:,} more characters were cut]"

@@ -1,0 +1,192 @@
+import copy
+import json
+import pickle
+
+import pytest
+from django.contrib.admin.utils import display_for_field
+from django.core import serializers
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.forms import modelform_factory
+from django.test.utils import isolate_apps
+
+from agents.models.secret import (
+    MASK,
+    EncryptedJSONField,
+    EncryptedTextField,
+    Sealed,
+    Unreadable,
+)
+
+HEADERS = {"Authorization": "Bearer s3cret"}
+
+
+@pytest.fixture
+def keys(settings):
+    def use(*phrases):
+        settings.ENCRYPTION_KEYS = list(phrases)
+
+    use("first")
+    return use
+
+
+@pytest.fixture
+def server():
+    """A kind of row that has secrets."""
+    with isolate_apps("agents"):
+
+        class Server(models.Model):
+            name = models.CharField(max_length=20)
+            headers = EncryptedJSONField(default=dict, blank=True)
+            password = EncryptedTextField()
+
+            class Meta:
+                app_label = "agents"
+
+        yield Server
+
+
+def kept(field, value):
+    """As it stands in the column."""
+    return field.get_prep_value(value)
+
+
+def read(field, token):
+    return field.from_db_value(token, None, None)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [(EncryptedTextField(), "pässword\n"), (EncryptedJSONField(), HEADERS)],
+)
+def test_a_secret_comes_back_as_it_was_and_is_not_legible_in_its_column(field, value, keys):
+    token = kept(field, value)
+
+    assert "s3cret" not in token
+    assert "pässword" not in token
+    assert read(field, token).reveal() == value
+
+
+def test_the_same_secret_is_never_kept_as_the_same_text(keys):
+    assert kept(EncryptedTextField(), "x") != kept(EncryptedTextField(), "x")
+
+
+@pytest.mark.parametrize(
+    ("field", "empty"), [(EncryptedTextField(), ""), (EncryptedJSONField(), {})]
+)
+def test_nothing_is_kept_as_nothing(field, empty, keys):
+    assert kept(field, empty) == kept(field, None) == ""
+    assert read(field, "").reveal() == read(field, None).reveal() == empty
+    assert not read(field, "")
+
+
+def test_a_secret_is_shown_as_a_mask(keys):
+    secret = read(EncryptedJSONField(), kept(EncryptedJSONField(), HEADERS))
+
+    assert str(secret) == repr(secret) == f"{secret}" == MASK
+    assert display_for_field(secret, EncryptedJSONField(), "-") == MASK
+
+
+def test_an_older_key_still_reads_and_the_newest_one_writes(keys):
+    old = kept(EncryptedTextField(), "s3cret")
+    keys("second", "first")
+    new = kept(EncryptedTextField(), read(EncryptedTextField(), old))
+    assert read(EncryptedTextField(), old).reveal() == "s3cret"
+
+    keys("second")
+
+    assert read(EncryptedTextField(), new).reveal() == "s3cret"
+    with pytest.raises(Unreadable):
+        read(EncryptedTextField(), old).reveal()
+
+
+@pytest.mark.parametrize("token", ["gAAAAAB", "not a token", "ü"])
+def test_what_no_key_can_read_says_so_and_crashes_no_list(token, keys):
+    secret = read(EncryptedTextField(), token)
+
+    assert str(secret) == str(Unreadable()) == Unreadable.__doc__
+    assert display_for_field(secret, EncryptedTextField(), "-") == Unreadable.__doc__
+    with pytest.raises(Unreadable, match="enter it again"):
+        secret.reveal()
+
+
+def test_saving_a_row_does_not_destroy_what_cannot_be_read(keys):
+    token = kept(EncryptedTextField(), "s3cret")
+    keys("other")
+
+    assert kept(EncryptedTextField(), read(EncryptedTextField(), token)) == token
+
+
+def test_a_row_holds_a_secret_sealed_from_the_moment_it_is_given(keys, server):
+    row = server(name="a", headers=HEADERS, password="w0rd")
+    row.password = "other w0rd"
+
+    assert isinstance(row.headers, Sealed)
+    assert (row.headers.reveal(), row.password.reveal()) == (HEADERS, "other w0rd")
+    assert "w0rd" not in str(vars(row))
+
+
+def test_a_secret_can_be_copied_and_pickled(keys):
+    secret = EncryptedTextField().to_python("s3cret")
+
+    assert copy.deepcopy(secret) == secret
+    assert pickle.loads(pickle.dumps(secret)).reveal() == "s3cret"
+
+
+def test_a_form_never_shows_a_secret(keys, server):
+    row = server(name="a", headers=HEADERS, password="w0rd")
+
+    page = modelform_factory(server, fields="__all__")(instance=row).as_p()
+
+    assert "s3cret" not in page
+    assert "w0rd" not in page
+    assert row.headers.token not in page
+    assert 'type="password"' in page
+
+
+def test_an_empty_field_of_a_form_leaves_the_secret_as_it_is(keys, server):
+    row = server(name="a", headers=HEADERS, password="w0rd")
+    sent = {"name": "b", "headers": "", "password": "new"}
+
+    form = modelform_factory(server, fields="__all__")(sent, instance=row)
+
+    assert form.is_valid(), form.errors
+    assert form.changed_data == ["name", "password"]
+    assert (row.headers.reveal(), row.password.reveal()) == (HEADERS, "new")
+
+
+@pytest.mark.parametrize(("sent", "headers"), [("{}", {}), ('{"a": "b"}', {"a": "b"})])
+def test_a_field_of_a_form_replaces_the_secret(sent, headers, keys, server):
+    row = server(name="a", headers=HEADERS, password="w0rd")
+
+    form = modelform_factory(server, fields=["headers"])({"headers": sent}, instance=row)
+
+    assert form.is_valid(), form.errors
+    assert row.headers.reveal() == headers
+
+
+def test_a_row_that_needs_a_secret_is_not_valid_without_one(keys, server):
+    with pytest.raises(ValidationError) as refusal:
+        server(name="a").full_clean()
+
+    assert list(refusal.value.message_dict) == ["password"]
+
+
+@pytest.mark.parametrize("form", ["json", "xml"])
+def test_an_export_has_no_secret_in_it(form, keys, server):
+    row = server(pk=1, name="a", headers=HEADERS, password="w0rd")
+
+    export = serializers.serialize(form, [row])
+
+    assert "s3cret" not in export
+    assert row.headers.token not in export
+    assert row.password.token not in export
+
+
+def test_a_key_is_as_long_or_short_as_an_administrator_likes(keys):
+    keys("鍵", "x" * 500)
+
+    token = kept(EncryptedTextField(), "s3cret")
+
+    assert read(EncryptedTextField(), token).reveal() == "s3cret"
+    assert json.dumps("s3cret") not in token

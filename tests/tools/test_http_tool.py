@@ -1,0 +1,383 @@
+import base64
+import json
+
+import pytest
+
+from agents.engine.tool import Tool, specification
+from agents.tools.egress import AllowList, Egress
+from agents.tools.http import MOST_CHARACTERS, HttpTool
+from tests.wire import HANG, Reply, WireServer, closed_port
+
+LOCAL = Egress(allow=AllowList.read(["127.0.0.1"]))
+WEATHER = {
+    "name": "weather",
+    "description": "Tells the weather of a city.",
+    "parameters": {
+        "type": "object",
+        "properties": {
+            "city": {"type": "string", "minLength": 1},
+            "days": {"type": "integer", "maximum": 14},
+            "units": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": ["city"],
+    },
+}
+WRAPPED = {"type": "function", "function": WEATHER}
+JSON = {"Content-Type": "application/json"}
+
+
+def answer(body, status=200, **headers):
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    body = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return Reply(parts=(body,), status=status, headers=JSON | named)
+
+
+class Pages(dict):
+    """One answer for every path."""
+
+    def __init__(self, reply):
+        super().__init__(any=reply)
+
+    def __contains__(self, path):
+        return True
+
+    def __getitem__(self, path):
+        return self.get("any")
+
+
+def serving(reply, status=200):
+    is_made = isinstance(reply, Reply) or callable(reply)
+    return WireServer(pages=Pages(reply if is_made else answer(reply, status)))
+
+
+def taking(schema):
+    """A definition with one parameter, `a`."""
+    parameters = {"type": "object", "properties": {"a": schema}}
+    return {"name": "x", "parameters": parameters}
+
+
+def made(server, path="/v1", definition=WRAPPED, **options):
+    url = f"http://127.0.0.1:{server.port}{path}"
+    return HttpTool(definition, url, egress=LOCAL, **options)
+
+
+@pytest.mark.parametrize("definition", [WEATHER, WRAPPED, {"type": "function", **WEATHER}])
+def test_a_definition_becomes_a_tool_in_whichever_form_it_comes(definition):
+    tool = HttpTool(definition, "https://api.example/v1")
+
+    assert isinstance(tool, Tool)
+    assert specification(tool)["function"]["name"] == "weather"
+    assert tool.description == "Tells the weather of a city."
+    assert tool.parameters == {**WEATHER["parameters"], "additionalProperties": False}
+
+
+def test_a_definition_without_parameters_takes_no_arguments():
+    tool = HttpTool({"name": "now"}, "https://api.example/")
+
+    assert tool.parameters["properties"] == {}
+    assert tool.parameters["additionalProperties"] is False
+
+
+def test_reading_may_be_repeated_and_anything_else_may_not():
+    assert HttpTool(WEATHER, "https://api.example/", method="GET").effect == "read"
+    assert HttpTool(WEATHER, "https://api.example/").effect == "at_most_once"
+    assert HttpTool(WEATHER, "https://api.example/", effect="idempotent").effect == "idempotent"
+
+
+@pytest.mark.parametrize(
+    ("definition", "words"),
+    [
+        ({}, "needs a 'name'"),
+        ({"name": "two words"}, "not 'two words'"),
+        ({"function": "weather"}, "is an object"),
+        ({"name": "x", "description": 3}, "'description' of a function is a text"),
+        ({"name": "x", "parameters": {"type": "string"}}, "of type 'object'"),
+        ({"name": "x", "parameters": []}, "of type 'object'"),
+        ({"name": "x", "parameters": {"type": "object", "required": "a"}}, "not a JSON Schema"),
+        (taking({"pattern": "("}), "not a regular expression"),
+        (taking({"$ref": "https://other.example/"}), "which is not in it"),
+    ],
+)
+def test_a_definition_that_cannot_be_used_is_refused_with_a_sentence(definition, words):
+    with pytest.raises(ValueError, match=words):
+        HttpTool(definition, "https://api.example/")
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "words"),
+    [
+        ("ftp://api.example/", "begin with http"),
+        ("api.example/v1", "begin with http"),
+        ("https://key:word@api.example/", "password"),
+        ("https://{city}.example/", "in the path"),
+        ("https://api.example:{days}/", "in the path"),
+        ("https://api.example/?city={city}", "in the path"),
+        ("https://api.example/#top", "no '#'"),
+        ("https://api.example/{city", "no partner"),
+        ("https://api.example/{place}", "'place', which is no parameter"),
+        ("https://api.example/{days}", "'days', which is not required"),
+        ("https://api.example/a/../{city}", "'..' cannot be a step"),
+        ("https://api.example/.{city}/%2e%2e/", "'..' cannot be a step"),
+    ],
+)
+def test_an_endpoint_that_cannot_be_used_is_refused_with_a_sentence(endpoint, words):
+    with pytest.raises(ValueError, match=words):
+        HttpTool(WEATHER, endpoint)
+
+
+@pytest.mark.parametrize(
+    "headers", [{"X Key": "s3cret"}, {"X-Key": "s3cret\r\nX: y"}, {"Host": "s3cret"}]
+)
+def test_a_header_that_cannot_be_sent_is_refused_without_being_shown(headers):
+    with pytest.raises(ValueError, match="header") as refusal:
+        HttpTool(WEATHER, "https://api.example/", headers=headers)
+
+    assert "s3cret" not in str(refusal.value)
+
+
+def test_a_method_that_is_no_such_thing_is_refused():
+    with pytest.raises(ValueError, match="GET, POST, PUT, PATCH, DELETE, not 'CONNECT'"):
+        HttpTool(WEATHER, "https://api.example/", method="CONNECT")
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+async def test_what_is_written_goes_as_json_into_the_body(method):
+    async with serving({"sky": "晴れ"}) as server:
+        result = await made(server, method=method).execute({"city": "東京", "days": 2})
+
+    request = server.requests[0]
+    assert result.output == '{\n  "sky": "晴れ"\n}'
+    assert (request.method, request.path) == (method, "/v1")
+    assert request.body == {"city": "東京", "days": 2}
+    assert request.headers["content-type"] == "application/json"
+
+
+async def test_what_is_read_is_asked_for_in_the_query():
+    async with serving({}) as server:
+        tool = made(server, "/v1?lang=ja", method="GET")
+        await tool.execute({"city": "a&b=ü", "days": 2, "units": ["C", "mm"]})
+
+    request = server.requests[0]
+    assert request.path == "/v1?lang=ja&city=a%26b%3D%C3%BC&days=2&units=C&units=mm"
+    assert request.body is None
+
+
+async def test_an_argument_takes_its_place_in_the_path():
+    async with serving({}) as server:
+        tool = made(server, "/of/{city}/now", method="DELETE")
+        await tool.execute({"city": "a/b?c#d %2e"})
+        await tool.execute({"city": "Kyoto", "days": 1})
+
+    assert [request.path for request in server.requests] == [
+        "/of/a%2Fb%3Fc%23d%20%252e/now",
+        "/of/Kyoto/now",
+    ]
+    assert [request.body for request in server.requests] == [None, {"days": 1}]
+
+
+@pytest.mark.parametrize(
+    ("input", "words"),
+    [
+        ({"city": 3}, "city: 3 is not of type 'string'"),
+        ({"city": ""}, "city: "),
+        ({"days": 2}, "'city' is a required property"),
+        ({"city": "x", "days": 99}, "days: 99 is greater than the maximum of 14"),
+        ({"city": "x", "units": ["C", 4]}, "units[1]: 4 is not of type 'string'"),
+        ({"city": "x", "admin": True}, "'admin' is not a property"),
+        ({"city": "x" * 300_000}, "larger than 200,000 bytes"),
+        ({"city": "\ud800"}, "JSON cannot say"),
+        ({"city": ".."}, "'..' cannot be a step"),
+        ({"city": "../../admin"}, "'..' cannot be a step"),
+        ({"city": "a/..;x/b"}, "'..' cannot be a step"),
+        ({"city": "..\\admin"}, "'..' cannot be a step"),
+        ({"city": "x", "lang": "en"}, "'lang' is not a property"),
+        ({"city": "x" * 9_000}, "more than 8,000 characters"),
+        ({}, "required"),
+    ],
+)
+async def test_input_that_does_not_fit_is_never_sent(input, words):
+    async with serving({}) as server:
+        result = await made(server, "/{city}?lang=ja", method="GET").execute(input)
+
+    assert result.mendable
+    assert result.error.startswith("weather cannot take this input. ")
+    assert words in result.error
+    assert server.requests == []
+
+
+async def test_an_argument_does_not_replace_what_the_endpoint_says():
+    async with serving({}) as server:
+        tool = made(server, "/?a=1", taking({"type": "string"}), method="GET")
+        result = await tool.execute({"a": "2"})
+
+    assert "a: this is part of the endpoint already" in result.error
+    assert server.requests == []
+
+
+async def test_a_pattern_that_explodes_elsewhere_is_checked_at_once():
+    definition = taking({"type": "string", "pattern": "^(a+)+$"})
+    async with serving({}) as server:
+        result = await made(server, definition=definition).execute({"a": "a" * 5_000 + "!"})
+
+    assert result.mendable
+    assert server.requests == []
+
+
+async def test_a_text_alone_is_the_first_argument():
+    async with serving({}) as server:
+        await made(server).execute("Kyoto")
+
+    assert server.requests[0].body == {"city": "Kyoto"}
+
+
+@pytest.mark.parametrize(
+    ("status", "mendable"),
+    [(400, True), (404, True), (408, False), (429, False), (500, False), (599, False)],
+)
+async def test_a_status_tells_whether_other_input_would_do_better(status, mendable):
+    async with serving({"detail": "No such   city"}, status) as server:
+        result = await made(server).execute({"city": "x"})
+
+    assert result.error.startswith(f"127.0.0.1 answered {status}")
+    assert result.error.endswith('{"detail": "No such city"}')
+    assert result.mendable is mendable
+
+
+async def test_of_a_long_complaint_the_beginning_is_told():
+    async with serving(answer(b"x" * 100_000, 500)) as server:
+        result = await made(server).execute({"city": "x"})
+
+    assert len(result.error) < 600
+    assert result.error.endswith("x…")
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "output"),
+    [
+        ("text/plain; charset=Shift_JIS", "晴れ".encode("shift_jis"), "晴れ"),
+        ("text/html", "晴れ".encode(), "晴れ"),
+        ("text/plain; charset=punycode", b"plain", "plain"),
+        ("text/plain; charset=nonsense", b"\xff\0", "\ufffd\ufffd"),
+        ("application/xml", b"<a/>", "<a/>"),
+        ("application/problem+json", b'{"a":[1]}', '{\n  "a": [\n    1\n  ]\n}'),
+        ("application/json", b'{"a":', '{"a":'),
+        ("application/json", b'"\\ud800"', '"?"'),
+        ("application/json", b"[" * 50_000, "[" * 50_000),
+        ("application/json", b"[" * 300 + b"1," * 9_000 + b"1" + b"]" * 300, None),
+    ],
+)
+async def test_an_answer_is_read_as_what_it_says_it_is(kind, body, output):
+    async with serving(answer(body, Content_Type=kind)) as server:
+        result = await made(server).execute({"city": "x"})
+
+    assert result.error is None
+    assert result.output == (body.decode() if output is None else output)
+
+
+async def test_what_is_no_text_is_not_handed_on():
+    async with serving(answer(b"\x89PNG", Content_Type="image/png")) as server:
+        result = await made(server).execute({"city": "x"})
+
+    assert result.error == "127.0.0.1 answered with image/png: not a text."
+
+
+async def test_an_empty_answer_says_that_it_is_done():
+    async with serving(Reply(status=204, headers={"Content-Length": "0"})) as server:
+        result = await made(server).execute({"city": "x"})
+
+    assert result.output == "Done, without a word in reply (204 No Content)."
+
+
+async def test_a_long_answer_is_cut_with_a_mark():
+    async with serving(answer(b"x" * 150_000, Content_Type="text/plain")) as server:
+        result = await made(server).execute({"city": "x"})
+
+    assert result.output.startswith("x" * MOST_CHARACTERS + "\n")
+    assert result.output.endswith("[… 50,000 more characters were cut]")
+
+
+async def test_an_answer_that_is_too_large_is_not_asked_for_again():
+    async with serving(Reply(parts=(bytes(1_000_000),) * 9, headers=JSON)) as server:
+        result = await made(server, method="GET").execute({"city": "x"})
+
+    assert result.error.endswith("is larger than 5,000,000 bytes. Ask for less.")
+    assert result.mendable
+
+
+BASIC = base64.b64encode(b'user:pa"ss/word').decode()
+
+
+@pytest.mark.parametrize("status", [200, 401])
+async def test_a_secret_that_is_echoed_is_masked(status):
+    headers = {
+        "Authorization": f"Basic {BASIC}",
+        "X-Key": "k3y-of-mine",
+        "X-Version": "2026-01-01",
+    }
+
+    def echo(request):
+        seen = [request.headers, 'pa"ss/word', "pa%22ss%2Fword", request.path]
+        return answer({"seen": seen}, status)
+
+    async with serving(echo) as server:
+        tool = made(server, "/?token=s3cr3t-value", headers=headers)
+        result = await tool.execute({"city": "x"})
+
+    for secret in (BASIC, "k3y-of-mine", "s3cr3t-value", "word"):
+        assert secret not in result.text
+    assert "2026-01-01" in result.text
+    assert server.requests[0].headers["x-key"] == "k3y-of-mine"
+
+
+async def test_a_header_that_was_given_replaces_ours():
+    async with serving({}) as server:
+        await made(server, headers={"accept": "text/csv"}).execute({"city": "x"})
+
+    assert server.requests[0].headers["accept"] == "text/csv"
+
+
+async def test_a_repetition_of_an_idempotent_call_can_be_known():
+    async with serving({}) as server:
+        tool = made(server, effect="idempotent")
+        for input in ({"city": "x", "days": 1}, {"days": 1, "city": "x"}, {"city": "y"}):
+            await tool.execute(input)
+        await made(server).execute({"city": "x"})
+
+    keys = [request.headers.get("idempotency-key") for request in server.requests]
+    assert keys[0] == keys[1] != keys[2]
+    assert keys[3] is None
+
+
+async def test_of_a_call_without_an_answer_nobody_says_that_it_was_not_done():
+    async with serving(Reply(parts=(HANG,), headers=JSON)) as server:
+        writing = await made(server, timeout=0.3).execute({"city": "x"})
+        reading = await made(server, timeout=0.3, method="GET").execute({"city": "x"})
+
+    late = "127.0.0.1 did not answer within 0.3 seconds."
+    assert writing.error == f"{late} It may have been done all the same."
+    assert reading.error == late
+
+
+async def test_of_a_call_that_never_left_it_is_known_that_nothing_was_done():
+    tool = HttpTool(WEATHER, f"http://127.0.0.1:{closed_port()}/", egress=LOCAL)
+
+    result = await tool.execute({"city": "x"})
+
+    assert result.error == "Could not reach 127.0.0.1: the connection was refused."
+    assert not result.mendable
+
+
+async def test_a_private_endpoint_is_not_asked_unless_it_is_allowed():
+    async with serving({}) as server:
+        result = await HttpTool(WEATHER, f"http://127.0.0.1:{server.port}/").execute("x")
+
+    assert "ASHIATO_EGRESS_ALLOW" in result.error
+    assert server.requests == []
+
+
+async def test_a_redirect_of_what_is_written_is_not_followed():
+    async with serving(Reply(status=307, headers={"Location": "/other"})) as server:
+        result = await made(server).execute({"city": "x"})
+
+    assert result.error == "127.0.0.1 answered 307 Temporary Redirect."
+    assert len(server.requests) == 1
