@@ -131,8 +131,17 @@ class Acting:
     ) -> Iterator[Event]:
         is_error = outcome.result.is_error
         yield self._responded(call, observation, is_error, outcome.attempts, about)
+        step = about["step"]
+        if outcome.stand_in is not None:
+            yield self.trail.emit(
+                Type.STATUS,
+                kind="tool_fallback",
+                tool=call.name,
+                stand_in=outcome.stand_in,
+                message=outcome.reason,
+                step=step,
+            )
         if outcome.degraded:
-            step = about["step"]
             yield self.trail.emit(Type.STATUS, kind="degraded", tool=call.name, step=step)
         status = "failed" if is_error else "done"
         ended = outcome.ended.isoformat()

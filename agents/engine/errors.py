@@ -6,6 +6,7 @@ AgentError
 │   ├── ModelTimeout           it kept us waiting past a deadline
 │   ├── ProviderFailed         its provider has a problem
 │   ├── RateLimited            its provider asks to wait
+│   ├── CircuitOpen            it failed so often that it is left alone for a while
 │   ├── EmptyReply             it said nothing at all
 │   ├── TruncatedReply         it was cut off in the middle of a tool call
 │   └── PlanParseError         its text followed no form that we can read
@@ -27,17 +28,23 @@ class AgentError(Exception):
 
     advice = "Try again; if it happens again, tell your administrator."
     is_passing = False  # whether it may be gone a moment later
+    is_outage = False  # whether the other side is to blame, and not what it was asked
 
     def __init__(self, message: str = "", *, advice: str = "") -> None:
         super().__init__(message or self.__doc__)
         if advice:
             self.advice = advice
 
+    def add(self, sentence: str) -> None:
+        """Say this too, after what was said already."""
+        self.args = (f"{self} {sentence}",)
+
 
 class AgentConnectionError(AgentError):
     """The model could not be reached."""
 
     is_passing = True
+    is_outage = True
     advice = "Check that its address is right and that it is running, then try again."
 
 
@@ -48,6 +55,7 @@ class ModelError(AgentError):
 class ModelTimeout(ModelError):
     """The model took too long."""
 
+    is_outage = True
     advice = "It may be overloaded. Try again, or choose another model."
 
 
@@ -55,18 +63,27 @@ class ProviderFailed(ModelError):
     """The model's provider has a problem."""
 
     is_passing = True
+    is_outage = True
 
 
 class RateLimited(ModelError):
     """The model's provider asks to wait."""
 
     is_passing = True
+    is_outage = True
     retry_after: float | None = None  # seconds, where the provider said so
+
+
+class CircuitOpen(ModelError):
+    """It has failed too often, and is left alone for a while."""
+
+    advice = "Wait until then, or choose another model."
 
 
 class EmptyReply(ModelError):
     """The model's provider sent an empty answer."""
 
+    # No outage: there are questions that a model in good health answers with nothing.
     is_passing = True
     advice = "Try again, or choose another model."
 
@@ -97,6 +114,8 @@ class DuplicateToolError(ToolError):
 
 class ToolExecutionFailed(ToolError):
     """The tool failed while it ran."""
+
+    is_outage = True
 
 
 class OutputDecodingFailed(AgentError):

@@ -1,20 +1,29 @@
 """Listening to one turn of a model: its words as events, none of them blocked."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from itertools import count
+from urllib.parse import urlsplit
 
-from .errors import AgentError
+from .breaker import NEVER, Circuits
+from .errors import AgentConnectionError, AgentError, ModelError, PlanParseError
 from .events import Event, Stamp, Type
-from .guardrails import GuardrailResult, Guardrails
+from .guardrails import GuardrailResult, Guardrails, Screen
 from .planner import ReActPlanner, Request
 from .retry import RetryPolicy
 from .turn import PlanResult
 
+Events = AsyncGenerator[Event, None]
+Ask = Callable[[ReActPlanner], Request]
+
 
 class Listening:
-    """Afterwards there is a `plan`, or a `finding` that blocks it; `said` is what was shown."""
+    """Afterwards there is a `plan`, or a `finding` that blocks it; `said` is what was shown.
+
+    `planner` is the one that answered and `request` what it was asked; `fallbacks` are those
+    that were not needed, for the turns to come.
+    """
 
     def __init__(
         self,
@@ -23,35 +32,103 @@ class Listening:
         retry: RetryPolicy,
         emit: Stamp,
         step: int,
+        *,
+        fallbacks: Sequence[ReActPlanner] = (),
+        circuits: Circuits | None = None,
     ) -> None:
         self.planner = planner
         self.guardrails = guardrails
         self.retry = retry
         self.emit = emit
         self.step = step
+        self.fallbacks = list(fallbacks)
+        self.circuits = circuits or Circuits(NEVER)
+        self.request: Request | None = None
         self.plan: PlanResult | None = None
         self.finding: GuardrailResult | None = None
         self.said: list[str] = []
+        self._has_spoken = False
+        self._tries: dict[str, int] = {}
 
-    async def events(self, request: Request) -> AsyncGenerator[Event, None]:
-        """What the model says; asked anew where it failed before its first word."""
-        for attempt in count(1):
-            first = self.emit.seq
+    async def events(self, request: Request, ask: Ask | None = None) -> Events:
+        """What the model says; where it fails before its first word, what the next one says.
+
+        `ask` puts the same turn to another model; without it they are all sent the same.
+        """
+        self.request = request
+        while True:
             try:
-                async with aclosing(self._words(request)) as words:
+                async with aclosing(self._patiently(self.request)) as words:
                     async for event in words:
                         yield event
                 return
+            except PlanParseError:
+                raise  # it has answered, and is shown what to do better
+            except (ModelError, AgentConnectionError) as error:
+                if self._has_spoken:
+                    raise
+                if not self.fallbacks:
+                    self._add_tried(error)
+                    raise
+                replaced = self._replaced(error)
+            if ask is not None:
+                # In a thread, because counting the tokens of a long conversation takes a while.
+                self.request = await asyncio.to_thread(ask, self.planner)
+            yield replaced
+
+    async def _patiently(self, request: Request) -> Events:
+        """One model, asked anew where it failed before its first word and that may help."""
+        self._tries[self.planner.model] = 0
+        for attempt in count(1):
+            try:
+                with self.circuits.asking(*self._asked_of()):
+                    self._tries[self.planner.model] += 1
+                    async with aclosing(self._words(request)) as words:
+                        async for event in words:
+                            yield event
+                return
             except AgentError as error:
-                has_spoken = self.emit.seq > first
-                wait = None if has_spoken else self.retry.wait(error, attempt)
+                wait = self._wait(error, attempt)
                 if wait is None:
                     raise
                 yield self._waits(error, wait, attempt)
             await asyncio.sleep(wait)
 
-    async def _words(self, request: Request) -> AsyncGenerator[Event, None]:
+    def _asked_of(self) -> tuple[str, str]:
+        """Who is asked, a server by its address or a provider by its name, and which model."""
+        model = self.planner.model
+        address = urlsplit(getattr(self.planner.llm, "base_url", None) or "").netloc
+        return address.rpartition("@")[2] or model.partition("/")[0], model
+
+    def _wait(self, error: AgentError, attempt: int) -> float | None:
+        if self._has_spoken or self.circuits.are_refusing(*self._asked_of()):
+            return None
+        return self.retry.wait(error, attempt)
+
+    def _add_tried(self, error: AgentError) -> None:
+        """Let the error say who was asked, where it was more than one, or more than once."""
+        if len(self._tries) == 1 and sum(self._tries.values()) <= 1:
+            return
+        times = {0: " (out of order)", 1: ""}
+        tried = [f"{model}{times.get(n, f' ({n}×)')}" for model, n in self._tries.items()]
+        listed = " and ".join(filter(None, [", ".join(tried[:-1]), tried[-1]]))
+        error.add(f"Tried {listed}.")
+
+    async def _words(self, request: Request) -> Events:
         screens = {kind: self.guardrails.screen_output() for kind in ("thought", "answer")}
+        try:
+            async with aclosing(self._screened(request, screens)) as words:
+                async for event in words:
+                    yield event
+        except AgentError:
+            # What waited to be shown belongs to what was said; had nothing been, it can wait.
+            for event in self._rest(screens) if self._has_spoken else ():
+                yield event
+            raise
+        for event in self._rest(screens) if self.finding is None else ():
+            yield event
+
+    async def _screened(self, request: Request, screens: Mapping[str, Screen]) -> Events:
         async with aclosing(self.planner.stream(request)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, PlanResult):
@@ -63,11 +140,14 @@ class Listening:
                 if screen.blocked:
                     self.finding = screen.finding
                     return
+
+    def _rest(self, screens: Mapping[str, Screen]) -> Iterator[Event]:
         for kind, screen in screens.items():
             if text := screen.rest():
                 yield self._said(kind, text)
 
     def _said(self, kind: str, text: str) -> Event:
+        self._has_spoken = True
         if kind == "thought":
             return self.emit(Type.THOUGHT_DELTA, content=text, step=self.step)
         self.said.append(text)
@@ -81,4 +161,16 @@ class Listening:
             seconds=round(wait, 1),
             attempt=attempt + 1,
             step=self.step,
+        )
+
+    def _replaced(self, error: AgentError) -> Event:
+        """The next model takes over, for this turn and those that follow."""
+        before = self.planner.model
+        self.planner, *self.fallbacks = self.fallbacks
+        return self.emit(
+            Type.STATUS,
+            kind="model_fallback",
+            message=str(error),
+            step=self.step,
+            **{"from": before, "to": self.planner.model},
         )

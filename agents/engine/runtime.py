@@ -9,12 +9,13 @@ from typing import Any
 
 from .acting import Acting, distinct
 from .approval import Asking
+from .breaker import Circuits
 from .errors import AgentError, PlanParseError
 from .events import Event, Stamp, Type
 from .fallback import FallbackStrategy
 from .guardrails import GuardrailAction, GuardrailResult, Guardrails
 from .listening import Listening
-from .planner import ReActPlanner, Request
+from .planner import Dialect, ReActPlanner, Request
 from .retry import RetryPolicy
 from .state import OBSERVATION, AgentState, AgentStep, Message
 from .termination import (
@@ -61,6 +62,8 @@ class AgentRuntime:
         policy: TerminationPolicy | None = None,
         retry: RetryPolicy | None = None,
         auto_execute_tools: bool = True,
+        fallback_planners: Sequence[ReActPlanner] = (),
+        circuits: Circuits | None = None,
         name: str = "agent",
     ) -> None:
         self.planner = planner
@@ -71,6 +74,8 @@ class AgentRuntime:
         self.policy = policy or standard_policy()
         self.retry = retry or RetryPolicy()
         self.asking = Asking(tool_registry, auto_execute_tools)
+        self.fallback_planners = tuple(fallback_planners)
+        self.circuits = circuits
         self.name = name
 
     async def run(self, query: str, state: AgentState | None = None) -> AgentResult:
@@ -110,7 +115,13 @@ class _Course:
     heard: Listening | None = None
 
     def __post_init__(self) -> None:
-        self.toolbox = Toolbox(self.agent.tools, self.agent.fallback)
+        agent = self.agent
+        self.toolbox = Toolbox(
+            agent.tools,
+            agent.fallback,
+            circuits=agent.circuits,
+            auto_execute=agent.asking.auto_execute,
+        )
         self.toolbox.out_of_order |= self.trail.out_of_order
         self.toolbox.is_degraded = self.trail.is_degraded
 
@@ -186,8 +197,16 @@ class _Course:
 
     async def _take_turn(self) -> Events:
         agent, step = self.agent, self.trail.next_step()
-        heard = Listening(agent.planner, agent.guardrails, agent.retry, self.emit, step)
-        self.heard = heard
+        planner, *others = self._planners()
+        heard = self.heard = Listening(
+            planner,
+            agent.guardrails,
+            agent.retry,
+            self.emit,
+            step,
+            fallbacks=others,
+            circuits=agent.circuits,
+        )
         try:
             async with aclosing(self._think(heard)) as thinking:
                 async for event in thinking:
@@ -214,6 +233,14 @@ class _Course:
             case TerminateImmediately(reason, detail):
                 yield self._finished(reason, detail=detail)
 
+    def _planners(self) -> list[ReActPlanner]:
+        """The model that works, and those to fall back to: a run does not go back to one."""
+        if self.heard is not None:
+            return [self.heard.planner, *self.heard.fallbacks]
+        chain = [self.agent.planner, *self.agent.fallback_planners]
+        names = [planner.model for planner in chain]
+        return chain[names.index(self.trail.model) :] if self.trail.model in names else chain
+
     async def _act(self) -> Events:
         acting = Acting(self.trail, self.toolbox, self.agent.asking)
         async with aclosing(acting.events()) as events:
@@ -225,16 +252,18 @@ class _Course:
 
     async def _think(self, heard: Listening) -> Events:
         step, tools = self.trail.step, self.toolbox.offered()
+
+        def ask(planner: ReActPlanner) -> Request:
+            return planner.request(self.trail.query, self.state, tools)
+
         # In a thread, because counting the tokens of a long conversation takes a while.
-        request = await asyncio.to_thread(
-            self.agent.planner.request, self.trail.query, self.state, tools
-        )
+        request = await asyncio.to_thread(ask, heard.planner)
         started = self.emit(
             Type.STEP_STARTED,
             step=step,
             turn=self.trail.turn,
             kind="thought",
-            request=self._recorded(request),
+            request=self._recorded(request, heard.planner),
         )
         yield started
         if request.dropped or request.shortened:
@@ -245,7 +274,7 @@ class _Course:
                 shortened=request.shortened,
                 step=step,
             )
-        async with aclosing(heard.events(request)) as words:
+        async with aclosing(heard.events(request, ask)) as words:
             async for event in words:
                 yield event
         for event in self._thought(heard, started.time):
@@ -253,9 +282,10 @@ class _Course:
 
     def _thought(self, heard: Listening, started: datetime) -> Iterator[Event]:
         plan, step = heard.plan or PlanResult(), self.trail.step
-        turn = of_turn(plan, self.trail.sent, self.agent.guardrails.count_tokens)
+        sent = heard.request.messages if heard.request else self.trail.sent
+        turn = of_turn(plan, sent, self.agent.guardrails.count_tokens)
         self.trail.progress.used.add(turn)
-        yield self.emit(Type.USAGE, step=step, **turn)
+        yield self.emit(Type.USAGE, step=step, model=heard.planner.model, **turn)
         if plan.calls:
             yield self.emit(Type.THOUGHT, step=step, content=plan.thought)
         yield self.emit(
@@ -267,15 +297,15 @@ class _Course:
             answer=plan.final_answer,
             finish_reason=plan.turn.finish_reason,
             started=started.isoformat(),
-            **self._opened(plan),
+            **self._opened(plan, heard.planner.dialect),
         )
 
-    def _opened(self, plan: PlanResult) -> dict[str, Any]:
+    def _opened(self, plan: PlanResult, dialect: Dialect) -> dict[str, Any]:
         """The calls of this turn are open now; they are kept so that a pause can end."""
         if not plan.calls:
             return {}
         calls = distinct(plan.calls, self.state.get_messages())
-        said = plan.thought if self.agent.planner.dialect == "react" else plan.turn.content
+        said = plan.thought if dialect == "react" else plan.turn.content
         wire = [call.wire() for call in calls]
         message: Message = {"role": "assistant", "content": said or None, "tool_calls": wire}
         self.trail.open, self.trail.thought = calls, plan.thought
@@ -303,7 +333,7 @@ class _Course:
             messages=messages,
         )
 
-    def _recorded(self, request: Request) -> dict[str, Any]:
+    def _recorded(self, request: Request, planner: ReActPlanner) -> dict[str, Any]:
         """The request as it is kept: what is new in it, and how much was there before."""
         kept = 0
         for old, new in zip(self.trail.sent, request.messages, strict=False):
@@ -313,7 +343,7 @@ class _Course:
         self.trail.sent = request.messages
         names = [tool["function"]["name"] for tool in request.tools or ()]
         return {
-            "model": self.agent.planner.model,
+            "model": planner.model,
             "kept": kept,
             "messages": request.messages[kept:],
             "tools": names,

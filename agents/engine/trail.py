@@ -31,6 +31,7 @@ class Trail:
     step: int = 0
     repairs: int = 0
     thought: str = ""
+    model: str = ""
     sent: list[Message] = field(default_factory=list)
     open: tuple[ToolCall, ...] = ()
     begun: dict[str, int] = field(default_factory=dict)
@@ -124,9 +125,14 @@ def _answered(trail: Trail, data: Data) -> None:
 
 
 def _status(trail: Trail, data: Data) -> None:
-    if data["kind"] == "degraded":
-        trail.out_of_order.add(data["tool"])
-        trail.is_degraded = True
+    match data["kind"]:
+        case "degraded":
+            trail.out_of_order.add(data["tool"])
+            trail.is_degraded = True
+        case "tool_fallback":
+            trail.out_of_order.add(data["tool"])
+        case "model_fallback":
+            trail.model = data["to"]
 
 
 def _call(data: Data) -> ToolCall:

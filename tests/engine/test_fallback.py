@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from agents.engine import FallbackStrategy, ToolResult
+from agents.engine import FallbackStrategy, ModelError, ProviderFailed, ToolResult
 from tests.engine.conftest import Echo
 
 
@@ -94,3 +94,60 @@ async def test_a_tool_that_gives_anything_else_is_broken(fallback):
 
     assert result.degraded
     assert "it gave int, not a ToolResult" in result.error
+
+
+async def test_a_hung_tool_that_must_run_once_only_leaves_it_open_whether_it_did(fallback):
+    async def hang(_):
+        await asyncio.Event().wait()
+
+    tool = Echo(does=hang)
+    tool.timeout, tool.effect = 0.05, "at_most_once"
+    result = await fallback.execute_with_fallback(tool, {})
+
+    assert result.is_outage
+    assert result.error.endswith("It may have done what it was asked, or not.")
+
+
+@pytest.mark.parametrize(
+    ("error", "is_outage"),
+    [
+        (ConnectionError("refused"), True),
+        (RuntimeError("the pump is broken"), True),
+        (ProviderFailed(), True),
+        (ValueError("no date"), False),
+        (KeyError("text"), False),
+        (ModelError("Wrong key."), False),
+    ],
+)
+async def test_a_mistake_is_told_from_an_outage(fallback, error, is_outage):
+    async def fail(_):
+        raise error
+
+    result = await fallback.execute_with_fallback(Echo(does=fail), {})
+
+    assert (result.degraded, result.is_outage) == (True, is_outage)
+
+
+@pytest.mark.parametrize("mendable", [True, False])
+async def test_no_error_of_a_tool_shows_a_key(fallback, mendable):
+    async def refuse(_):
+        return ToolResult(error="GET /?key=abc123 failed for Bearer x.y", mendable=mendable)
+
+    async def fail(_):
+        raise RuntimeError("postgresql://shop:hunter2@db/shop refused")
+
+    refused = await fallback.execute_with_fallback(Echo(does=refuse), {})
+    failed = await fallback.execute_with_fallback(Echo(does=fail), {})
+
+    assert refused.error == "GET /?key=*** failed for Bearer ***"
+    assert failed.error == "echo failed: RuntimeError: postgresql://***@db/shop refused"
+
+
+async def test_an_error_as_long_as_a_book_is_cut(fallback):
+    async def fail(_):
+        raise RuntimeError("no " * 1_000_000)
+
+    result = await fallback.execute_with_fallback(Echo(does=fail), {})
+
+    assert len(result.error) < 21_000
+    assert result.error.endswith("…")

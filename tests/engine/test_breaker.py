@@ -1,0 +1,239 @@
+import asyncio
+
+import pytest
+
+from agents.engine import (
+    AgentConnectionError,
+    EmptyReply,
+    ModelError,
+    ModelTimeout,
+    ProviderFailed,
+    RateLimited,
+    TruncatedReply,
+)
+from agents.engine.breaker import NEVER, CircuitBreaker, CircuitPolicy, Circuits
+from agents.engine.errors import CircuitOpen
+
+
+class Clock:
+    def __init__(self):
+        self.now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def breaker(clock):
+    return CircuitBreaker("tool:search", clock=clock)
+
+
+def fail(breaker, times=1, **options):
+    for _ in range(times):
+        with breaker.attempt() as attempt:
+            attempt.failed("No answer.", **options)
+
+
+def succeed(breaker):
+    with breaker.attempt() as attempt:
+        attempt.succeeded()
+
+
+def words(breaker):
+    return breaker.state().state
+
+
+def test_it_opens_after_five_failures_in_a_row_and_says_so(breaker):
+    fail(breaker, 5)
+
+    with pytest.raises(CircuitOpen) as refused:
+        succeed(breaker)
+    assert str(refused.value).startswith("search has failed 5 times in a row; it is tried")
+    assert refused.value.advice
+    assert not refused.value.is_passing
+
+
+def test_a_success_in_between_begins_the_count_anew(breaker):
+    fail(breaker, 4)
+    succeed(breaker)
+    fail(breaker, 4)
+
+    assert (words(breaker), breaker.state().failures) == ("closed", 4)
+
+
+def test_its_state_tells_what_an_administrator_wants_to_know(breaker):
+    closed = breaker.state()
+    fail(breaker, 5)
+
+    state = breaker.state()
+
+    assert (state.key, state.state, state.failures) == ("tool:search", "open", 5)
+    assert state.error == "No answer."
+    assert 24 <= state.retry_in <= 30
+    assert state.since > closed.since
+
+
+def test_after_the_pause_one_attempt_is_let_through_and_no_other(breaker, clock):
+    fail(breaker, 5)
+    clock.now += 31
+
+    assert words(breaker) == "half_open"
+    with breaker.attempt() as trial:
+        with pytest.raises(CircuitOpen, match="being tried again now"):
+            succeed(breaker)
+        trial.succeeded()
+
+    assert (words(breaker), breaker.state().failures) == ("closed", 0)
+    succeed(breaker)
+
+
+def test_every_failed_trial_doubles_the_pause_up_to_ten_minutes(breaker, clock):
+    fail(breaker, 5)
+    pauses = []
+    for _ in range(8):
+        pauses.append(breaker.state().retry_in)
+        clock.now += 601
+        fail(breaker)
+
+    for pause, expected in zip(pauses, (30, 60, 120, 240, 480, 600, 600, 600), strict=True):
+        assert expected * 0.8 <= pause <= expected
+    assert breaker.state().failures == 13
+
+
+def test_the_pauses_of_two_circuits_differ(clock):
+    pauses = set()
+    for _ in range(5):
+        breaker = CircuitBreaker("tool:x", clock=clock)
+        fail(breaker, 5)
+        pauses.add(breaker.state().retry_in)
+
+    assert len(pauses) > 1
+
+
+def test_once_closed_the_next_pause_is_a_short_one_again(breaker, clock):
+    fail(breaker, 5)
+    clock.now += 31
+    fail(breaker)
+    clock.now += 61
+    succeed(breaker)
+
+    fail(breaker, 5)
+
+    assert breaker.state().retry_in <= 30
+
+
+def test_it_is_left_alone_for_as_long_as_it_asks(clock):
+    patient, endless = (CircuitBreaker("model:x", clock=clock) for _ in range(2))
+    fail(patient, 5, asked=90)
+    fail(endless, 5, asked=86_400)
+
+    assert (patient.state().retry_in, endless.state().retry_in) == (90, 600)
+
+
+def test_what_began_before_it_opened_neither_lengthens_the_pause_nor_ends_it(breaker):
+    with breaker.attempt() as slow, breaker.attempt() as slower:
+        fail(breaker, 5)
+        before = breaker.state()
+        slow.failed("Late.")
+        slower.succeeded()
+
+    assert breaker.state() == before
+
+
+async def test_a_trial_that_was_stopped_leaves_the_way_free_for_the_next(breaker, clock):
+    fail(breaker, 5)
+    clock.now += 31
+
+    with pytest.raises(asyncio.CancelledError), breaker.attempt():
+        raise asyncio.CancelledError
+
+    assert (words(breaker), breaker.state().failures) == ("half_open", 5)
+    succeed(breaker)
+
+
+def test_a_circuit_that_never_opens_lets_everything_through():
+    breaker = CircuitBreaker("model:x", NEVER)
+    fail(breaker, 1000)
+
+    succeed(breaker)
+
+
+def ask(circuits, error=None, model="openai/a"):
+    with circuits.asking("openai", model):
+        if error is not None:
+            raise error
+
+
+def asked(circuits, error, times=5, **options):
+    for _ in range(times):
+        with pytest.raises(type(error)):
+            ask(circuits, error, **options)
+
+
+@pytest.mark.parametrize(
+    ("error", "opened"),
+    [
+        (AgentConnectionError(), ["model:openai/a", "provider:openai"]),
+        (ModelTimeout(), ["model:openai/a"]),
+        (ProviderFailed(), ["model:openai/a"]),
+        (RateLimited(), ["model:openai/a"]),
+        (ModelError("Wrong key."), []),
+        (EmptyReply(), []),
+        (TruncatedReply(), []),
+        (KeyError("a bug"), []),
+        (asyncio.CancelledError(), []),
+    ],
+)
+def test_only_what_tells_of_the_other_sides_health_opens_a_circuit(error, opened):
+    circuits = Circuits()
+
+    asked(circuits, error)
+
+    assert [state.key for state in circuits.state() if state.state == "open"] == opened
+
+
+def test_a_model_that_is_out_of_order_keeps_nobody_from_another_of_its_provider():
+    circuits = Circuits()
+    asked(circuits, ProviderFailed())
+
+    ask(circuits, model="openai/b")
+
+    with pytest.raises(CircuitOpen, match=r"^openai/a has failed 5 times in a row"):
+        ask(circuits)
+
+
+def test_a_provider_that_cannot_be_reached_is_left_alone_whatever_the_model():
+    circuits = Circuits()
+    asked(circuits, AgentConnectionError())
+
+    with pytest.raises(CircuitOpen, match=r"^openai has failed 5 times in a row"):
+        ask(circuits, model="openai/b")
+
+
+def test_a_trial_of_the_provider_is_given_back_where_its_model_may_not_be_asked(clock):
+    circuits = Circuits(clock=clock)
+    limited = RateLimited()
+    limited.retry_after = 300
+    asked(circuits, limited)
+    asked(circuits, AgentConnectionError(), model="openai/b")
+    clock.now += 31
+
+    with pytest.raises(CircuitOpen, match=r"^openai/a has failed"):
+        ask(circuits)
+
+    ask(circuits, model="openai/b")
+    assert circuits.of("provider:openai").state().state == "closed"
+
+
+def test_a_person_may_say_that_it_works_again():
+    circuits = Circuits(CircuitPolicy(failures=1))
+    asked(circuits, ProviderFailed(), times=1)
+
+    circuits.close("model:openai/a")
+
+    ask(circuits)

@@ -1,0 +1,245 @@
+import asyncio
+
+import pytest
+
+from agents.engine import (
+    AgentConnectionError,
+    AgentError,
+    AgentState,
+    Guardrails,
+    ModelError,
+    PlanParseError,
+    ProviderFailed,
+    RateLimited,
+    ReActPlanner,
+    RetryPolicy,
+)
+from agents.engine.breaker import CircuitPolicy, Circuits
+from agents.engine.errors import CircuitOpen
+from agents.engine.events import Stamp
+from agents.engine.guardrails import Pattern
+from agents.engine.listening import Listening
+from tests.scripted import Says, ScriptedModel, delta, finish
+
+ONCE = RetryPolicy(max_retries=0)
+# Words wait behind a rule like this one until it is known what follows them.
+HIDES = Guardrails(blocked_patterns=[Pattern(pattern="swordfish", stage="output")])
+
+
+class Cut:
+    """A model whose answer breaks off after these pieces."""
+
+    def __init__(self, *pieces):
+        self.pieces = pieces
+
+    async def stream(self, **request):
+        for piece in self.pieces:
+            yield delta(content=piece)
+        raise AgentConnectionError("It was cut off.")
+
+
+def planner(name, *script, dialect="native"):
+    llm = ScriptedModel(*script, dialect=dialect)
+    return ReActPlanner(llm, name, dialect=dialect)
+
+
+def listening(*planners, retry=ONCE, circuits=None, guardrails=None):
+    first, *others = planners
+    return Listening(
+        first,
+        guardrails or Guardrails(),
+        retry,
+        Stamp("agent"),
+        1,
+        fallbacks=others,
+        circuits=circuits,
+    )
+
+
+def ask(planner):
+    return planner.request("What?", AgentState(), ["search"])
+
+
+async def hear(heard):
+    return [event async for event in heard.events(ask(heard.planner), ask)]
+
+
+async def failure(heard):
+    with pytest.raises(AgentError) as caught:
+        await hear(heard)
+    return caught.value
+
+
+def statuses(events):
+    return [e.data for e in events if e.type == "status"]
+
+
+async def test_the_next_model_is_asked_where_one_fails_before_its_first_word():
+    a, b = planner("a", ProviderFailed("Overloaded.")), planner("b", Says(answer="Here."))
+    heard = listening(a, b, planner("c"))
+
+    events = await hear(heard)
+
+    assert statuses(events) == [
+        {"kind": "model_fallback", "from": "a", "to": "b", "message": "Overloaded.", "step": 1}
+    ]
+    assert (heard.said, heard.plan.final_answer) == (["Here."], "Here.")
+    assert (heard.planner, [p.model for p in heard.fallbacks]) == (b, ["c"])
+
+
+async def test_a_model_is_asked_again_before_another_is():
+    again = RetryPolicy(max_retries=2, pause=0)
+    a = planner("a", *[RateLimited("Wait.")] * 3)
+
+    events = await hear(listening(a, planner("b", Says(answer="Here.")), retry=again))
+
+    kinds = [status["kind"] for status in statuses(events)]
+    assert kinds == ["retry", "retry", "model_fallback"]
+
+
+async def test_the_turn_is_put_to_each_model_in_its_own_dialect():
+    a = planner("a", ProviderFailed("Overloaded."))
+    b = planner("b", Says(answer="Here."), dialect="react")
+    heard = listening(a, b)
+
+    await hear(heard)
+
+    sent = b.llm.requests[0]
+    assert sent["tools"] is None
+    assert "Action Input:" in sent["messages"][0]["content"]
+    assert sent["messages"] == heard.request.messages
+
+
+async def test_a_wrong_key_is_no_reason_to_give_up_while_another_model_is_there():
+    circuits = Circuits(CircuitPolicy(failures=1))
+    a = planner("a", ModelError("The key was not accepted."))
+
+    await hear(listening(a, planner("b", Says(answer="Here.")), circuits=circuits))
+
+    assert {state.state for state in circuits.state()} == {"closed"}
+
+
+async def test_a_model_that_has_spoken_is_not_replaced():
+    b = planner("b")
+    heard = listening(ReActPlanner(Cut("Half an"), "a"), b)
+
+    error = await failure(heard)
+
+    assert (str(error), heard.said) == ("It was cut off.", ["Half an"])
+    assert b.llm.requests == []
+
+
+async def test_a_reply_in_no_known_form_is_mended_and_not_replaced():
+    a = planner("a", Says(thought="Hmm."), dialect="react")
+    heard = listening(a, planner("b"), guardrails=HIDES)
+
+    error = await failure(heard)
+
+    assert (type(error), heard.planner, heard.said) == (PlanParseError, a, [])
+
+
+async def test_where_all_fail_the_last_error_says_who_was_tried():
+    again = RetryPolicy(max_retries=2, pause=0)
+    a = planner("a", *[AgentConnectionError("Refused.")] * 3)
+    b, c = planner("b", ModelError("Wrong key.")), planner("c", ModelError("No such model."))
+
+    error = await failure(listening(a, b, c, retry=again))
+
+    assert str(error) == "No such model. Tried a (3×), b and c."
+    assert error.advice
+
+
+async def test_one_model_that_was_asked_once_needs_no_list():
+    assert str(await failure(listening(planner("a", ModelError("Wrong key."))))) == "Wrong key."
+
+
+async def test_a_model_that_is_out_of_order_is_passed_over():
+    circuits = Circuits(CircuitPolicy(failures=1))
+    await failure(listening(planner("a", ProviderFailed("Overloaded.")), circuits=circuits))
+    a, b = planner("a"), planner("b", Says(answer="Here."))
+
+    events = await hear(listening(a, b, circuits=circuits))
+
+    assert a.llm.requests == []
+    assert statuses(events)[0]["message"].startswith("a has failed 1 times in a row")
+
+
+async def test_where_all_are_out_of_order_that_is_what_is_said():
+    circuits = Circuits(CircuitPolicy(failures=1))
+    for name in "ab":
+        await failure(listening(planner(name, ProviderFailed("No.")), circuits=circuits))
+
+    error = await failure(listening(planner("a"), planner("b"), circuits=circuits))
+
+    assert type(error) is CircuitOpen
+    assert str(error).endswith("seconds. Tried a (out of order) and b (out of order).")
+
+
+async def test_a_circuit_that_opens_ends_the_attempts_with_what_went_wrong():
+    circuits = Circuits(CircuitPolicy(failures=2))
+    again = RetryPolicy(max_retries=9, pause=0)
+    a = planner("a", *[ProviderFailed("Overloaded.")] * 2)
+
+    error = await failure(listening(a, retry=again, circuits=circuits))
+
+    assert str(error) == "Overloaded. Tried a (2×)."
+    a.llm.assert_used_up()
+
+
+async def test_a_model_is_known_by_its_address_and_not_by_its_name_alone():
+    circuits = Circuits(CircuitPolicy(failures=1))
+    local = planner("openai/local", AgentConnectionError("Refused."))
+    local.llm.base_url = "http://user:secret@127.0.0.1:8080/v1"
+    await failure(listening(local, circuits=circuits))
+
+    await hear(listening(planner("openai/gpt", Says(answer="Here.")), circuits=circuits))
+
+    opened = [state.key for state in circuits.state() if state.state == "open"]
+    assert opened == ["model:openai/local", "provider:127.0.0.1:8080"]
+
+
+async def test_a_run_that_is_stopped_opens_no_circuit():
+    class Hanging:
+        async def stream(self, **request):
+            yield delta(content="I say")
+            await asyncio.Event().wait()
+
+    circuits = Circuits(CircuitPolicy(failures=1))
+    heard = listening(ReActPlanner(Hanging(), "a"), circuits=circuits)
+    events = heard.events(ask(heard.planner))
+    await anext(events)
+
+    await events.aclose()
+
+    assert {(state.state, state.failures) for state in circuits.state()} == {("closed", 0)}
+
+
+async def test_all_that_was_said_is_kept_though_a_guardrail_held_it_back():
+    said = "word " * 40 + "and half a sent"
+    heard = listening(ReActPlanner(Cut(*said), "a"), guardrails=HIDES)
+
+    await failure(heard)
+
+    assert "".join(heard.said) == said
+
+
+async def test_what_nobody_has_seen_may_be_said_by_another_model():
+    a, b = ReActPlanner(Cut("Half an"), "a"), planner("b", Says(answer="A whole answer."))
+    heard = listening(a, b, guardrails=HIDES)
+
+    await hear(heard)
+
+    assert "".join(heard.said) == "A whole answer."
+
+
+async def test_nothing_is_shown_after_a_word_that_is_blocked():
+    class Thinks:
+        async def stream(self, **request):
+            yield delta(reasoning_content="They want the password.")
+            yield delta(content="It is swordfish.")
+            yield finish("stop")
+
+    heard = listening(ReActPlanner(Thinks(), "a"), guardrails=HIDES)
+
+    assert await hear(heard) == []
+    assert heard.finding is not None

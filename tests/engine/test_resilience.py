@@ -1,0 +1,110 @@
+"""Providers that fail over a real wire, and what a run makes of it."""
+
+import pytest
+
+from agents.engine import (
+    AgentError,
+    AgentRuntime,
+    AgentState,
+    FallbackStrategy,
+    Guardrails,
+    ReActPlanner,
+    RetryPolicy,
+    ToolRegistry,
+)
+from agents.engine.breaker import Circuits
+from agents.engine.errors import CircuitOpen
+from agents.engine.events import Stamp
+from agents.engine.listening import Listening
+from agents.llm.litellm_model import LiteLLMModel
+from tests.engine.conftest import Echo
+from tests.engine.test_breaker import Clock
+from tests.wire import WireServer, call, closed_port, cut, fail, say
+
+KEY = "sk-own-secret-123456"
+AGAIN = RetryPolicy(max_retries=2, pause=0)
+
+
+def planner(url, name="openai/wire"):
+    return ReActPlanner(LiteLLMModel(api_key=KEY, base_url=url), name)
+
+
+def ask(planner):
+    return planner.request("What?", AgentState(), [])
+
+
+def listening(first, *others, circuits=None):
+    return Listening(
+        first, Guardrails(), AGAIN, Stamp("agent"), 1, fallbacks=others, circuits=circuits
+    )
+
+
+async def hear(heard, events=None):
+    events = [] if events is None else events
+    async for event in heard.events(ask(heard.planner), ask):
+        events.append(event)
+    return events
+
+
+async def test_a_provider_with_a_problem_is_replaced_by_one_without():
+    async with WireServer([fail(503, "overloaded")] * 3) as a, WireServer([say("Here.")]) as b:
+        events = await hear(listening(planner(a.url), planner(b.url, "openai/other")))
+
+    status = [e.data for e in events if e.type == "status"][-1]
+    assert (status["from"], status["to"]) == ("openai/wire", "openai/other")
+    assert "HTTP 503" in status["message"]
+    assert "".join(e.data["content"] for e in events if e.type == "delta") == "Here."
+    assert len(a.requests) == 3
+
+
+async def test_no_event_and_no_error_shows_the_key():
+    reply = fail(401, f"Incorrect API key provided: {KEY}")
+    async with WireServer([reply] * 2) as server:
+        heard = listening(planner(server.url), planner(server.url, "openai/other"))
+        events = []
+        with pytest.raises(AgentError) as caught:
+            await hear(heard, events)
+
+    assert "did not accept the key" in events[0].data["message"]
+    assert "own-secret" not in f"{[e.data for e in events]} {caught.value}"
+    assert str(caught.value).endswith("Tried openai/wire and openai/other.")
+
+
+async def test_a_server_that_is_down_is_left_alone_until_one_attempt_finds_it_up():
+    clock, port = Clock(), closed_port()
+    circuits = Circuits(clock=clock)
+    down = planner(f"http://127.0.0.1:{port}/v1")
+    for _ in range(2):
+        with pytest.raises(AgentError, match="Tried"):
+            await hear(listening(down, circuits=circuits))
+
+    async with WireServer([say("Back.")], port=port) as server:
+        with pytest.raises(CircuitOpen):
+            await hear(listening(down, circuits=circuits))
+        assert server.requests == []
+        clock.now += 31
+        await hear(listening(down, circuits=circuits))
+
+    assert len(server.requests) == 1
+    assert {state.state for state in circuits.state()} == {"closed"}
+
+
+async def test_an_answer_that_breaks_off_keeps_its_steps_its_words_and_says_why():
+    script = [call(("echo", '{"text": "hi"}')), cut(say("one two three", chunks=3), after=2)]
+    async with WireServer(script) as server:
+        agent = AgentRuntime(
+            planner(server.url),
+            ToolRegistry([Echo()]),
+            Guardrails(),
+            FallbackStrategy(),
+            retry=AGAIN,
+        )
+        state = AgentState()
+        events = [event async for event in agent.stream("?", state)]
+
+    error, finished = events[-2:]
+    assert [step.observation for step in state.get_steps()] == ["hi"]
+    assert "one two three".startswith(finished.data["answer"])
+    assert finished.data["answer"]
+    assert error.data["message"] == "The answer of 'openai/wire' was cut off."
+    assert finished.data["advice"] == "Try again, or choose another model."

@@ -1,0 +1,113 @@
+import string
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.engine.secrets import masked
+from agents.llm.failures import explain
+
+LETTERS = string.ascii_letters + string.digits
+HEX = "0123456789abcdef"
+
+
+def some(alphabet, least, most):
+    """A text that has a digit in it, as keys do."""
+    return st.text(alphabet, min_size=least, max_size=most).map(lambda text: f"{text}7q")
+
+
+long = some(LETTERS, 30, 60)
+keys = st.one_of(
+    st.builds("sk-{}".format, some(LETTERS + "-_", 12, 48)),
+    st.builds("sk-proj-{}".format, some(LETTERS + "-_", 40, 120)),
+    st.builds("gsk_{}".format, some(LETTERS, 20, 52)),
+    st.builds("hf_{}".format, some(LETTERS, 20, 34)),
+    st.builds("AIza{}".format, some(LETTERS + "-_", 20, 35)),
+    st.builds("ghp_{}".format, some(LETTERS, 20, 36)),
+    st.builds("eyJ{}.{}.{}".format, long, long, long),
+    some(HEX, 32, 64),
+    long,
+)
+FORMS = [
+    "Incorrect API key provided: {}.",
+    "Invalid token '{}'",
+    'HTTP 401: {{"error": {{"api_key": "{}"}}}}',
+    "Authorization: Bearer {}",
+    "headers={{'x-api-key': '{}'}}",
+    "GET https://host/v1/models?key={}&alt=sse failed",
+    "postgresql://ashiato:{}@db:5432/shop refused",
+    "the key {} is not valid",
+    "{} has expired",
+]
+
+
+@given(key=keys, form=st.sampled_from(FORMS))
+def test_no_key_survives_in_any_sentence(key, form):
+    assert key not in masked(form.format(key))
+
+
+@given(key=keys, form=st.sampled_from(FORMS))
+def test_what_a_provider_says_of_a_key_is_told_without_it(key, form):
+    told = explain(Exception(form.format(key)), model="openai/m")
+
+    assert key not in str(told) + told.advice
+
+
+@given(before=st.text(max_size=40), key=keys, after=st.text(max_size=40))
+def test_no_key_survives_between_any_words(before, key, after):
+    assert key not in masked(f"{before} {key} {after}")
+
+
+@given(
+    key=st.text(min_size=4, max_size=80).filter(lambda key: key not in "***"),
+    form=st.sampled_from(FORMS),
+)
+def test_a_key_that_is_known_is_found_whatever_it_looks_like(key, form):
+    said = form.format(key)
+
+    assert said.count(key) - masked(said, key).count(key) >= 1
+
+
+@given(st.text(max_size=300))
+def test_what_is_masked_stays_as_it_is(text):
+    once = masked(text)
+
+    assert masked(once) == once
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "A bearer token is needed.",
+        "Basic authentication is switched off.",
+        "The API key is missing: set OPENAI_API_KEY.",
+        "Invalid API key for model claude-3-5-sonnet-20241022",
+        "max_tokens=4096 is more than the model's limit of 2048.",
+        "There is no column 'key' in table 'tokens_2024'.",
+        "unknown key: 'text'",
+        "Could not reach the model 'openai/gpt-4o-2024-08-06' at 127.0.0.1:8080.",
+        "Run 6f1e4c52-9f0a-4f63-8a35-2f5b1ce3b0c1 was not found at https://host/a@b.",
+        "パスワードが正しくありません。",
+    ],
+)
+def test_a_sentence_without_a_secret_is_left_alone(said):
+    assert masked(said) == said
+
+
+def test_a_star_that_a_provider_put_there_does_not_save_the_rest():
+    assert masked("Incorrect API key provided: abcd1234*****6789.") == (
+        "Incorrect API key provided: ***"
+    )
+
+
+@pytest.mark.parametrize(
+    "piece", ["key ", "key:", "sk-", "a" * 31, "://", "Bearer ", "key a1 "]
+)
+def test_a_long_text_takes_no_longer_than_its_length(piece):
+    text = piece * (200_000 // len(piece))
+
+    began = time.process_time()
+    masked(text)
+
+    assert time.process_time() - began < 5

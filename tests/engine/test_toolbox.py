@@ -1,0 +1,230 @@
+import asyncio
+import json
+
+import pytest
+
+from agents.engine import FallbackStrategy, ToolRegistry, ToolResult, function_tool
+from agents.engine.breaker import CircuitPolicy, Circuits
+from agents.engine.toolbox import Toolbox
+from agents.engine.turn import ToolCall
+from tests.engine.conftest import Echo
+
+
+async def break_down(_):
+    raise ConnectionError("the wire is cut")
+
+
+async def mistake(_):
+    raise KeyError("text")
+
+
+def broken(name="search", does=break_down, stand_in="archive", effect="read"):
+    tool = Echo(name, does)
+    tool.fallback_tool, tool.effect = stand_in, effect
+    return tool
+
+
+def archive(effect="read", **attributes):
+    tool = Echo("archive")
+    tool.effect = effect
+    tool.parameters = {**Echo.parameters, "required": ["text"]}
+    vars(tool).update(attributes)
+    return tool
+
+
+def toolbox(*tools, **options):
+    return Toolbox(ToolRegistry(tools), FallbackStrategy(pause=0), **options)
+
+
+def call(name="search", **arguments):
+    return ToolCall(id="c1", name=name, arguments=json.dumps(arguments or {"text": "tea"}))
+
+
+def circuits(failures):
+    return Circuits(CircuitPolicy(failures=failures))
+
+
+async def test_a_tool_that_fails_for_good_is_answered_for_by_its_stand_in():
+    tools = toolbox(broken(), archive())
+
+    outcome = await tools.use(call())
+
+    assert outcome.output == "search was out of order; answered by archive: tea"
+    assert (outcome.stand_in, outcome.degraded, tools.is_degraded) == ("archive", False, False)
+    assert "the wire is cut" in outcome.reason
+
+
+async def test_a_tool_that_is_replaced_is_neither_offered_nor_tried_again():
+    search = broken()
+    tools = toolbox(search, archive())
+    await tools.use(call())
+
+    again = await tools.use(call(text="coffee"))
+
+    assert again.output.endswith("answered by archive: coffee")
+    assert len(search.inputs) == 3
+    assert [tool.name for tool in tools.offered()] == ["archive"]
+
+
+async def test_where_the_stand_in_fails_too_the_run_is_degraded_and_told_of_both():
+    tools = toolbox(broken(), archive(does=break_down))
+
+    outcome = await tools.use(call())
+
+    assert (outcome.degraded, outcome.stand_in) == (True, "archive")
+    assert outcome.error.startswith("search was out of order; archive, in its place: archive f")
+    assert tools.out_of_order == {"search", "archive"}
+
+
+async def test_what_a_stand_in_cannot_read_the_model_may_mend():
+    async def refuse(_):
+        return ToolResult(error="write a date", mendable=True)
+
+    outcome = await toolbox(broken(), archive(does=refuse)).use(call())
+
+    assert outcome.error == "search was out of order; archive, in its place: write a date"
+    assert outcome.result.mendable
+    assert not outcome.degraded
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"query": "tea"}, {"text": 7}, {"text": "tea", "city": "Kyoto"}]
+)
+async def test_a_stand_in_that_takes_another_input_is_not_called(arguments):
+    other = archive()
+
+    outcome = await toolbox(broken(), other).use(call(**arguments))
+
+    assert (outcome.degraded, outcome.stand_in, other.inputs) == (True, None, [])
+
+
+@pytest.mark.parametrize(
+    ("effect", "stand_in"),
+    [("at_most_once", "read"), ("idempotent", "at_most_once"), ("read", "idempotent")],
+)
+async def test_nothing_is_replaced_by_what_could_do_more_harm_or_do_it_twice(effect, stand_in):
+    other = archive(effect=stand_in)
+
+    outcome = await toolbox(broken(effect=effect), other).use(call())
+
+    assert (outcome.degraded, other.inputs) == (True, [])
+
+
+async def test_a_stand_in_is_never_a_way_around_a_person_who_has_to_agree():
+    asks, free = archive(needs_approval=True), archive()
+
+    first = await toolbox(broken(), asks).use(call())
+    second = await toolbox(broken(), free, auto_execute=False).use(call())
+
+    assert first.degraded
+    assert second.degraded
+    assert asks.inputs == free.inputs == []
+
+
+@pytest.mark.parametrize("stand_in", ["", "nobody", "search"])
+async def test_a_stand_in_that_is_not_there_changes_nothing(stand_in):
+    outcome = await toolbox(broken(stand_in=stand_in)).use(call())
+
+    assert (outcome.degraded, outcome.stand_in) == (True, None)
+
+
+async def test_arguments_that_are_no_json_reach_no_stand_in_either():
+    tools = toolbox(broken(), archive())
+    await tools.use(call())
+
+    outcome = await tools.use(ToolCall(id="c2", name="search", arguments='{"text": '))
+
+    assert (outcome.stand_in, outcome.result.is_error) == (None, True)
+
+
+async def test_a_call_that_went_well_beside_one_that_failed_is_not_made_again():
+    fails = iter([False, True])
+
+    async def does(input):
+        if next(fails):
+            raise ConnectionError("the wire is cut")
+        await asyncio.sleep(0.01)
+        return ToolResult(input["text"])
+
+    other = archive()
+    tools = toolbox(broken(does=does), other)
+    tools.fallback = FallbackStrategy(max_retries=0)
+
+    well, badly = await asyncio.gather(tools.use(call(text="a")), tools.use(call(text="b")))
+
+    assert (well.output, well.stand_in) == ("a", None)
+    assert (badly.stand_in, other.inputs) == ("archive", [{"text": "b"}])
+
+
+async def test_a_tool_that_failed_in_other_runs_is_not_called_in_this_one():
+    shared, search = circuits(2), broken(stand_in="")
+    for _ in range(2):
+        await toolbox(search, circuits=shared).use(call())
+    tools = toolbox(search, circuits=shared)
+
+    outcome = await tools.use(call())
+
+    assert len(search.inputs) == 6
+    assert (outcome.degraded, outcome.attempts, tools.is_degraded) == (True, 0, True)
+    assert outcome.error.startswith("search has failed 2 times in a row; it is tried again in")
+    assert "out of order: answer without it" in outcome.error
+
+
+async def test_an_open_circuit_calls_for_the_stand_in():
+    shared = circuits(1)
+    await toolbox(broken(stand_in=""), circuits=shared).use(call())
+
+    outcome = await toolbox(broken(), archive(), circuits=shared).use(call())
+
+    assert outcome.output.endswith("answered by archive: tea")
+    assert outcome.reason.startswith("search has failed 1 times in a row")
+
+
+@pytest.mark.parametrize(
+    ("does", "state"),
+    [(break_down, "open"), (mistake, "closed"), (None, "closed")],
+)
+async def test_a_circuit_opens_for_an_outage_and_not_for_a_mistake(does, state):
+    shared = circuits(1)
+
+    await toolbox(broken(does=does), circuits=shared).use(call())
+
+    assert [(s.key, s.state) for s in shared.state()] == [("tool:search", state)]
+
+
+async def test_a_mistake_does_not_make_an_outage_forgotten():
+    shared = circuits(2)
+    for does in (break_down, mistake, break_down):
+        await toolbox(broken(does=does, stand_in=""), circuits=shared).use(call())
+
+    assert shared.state()[0].state == "open"
+
+
+async def test_an_input_that_is_refused_does_not_open_a_circuit():
+    @function_tool
+    def double(number: int) -> int:
+        """Twice as much."""
+        return 2 * number
+
+    shared = circuits(1)
+    outcome = await toolbox(double, circuits=shared).use(call("double", number="many"))
+
+    assert outcome.result.mendable
+    assert shared.state()[0].failures == 0
+
+
+async def test_a_call_that_is_stopped_does_not_open_a_circuit():
+    entered = asyncio.Event()
+
+    async def hang(_):
+        entered.set()
+        await asyncio.Event().wait()
+
+    shared = circuits(1)
+    using = asyncio.create_task(toolbox(Echo(does=hang), circuits=shared).use(call("echo")))
+    await entered.wait()
+    using.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await using
+    assert shared.state()[0].state == "closed"
