@@ -1,41 +1,32 @@
-"""Rows → engine values. The only file that speaks both languages."""
+"""Rows → engine values: agents, their models, their guardrails and their colleagues."""
 
 import asyncio
 import os
 import threading
-from collections import Counter
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from copy import copy
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from importlib import import_module
-from types import ModuleType
-from typing import Any
+from functools import lru_cache
 
 from channels.db import database_sync_to_async
 from django.conf import settings
-from django.core.exceptions import ImproperlyConfigured
 
-from agents import knowledge
+from agents import toolset
+from agents.engine.breaker import Circuits
 from agents.engine.errors import AgentError
 from agents.engine.events import Event
 from agents.engine.fallback import FallbackStrategy
-from agents.engine.function import FunctionTool
 from agents.engine.guardrails import GuardrailAction, Guardrails, Pattern
+from agents.engine.handoff import Handoff
+from agents.engine.output import OutputSchema
 from agents.engine.planner import LLM, ReActPlanner
 from agents.engine.retry import RetryPolicy
 from agents.engine.runtime import AgentRuntime, Events
 from agents.engine.state import AgentState, Message
 from agents.engine.termination import standard_policy
-from agents.engine.tool import Tool, ToolRegistry
 from agents.llm import discovery, tokens, windows
 from agents.llm.demo_model import DemoModel
 from agents.llm.litellm_model import LiteLLMModel
 from agents.models import Agent, GuardrailPattern, Run, ToolRegistration
-from agents.tools.calculator import CalculatorTool
-from agents.tools.database import DatabaseTool
-from agents.tools.search import SearchTool
 
 DEMO = "demo"
 PACE = 0.05
@@ -46,34 +37,8 @@ find out or work out what you need; never guess a figure that a tool can give. W
 from documents, cite the passages by their numbers in brackets. Answer in the language of the
 question, in Markdown, and briefly."""
 
-BUILT_IN: dict[str, Callable[[], Tool]] = {
-    "calculator": CalculatorTool,
-    "database": lambda: DatabaseTool(f"sqlite:///{settings.SAMPLE_DATABASE}"),
-    "search": lambda: SearchTool(knowledge.asearch),
-}
-
-
-@cache
-def from_code() -> dict[str, FunctionTool]:
-    """The tools of this installation's own modules, by name."""
-    modules = [_module(name) for name in settings.TOOL_MODULES]
-    found = [v for m in modules for v in vars(m).values() if isinstance(v, FunctionTool)]
-    names = Counter([*BUILT_IN, *(tool.name for tool in found)])
-    for name in [name for name, times in names.items() if times > 1]:
-        raise ImproperlyConfigured(f"ASHIATO_TOOLS: two tools are called {name!r}.")
-    return {tool.name: tool for tool in found}
-
-
-def _module(name: str) -> ModuleType:
-    try:
-        return import_module(name)
-    except ImportError as error:
-        sentence = f"ASHIATO_TOOLS: the module {name!r} cannot be imported: {error}."
-        raise ImproperlyConfigured(sentence) from error
-
-
-def tool_names() -> list[str]:
-    return sorted([*BUILT_IN, *from_code()])
+# How models and tools have been lately, for all runs of this process.
+CIRCUITS = Circuits()
 
 
 class NoAgent(AgentError):
@@ -84,11 +49,12 @@ class NoAgent(AgentError):
 
 @dataclass(frozen=True)
 class Parts:
-    """What the rows say about a run, read in one go."""
+    """What the rows say about an agent, and about those it may ask, read in one go."""
 
     agent: Agent
     tools: list[ToolRegistration]
     patterns: list[GuardrailPattern]
+    colleagues: list[Agent]
 
 
 async def begin(run: Run) -> Events:
@@ -105,22 +71,22 @@ async def resume(run: Run) -> Events:
 
 
 async def build(run: Run) -> AgentRuntime:
-    """An agent as the rows describe it at this moment."""
-    parts = await database_sync_to_async(_parts)(run)
+    """An agent as the rows describe it at this moment, and whoever it may ask."""
+    everybody = await database_sync_to_async(_everybody)(run)
+    team: dict[str, AgentRuntime] = {}
+    for parts in everybody:
+        model = run.model if parts.agent.pk == run.agent_id else model_name(parts.agent)
+        handoffs = [_handoff(colleague, team) for colleague in parts.colleagues]
+        team[parts.agent.name] = await _runtime(parts, model, handoffs)
+    return team[everybody[0].agent.name]
+
+
+async def _runtime(parts: Parts, model: str, handoffs: list[Handoff]) -> AgentRuntime:
     agent = parts.agent
-    planner = ReActPlanner(
-        llm(run.model),
-        run.model,
-        dialect=agent.dialect,
-        instructions=agent.instructions or INSTRUCTIONS.format(agent=agent.name),
-        parameters={} if run.model == DEMO else {"max_tokens": agent.max_output_tokens},
-        pace=PACE,
-        window=await asyncio.to_thread(windows.window, run.model),
-        count_tokens=tokens.count,
-    )
+    planner, *fallbacks = await asyncio.to_thread(_planners, agent, model)
     return AgentRuntime(
         planner,
-        await asyncio.to_thread(_registry, parts.tools),
+        await toolset.registry(parts.tools, handoffs),
         _guardrails(parts),
         FallbackStrategy(),
         agent.max_steps,
@@ -133,8 +99,35 @@ async def build(run: Run) -> AgentRuntime:
             max_cost=agent.max_cost,
         ),
         auto_execute_tools=agent.auto_execute_tools,
+        output=OutputSchema(agent.output_schema) if agent.output_schema is not None else None,
+        fallback_planners=fallbacks,
+        circuits=CIRCUITS,
         name=agent.name,
     )
+
+
+def _planners(agent: Agent, model: str) -> list[ReActPlanner]:
+    """One for its model, and one for each that it falls back to."""
+    others = [name for name in agent.fallback_models.split() if name != model]
+    return [_planner(agent, name) for name in [model, *others]]
+
+
+def _planner(agent: Agent, model: str) -> ReActPlanner:
+    return ReActPlanner(
+        llm(model),
+        model,
+        dialect=agent.dialect,
+        instructions=agent.instructions or INSTRUCTIONS.format(agent=agent.name),
+        parameters={} if model == DEMO else {"max_tokens": agent.max_output_tokens},
+        pace=PACE,
+        window=windows.window(model),
+        count_tokens=tokens.count,
+    )
+
+
+def _handoff(agent: Agent, team: dict[str, AgentRuntime]) -> Handoff:
+    """Fetched when it is asked: agents may know each other, and are made one by one."""
+    return Handoff(agent.name, lambda: team[agent.name], agent.description)
 
 
 def default_agent() -> Agent:
@@ -184,32 +177,25 @@ def _default_model() -> discovery.Choice:
         return thread.submit(asyncio.run, choosing).result()
 
 
-def _parts(run: Run) -> Parts:
-    agent = run.agent
-    if agent is None or not agent.enabled:
+def _everybody(run: Run) -> list[Parts]:
+    """The agent of the run first, then all that can be reached from it."""
+    if run.agent is None or not run.agent.enabled:
         raise NoAgent("The agent of this run was switched off.")
-    return Parts(
-        agent,
-        list(agent.tools.filter(enabled=True)),
-        list(GuardrailPattern.objects.filter(enabled=True)),
-    )
+    patterns = list(GuardrailPattern.objects.filter(enabled=True))
+    found: dict[int, Parts] = {}
+    waiting = [run.agent]
+    while waiting:
+        agent = waiting.pop()
+        if agent.pk not in found:
+            colleagues = list(agent.handoffs.filter(enabled=True).exclude(pk=agent.pk))
+            found[agent.pk] = Parts(agent, _tools(agent), patterns, colleagues)
+            waiting += colleagues
+    return list(found.values())
 
 
-def _registry(rows: list[ToolRegistration]) -> ToolRegistry:
-    return ToolRegistry(_tool(row) for row in rows if row.name in tool_names())
-
-
-def _tool(row: ToolRegistration) -> Any:
-    own = from_code()
-    tool: Any = copy(own[row.name]) if row.name in own else BUILT_IN[row.name]()
-    tool.timeout = row.timeout
-    if row.description:
-        tool.description = row.description
-    if row.effect:
-        tool.effect = row.effect
-    if row.approval != ToolRegistration.Approval.TOOL:
-        tool.needs_approval = row.approval == ToolRegistration.Approval.ALWAYS
-    return tool
+def _tools(agent: Agent) -> list[ToolRegistration]:
+    rows = agent.tools.filter(enabled=True).select_related("server", "fallback")
+    return list(rows)
 
 
 def _guardrails(parts: Parts) -> Guardrails:

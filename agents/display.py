@@ -17,6 +17,7 @@ from agents import trace
 from agents.engine.termination import StopReason
 from agents.meaning import decoded
 from agents.models import AgentStep, Approval, Run
+from agents.outputs import OutputView, shown_output
 from agents.prose import GrowingProse, render_exact, render_markdown
 from agents.sentences import told
 
@@ -190,6 +191,16 @@ class RunView:
     @property
     def tail(self) -> SafeString:
         return self.prose.tail_html if self.run.is_live else SafeString()
+
+    @cached_property
+    def shown_output(self) -> OutputView | None:
+        """The structured answer to read; in a trace it is the JSON itself."""
+        is_there = self.run.output is not None and self.place == "chat"
+        return shown_output(self.run.output) if is_there else None
+
+    @property
+    def output_text(self) -> str:
+        return "" if self.run.output is None else shown(self.run.output)
 
     @property
     def status_label(self) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from agents import assembly, trace
+from agents import assembly, servers, trace
 from agents.engine.errors import AgentError
 from agents.engine.runtime import Events
 from agents.engine.state import Message
@@ -110,7 +110,12 @@ async def wait(run: Run) -> None:
 
 
 async def shut_down() -> None:
-    """Stop everything that runs on this event loop, and leave no thread behind."""
+    """Stop everything that runs on this event loop; leave no thread and no program behind."""
+    await _stop_all()
+    await servers.shut_down()
+
+
+async def _stop_all() -> None:
     workshop = _workshops.pop(asyncio.get_running_loop(), None)
     if workshop is None:
         return

@@ -15,7 +15,9 @@ from .events import Event, Stamp, Type
 from .fallback import FallbackStrategy
 from .guardrails import GuardrailAction, GuardrailResult, Guardrails
 from .listening import Listening
-from .planner import Dialect, ReActPlanner, Request
+from .output import OutputSchema
+from .phases import OutputPhase, ThinkingAloud
+from .planner import ReActPlanner, Request
 from .retry import RetryPolicy
 from .state import OBSERVATION, AgentState, AgentStep, Message
 from .termination import (
@@ -62,6 +64,7 @@ class AgentRuntime:
         policy: TerminationPolicy | None = None,
         retry: RetryPolicy | None = None,
         auto_execute_tools: bool = True,
+        output: OutputSchema | None = None,
         fallback_planners: Sequence[ReActPlanner] = (),
         circuits: Circuits | None = None,
         name: str = "agent",
@@ -73,6 +76,7 @@ class AgentRuntime:
         self.max_steps = max_steps
         self.policy = policy or standard_policy()
         self.retry = retry or RetryPolicy()
+        self.output = output
         self.asking = Asking(tool_registry, auto_execute_tools)
         self.fallback_planners = tuple(fallback_planners)
         self.circuits = circuits
@@ -196,17 +200,13 @@ class _Course:
             )
 
     async def _take_turn(self) -> Events:
-        agent, step = self.agent, self.trail.next_step()
-        planner, *others = self._planners()
-        heard = self.heard = Listening(
-            planner,
-            agent.guardrails,
-            agent.retry,
-            self.emit,
-            step,
-            fallbacks=others,
-            circuits=agent.circuits,
-        )
+        output = self.agent.output
+        if output is not None and not self.toolbox.offered():
+            async with aclosing(self._shape(output)) as shaping:
+                async for event in shaping:
+                    yield event
+            return
+        heard = self._listen(self.trail.next_step())
         try:
             async with aclosing(self._think(heard)) as thinking:
                 async for event in thinking:
@@ -227,11 +227,44 @@ class _Course:
                 async with aclosing(self._act()) as acting:
                     async for event in acting:
                         yield event
+            case TerminateWithOutput(text) if output is not None:
+                async with aclosing(self._shape(output, text)) as shaping:
+                    async for event in shaping:
+                        yield event
             case TerminateWithOutput(text):
                 for event in await self._conclude(plan, text):
                     yield event
             case TerminateImmediately(reason, detail):
                 yield self._finished(reason, detail=detail)
+
+    async def _shape(self, output: OutputSchema, words: str = "") -> Events:
+        """Tools are off from here: the answer is asked for in the form of its schema."""
+        phase = OutputPhase(output, self.trail, self._listen, self._recorded, words)
+        async with aclosing(phase.events()) as events:
+            async for event in events:
+                yield event
+        if phase.finding is not None:
+            yield self._guarded(phase.finding)
+            yield self._finished(StopReason.BLOCKED, detail=phase.finding.reason)
+            return
+        answer = phase.plan.final_answer or ""
+        for event in await self._conclude(phase.plan, answer, output=phase.value):
+            yield event
+
+    def _listen(self, step: int) -> Listening:
+        agent = self.agent
+        planner, *others = self._planners()
+        kind = Listening if agent.output is None else ThinkingAloud
+        self.heard = kind(
+            planner,
+            agent.guardrails,
+            agent.retry,
+            self.emit,
+            step,
+            fallbacks=others,
+            circuits=agent.circuits,
+        )
+        return self.heard
 
     def _planners(self) -> list[ReActPlanner]:
         """The model that works, and those to fall back to: a run does not go back to one."""
@@ -286,28 +319,29 @@ class _Course:
         turn = of_turn(plan, sent, self.agent.guardrails.count_tokens)
         self.trail.progress.used.add(turn)
         yield self.emit(Type.USAGE, step=step, model=heard.planner.model, **turn)
-        if plan.calls:
-            yield self.emit(Type.THOUGHT, step=step, content=plan.thought)
+        is_thought = bool(plan.calls) or self.agent.output is not None
+        words = plan.final_answer if is_thought else None
+        thought = "\n\n".join(filter(None, (plan.thought, words)))
+        if is_thought:
+            yield self.emit(Type.THOUGHT, step=step, content=thought)
         yield self.emit(
             Type.STEP,
             step=step,
-            kind="thought" if plan.calls else "answer",
+            kind="thought" if is_thought else "answer",
             status="blocked" if heard.finding else "done",
-            thought=plan.thought,
+            thought=thought,
             answer=plan.final_answer,
             finish_reason=plan.turn.finish_reason,
             started=started.isoformat(),
-            **self._opened(plan, heard.planner.dialect),
+            **self._opened(plan, heard.planner),
         )
 
-    def _opened(self, plan: PlanResult, dialect: Dialect) -> dict[str, Any]:
+    def _opened(self, plan: PlanResult, planner: ReActPlanner) -> dict[str, Any]:
         """The calls of this turn are open now; they are kept so that a pause can end."""
         if not plan.calls:
             return {}
         calls = distinct(plan.calls, self.state.get_messages())
-        said = plan.thought if dialect == "react" else plan.turn.content
-        wire = [call.wire() for call in calls]
-        message: Message = {"role": "assistant", "content": said or None, "tool_calls": wire}
+        message = planner.message(plan, calls)
         self.trail.open, self.trail.thought = calls, plan.thought
         self.trail.say(message)
         return {"messages": [message], "calls": [_plain(call) for call in calls]}
@@ -352,7 +386,7 @@ class _Course:
 
     # Ending
 
-    async def _conclude(self, plan: PlanResult, text: str) -> list[Event]:
+    async def _conclude(self, plan: PlanResult, text: str, output: Any = None) -> list[Event]:
         finding = await asyncio.to_thread(self.agent.guardrails.check_output, text)
         said = [] if finding.action is GuardrailAction.ALLOW else [self._guarded(finding)]
         if finding.action is GuardrailAction.BLOCK:
@@ -361,7 +395,7 @@ class _Course:
         self.state.add_step(AgentStep(thought=plan.thought))
         reason = StopReason.DEGRADED if self.toolbox.is_degraded else StopReason.COMPLETED
         detail = CUT_OFF if plan.turn.finish_reason == "length" else ""
-        return [*said, self._finished(reason, answer=text, detail=detail)]
+        return [*said, self._finished(reason, answer=text, detail=detail, output=output)]
 
     def _started(self) -> Event:
         planner = self.agent.planner
@@ -397,7 +431,13 @@ class _Course:
         )
 
     def _finished(
-        self, reason: StopReason, *, answer: str = "", detail: str = "", advice: str = ""
+        self,
+        reason: StopReason,
+        *,
+        answer: str = "",
+        detail: str = "",
+        advice: str = "",
+        output: Any = None,
     ) -> Event:
         self.trail.is_over = True
         nested = self.emit.parent is not None
@@ -410,6 +450,7 @@ class _Course:
             turns=self.trail.turn,
             tool_calls=self.trail.progress.total(),
             usage=self.trail.progress.used.to_dict(),
+            output=output,
         )
 
 

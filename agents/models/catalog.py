@@ -7,6 +7,8 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.engine.errors import BadPattern
 from agents.engine.guardrails import compile_pattern
+from agents.engine.output import OutputSchema
+from agents.engine.schema import BadOutputSchema
 
 from .tools import ToolRegistration
 
@@ -128,6 +130,16 @@ class Agent(models.Model):
         if any(c.isspace() for c in self.model) or self.model.endswith("/"):
             sentence = _("Write it as provider/model, without spaces.")
             raise ValidationError({"model": sentence})
+        if self.output_schema is not None:
+            self._check_output_schema()
+
+    def _check_output_schema(self) -> None:
+        if not isinstance(self.output_schema, dict):
+            raise ValidationError({"output_schema": _("A JSON Schema is a JSON object: {…}.")})
+        try:
+            OutputSchema(self.output_schema)
+        except BadOutputSchema as error:
+            raise ValidationError({"output_schema": str(error)}) from error
 
 
 class GuardrailPattern(models.Model):

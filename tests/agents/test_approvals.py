@@ -8,7 +8,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient, Client
 
-from agents import approvals, assembly, runs
+from agents import approvals, runs, toolset
 from agents.approvals import NotDecided, Word
 from agents.engine.tool import ToolResult
 from agents.fragments import Watched
@@ -48,7 +48,7 @@ class Letter:
 @pytest.fixture
 def letter(monkeypatch):
     tool = Letter()
-    monkeypatch.setitem(assembly.BUILT_IN, "calculator", lambda: tool)
+    monkeypatch.setitem(toolset.BUILT_IN, "calculator", lambda: tool)
     return tool
 
 

@@ -5,10 +5,10 @@ from asgiref.sync import sync_to_async
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 
-from agents import assembly, runs
+from agents import assembly, runs, toolset
 from agents.engine.errors import BadPattern
 from agents.models import Agent, GuardrailPattern, Run, ToolRegistration
-from tests.conftest import asked
+from tests.conftest import asked, checked
 from tests.scripted import Says
 
 pytestmark = [
@@ -110,10 +110,10 @@ def own_tools(settings):
 
     def use(*modules):
         settings.TOOL_MODULES = list(modules)
-        assembly.from_code.cache_clear()
+        toolset.from_code.cache_clear()
 
     yield use
-    assembly.from_code.cache_clear()
+    toolset.from_code.cache_clear()
 
 
 async def test_a_function_of_ones_own_becomes_a_tool_that_a_run_can_use(
@@ -141,7 +141,7 @@ def test_a_module_that_cannot_be_used_is_named(own_tools, modules, reason):
     own_tools(*modules)
 
     with pytest.raises(ImproperlyConfigured, match=reason):
-        assembly.tool_names()
+        toolset.own_names()
 
 
 @pytest.mark.parametrize("name", ["calculator", "database", "search"])
@@ -151,3 +151,73 @@ async def test_every_tool_can_be_described_anew(name):
     runtime = await built()
 
     assert runtime.tools.get(name).description == "In our words."
+
+
+async def test_an_agent_may_ask_those_it_was_given(scripted):
+    helper = await Agent.objects.aget()
+    lead = await Agent.objects.acreate(name="lead", model="lead-model")
+    await lead.handoffs.aadd(helper)
+    await helper.handoffs.aadd(lead)
+    script = Says.call("ask_helper", task="6 * 7"), Says(answer="42"), Says(answer="It is 42.")
+    scripted(*script)
+
+    run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1", agent=lead)
+    runs.launch(run)
+    await runs.wait(run)
+
+    run = await checked(run)
+    steps = [(s.agent_name, s.kind, s.parent, s.depth) async for s in run.steps.all()]
+    assert run.answer == "It is 42."
+    assert steps == [
+        ("lead", "thought", None, 0),
+        ("lead", "tool", None, 0),
+        ("helper", "answer", 2, 1),
+        ("lead", "answer", None, 0),
+    ]
+
+
+async def test_a_colleague_that_is_switched_off_is_not_offered():
+    agent = await Agent.objects.aget()
+    other = await Agent.objects.acreate(name="other", enabled=False)
+    await agent.handoffs.aadd(other)
+
+    assert "ask_other" not in (await built()).tools.list_tools()
+
+
+async def test_models_to_fall_back_to_are_asked_in_their_order():
+    await Agent.objects.aupdate(model="a/b", fallback_models="c/d\n demo \na/b\n")
+
+    runtime = await built()
+
+    assert runtime.planner.model == "a/b"
+    assert [planner.model for planner in runtime.fallback_planners] == ["c/d", "demo"]
+
+
+async def test_a_tool_has_the_stand_in_that_its_row_names():
+    search = await ToolRegistration.objects.aget(name="search")
+    await ToolRegistration.objects.filter(name="database").aupdate(fallback=search)
+
+    runtime = await built()
+
+    assert runtime.tools.get("database").fallback_tool == "search"
+    assert runtime.tools.get("search").fallback_tool is None
+
+
+async def test_an_endpoint_is_a_tool_and_one_that_is_not_described_is_left_out():
+    agent = await Agent.objects.aget()
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+    rows = [
+        await ToolRegistration.objects.acreate(
+            name=name,
+            source="http",
+            endpoint="https://weather.example/now",
+            definition={"description": "Weather.", "parameters": parameters},
+        )
+        for name, parameters in [("weather", schema), ("broken", {"type": 7})]
+    ]
+    await agent.tools.aadd(*rows)
+
+    tools = (await built()).tools
+
+    assert tools.get("weather").parameters["properties"] == schema["properties"]
+    assert not tools.has("broken")

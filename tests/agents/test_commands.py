@@ -110,7 +110,7 @@ def seeded():
 def test_a_first_visit_has_all_it_needs(no_samples):
     said = seeded()
 
-    agent = Agent.objects.get()
+    agent = Agent.objects.get(is_default=True)
     assert agent.is_default
     assert [tool.name for tool in agent.tools.all()] == ["calculator", "database", "search"]
     assert GuardrailPattern.objects.filter(enabled=True).count() == 2
@@ -127,11 +127,12 @@ def test_seeding_again_changes_nothing(no_samples):
 
     assert "password " not in said.replace("changepassword ", "")
     assert get_user_model().objects.get().password == before
-    assert (Agent.objects.count(), GuardrailPattern.objects.count()) == (1, 2)
+    assert (Agent.objects.count(), GuardrailPattern.objects.count()) == (2, 2)
 
 
 def test_what_an_administrator_changed_stays_changed(no_samples):
     seeded()
+    Agent.objects.exclude(is_default=True).delete()
     Agent.objects.update(name="renamed", enabled=False, instructions="Be brief.")
     Agent.objects.get().tools.clear()
     ToolRegistration.objects.filter(name="database").update(enabled=False)
@@ -139,7 +140,7 @@ def test_what_an_administrator_changed_stays_changed(no_samples):
 
     seeded()
 
-    agent = Agent.objects.get()
+    agent = Agent.objects.get(is_default=True)
     assert (agent.name, agent.enabled, agent.instructions) == ("renamed", False, "Be brief.")
     assert not agent.tools.exists()
     assert not ToolRegistration.objects.get(name="database").enabled

@@ -9,7 +9,7 @@ from asgiref.sync import sync_to_async
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from agents import assembly, display, journal, live
+from agents import assembly, display, journal, live, toolset
 from agents.display import RunView, StepView, sentence, shown
 from agents.engine.errors import ModelError
 from agents.engine.tool import ToolResult
@@ -281,7 +281,7 @@ async def test_what_a_tool_returned_is_text_on_the_page(monkeypatch):
         async def execute(self, input):
             return ToolResult("<script>alert(1)</script></pre><b hx-get='/'>")
 
-    monkeypatch.setitem(assembly.BUILT_IN, "calculator", Evil)
+    monkeypatch.setitem(toolset.BUILT_IN, "calculator", Evil)
     script = Says.call("calculator", "<i>I think</i>", x="<u>"), Says(answer="<em>Hi</em>")
     monkeypatch.setattr(assembly, "llm", lambda name: ScriptedModel(*script))
 

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from asgiref.sync import sync_to_async
 
-from agents import assembly, runs
+from agents import runs, toolset
 from agents.display import sentence
 from agents.engine.errors import ModelError
 from agents.engine.state import legal
@@ -143,7 +143,7 @@ async def test_a_model_that_says_nothing_more_is_given_up(scripted, monkeypatch)
 async def test_a_tool_that_fails_does_not_fail_the_run(
     act, reason, observation, scripted, monkeypatch
 ):
-    monkeypatch.setitem(assembly.BUILT_IN, "calculator", lambda: Fake(act))
+    monkeypatch.setitem(toolset.BUILT_IN, "calculator", lambda: Fake(act))
     model = scripted(Says.call("calculator"), Says(answer="Without it, then."))
 
     run = await checked(await asked("What is it?"))
@@ -155,7 +155,7 @@ async def test_a_tool_that_fails_does_not_fail_the_run(
 
 
 async def test_a_tool_that_found_nothing_is_not_told_of_as_interrupted(scripted, monkeypatch):
-    monkeypatch.setitem(assembly.BUILT_IN, "calculator", lambda: Fake(returns_nothing))
+    monkeypatch.setitem(toolset.BUILT_IN, "calculator", lambda: Fake(returns_nothing))
     scripted(Says.call("calculator"), Says(answer="Nothing there."))
 
     run = await asked("What is it?")

@@ -7,7 +7,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
-from agents import assembly, live, runs
+from agents import assembly, live, runs, toolset
 from agents.engine.tool import ToolResult
 from agents.models import Run
 from chat import sessions
@@ -56,7 +56,7 @@ def think_with(monkeypatch, model):
 
 
 def act_with(monkeypatch, tool):
-    monkeypatch.setitem(assembly.BUILT_IN, "calculator", lambda: tool)
+    monkeypatch.setitem(toolset.BUILT_IN, "calculator", lambda: tool)
     think_with(monkeypatch, ScriptedModel(Says.call("calculator"), Says(answer="Never said.")))
 
 

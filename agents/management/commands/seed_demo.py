@@ -6,7 +6,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from agents import assembly, samples
+from agents import samples, toolset
 from agents.models import Agent, GuardrailPattern, ToolRegistration
 
 
@@ -40,7 +40,7 @@ def make_account() -> str | None:
 
 def make_agents() -> None:
     """A row for each tool; agents only where there are none: what was changed stays."""
-    for name in assembly.tool_names():
+    for name in toolset.own_names():
         ToolRegistration.objects.get_or_create(name=name)
     if Agent.objects.exists():
         return
@@ -55,7 +55,7 @@ def make_agents() -> None:
         auto_execute_tools=False,
     )
     for agent in (helper, careful):
-        agent.tools.set(ToolRegistration.objects.filter(name__in=assembly.tool_names()))
+        agent.tools.set(ToolRegistration.objects.filter(name__in=toolset.own_names()))
 
 
 def make_guardrails() -> None:

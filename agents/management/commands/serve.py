@@ -17,7 +17,7 @@ from django.utils.module_loading import import_string
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 
-from agents import assembly, runs
+from agents import assembly, runs, servers
 from agents.llm import discovery, litellm_model, tokens
 from agents.models import Agent
 
@@ -31,6 +31,7 @@ class Command(BaseCommand):
 
     def handle(self, host: str, port: int, **options) -> None:
         check_free(host, port)
+        check_egress()
         call_command("migrate", verbosity=0)
         self.stdout.write("")
         call_command("seed_demo", stdout=self.stdout)
@@ -91,6 +92,13 @@ def check_free(host: str, port: int) -> None:
             else:
                 reason = f"Cannot listen on {host}:{port}: {error.strerror}."
             raise CommandError(reason) from error
+
+
+def check_egress() -> None:
+    try:
+        servers.egress()
+    except ValueError as error:
+        raise CommandError(f"ASHIATO_EGRESS_ALLOW: {error}") from error
 
 
 def _shown(host: str) -> str:

@@ -1,0 +1,279 @@
+"""MCP servers: set up, tried, imported; and what changed in their tools, accepted."""
+
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import Count, Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import URLPattern, path, reverse
+from django.utils.decorators import method_decorator
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.text import Truncator
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST
+
+from agents import servers
+from agents.models import McpServer, ToolRegistration
+from agents.models.secret import Unreadable
+from agents.tools.mcp_config import BadServerConfig, ServerConfig
+from agents.tools.mcp_launch import LaunchRefused, check_launch, resolved
+
+# Each with what it was entrusted to: where that changes, it has to be entered again.
+SECRETS = {"env": ("command", "args"), "headers": ("url",)}
+
+
+class ServerForm(forms.ModelForm):
+    """Says no, in the words of the checks themselves, before anything is kept or started."""
+
+    user: Any = None
+
+    class Meta:
+        model = McpServer
+        fields = [
+            *("name", "transport", "enabled", "timeout"),
+            *("url", "headers", "command", "args", "env"),
+        ]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in [*SECRETS, "args"]:
+            if name in self.fields:
+                self.fields[name].widget.attrs["rows"] = 4
+        for name in SECRETS:
+            if name in self.fields:
+                is_set = bool(getattr(self.instance, name))
+                self.fields[name].help_text = SET if is_set else NOT_SET
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean()
+        for sentence in [] if self.errors else self._complaints(cleaned):
+            self.add_error(None, sentence)
+        return cleaned
+
+    def _complaints(self, cleaned: dict[str, Any]) -> list[str]:
+        args = cleaned.get("args") or []
+        if not isinstance(args, list) or not all(isinstance(arg, str) for arg in args):
+            return [str(_("The arguments must be a JSON list of texts."))]
+        if entrusted := [name for name in SECRETS if self._is_carried_away(name, cleaned)]:
+            return [str(ENTER_AGAIN) % {"field": self.fields[entrusted[0]].label}]
+        try:
+            secrets = {name: self._secret(name, cleaned) for name in SECRETS}
+        except Unreadable as error:
+            return [str(error)]
+        if wrong := [name for name in SECRETS if not _is_texts(secrets[name])]:
+            return [str(_("%(field)s must be a JSON object of texts.")) % {"field": wrong[0]}]
+        return servers.complaints(
+            ServerConfig(
+                name=cleaned.get("name", self.instance.name),
+                transport=cleaned["transport"],
+                command=cleaned.get("command", ""),
+                args=tuple(args),
+                url=cleaned.get("url", ""),
+                **secrets,
+            ),
+            self.user,
+        )
+
+    def _is_carried_away(self, name: str, cleaned: dict[str, Any]) -> bool:
+        """Whether a secret that nobody typed would go elsewhere than it was meant to."""
+        kept = McpServer.objects.filter(pk=self.instance.pk).first()
+        is_kept = kept is not None and getattr(kept, name) and cleaned.get(name) in (None, "")
+        return bool(is_kept) and not {*SECRETS[name]}.isdisjoint(self.changed_data)
+
+    def _secret(self, name: str, cleaned: dict[str, Any]) -> Any:
+        """As it will be: what was typed, or else what was kept."""
+        typed = cleaned.get(name)
+        return getattr(self.instance, name).reveal() if typed in (None, "") else typed
+
+
+ENTER_AGAIN = _("%(field)s was set for something else: enter it again, or {} to take it away.")
+SET = _('It is set. Leave this empty to keep it; {} takes it away. {"NAME": "value"}')
+NOT_SET = _('It is not set. {"NAME": "value"}')
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
+
+
+class ImportForm(forms.Form):
+    text = forms.CharField(
+        label=_("mcpServers JSON"),
+        widget=forms.Textarea(attrs={"rows": 18, "cols": 90, "spellcheck": "false"}),
+        help_text=_("As Claude Desktop, VS Code and others keep it."),
+    )
+
+    def made(self, user: Any) -> list[McpServer]:
+        """The new servers; none where something is wrong, which it then says."""
+        try:
+            return servers.import_config(self.cleaned_data["text"], user)
+        except BadServerConfig as refusal:
+            for sentence in refusal.sentences:
+                self.add_error("text", sentence)
+            return []
+
+
+@admin.register(McpServer)
+class McpServerAdmin(admin.ModelAdmin):
+    form = ServerForm
+    list_display = ["name", "transport", "state", "trouble", "tool_count", "enabled"]
+    list_filter = ["state", "transport", "enabled"]
+    search_fields = ["name", "url", "command"]
+    readonly_fields = ["argv", "state", "state_since", "last_error", "latency_ms", "restarts"]
+    fieldsets = [
+        (None, {"fields": ["name", "transport", "enabled", "timeout"]}),
+        (_("An address"), {"fields": ["url", "headers"]}),
+        (_("A program on this machine"), {"fields": ["command", "args", "env", "argv"]}),
+        (
+            _("When it was last heard of"),
+            {"fields": ["state", "state_since", "last_error", "latency_ms", "restarts"]},
+        ),
+    ]
+
+    # What is shown
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[McpServer]:
+        held = Count("tools", filter=Q(tools__pending__isnull=False))
+        return super().get_queryset(request).annotate(offers=Count("tools"), held=held)
+
+    @admin.display(description=_("last error"))
+    def trouble(self, server: McpServer) -> str:
+        return Truncator(server.last_error).chars(120) if server.state == "failed" else ""
+
+    @admin.display(description=_("tools"))
+    def tool_count(self, server: McpServer) -> str:
+        if not server.held:
+            return str(server.offers)
+        held = ngettext("%d held back", "%d held back", server.held) % server.held
+        return f"{server.offers} ({held})"
+
+    @admin.display(description=_("as it will be run"))
+    def argv(self, server: McpServer) -> SafeString | str:
+        """Each argument by itself, so that a space in one is no space between two."""
+        if server.transport != McpServer.Transport.STDIO or not server.pk:
+            return "—"
+        config = ServerConfig(name=server.name, command=server.command, args=tuple(server.args))
+        try:
+            check_launch(config)
+        except LaunchRefused as refusal:
+            return str(refusal)
+        words = ((word,) for word in resolved(config))
+        return format_html_join(mark_safe("<br>"), "<code>{}</code>", words)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        """The name begins the names of its tools, so it stays."""
+        return ["name", *self.readonly_fields] if obj else self.readonly_fields
+
+    def get_form(self, request: HttpRequest, *args: Any, **kwargs: Any) -> type[ServerForm]:
+        form = super().get_form(request, *args, **kwargs)
+        return type("Form", (form,), {"user": request.user})
+
+    # What may be done
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """A program on this machine is changed only by those who may start one."""
+        may = super().has_change_permission(request, obj)
+        is_program = obj is not None and obj.transport == McpServer.Transport.STDIO
+        return may and (not is_program or request.user.has_perm(servers.STDIO_PERMISSION))
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        servers.leave(obj.name)
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        super().delete_model(request, obj)
+        servers.leave(obj.name)
+
+    def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
+        names = list(queryset.values_list("name", flat=True))
+        super().delete_queryset(request, queryset)
+        for name in names:
+            servers.leave(name)
+
+    # Pages of its own
+
+    def get_urls(self) -> list[URLPattern]:
+        def page(view: Any) -> Any:
+            return self.admin_site.admin_view(view)
+
+        own = [
+            path("import/", page(self.import_view), name="agents_mcpserver_import"),
+            path("<int:pk>/test/", page(self.test_view), name="agents_mcpserver_test"),
+            path("accept/<int:pk>/", page(self.accept_view), name="agents_mcpserver_accept"),
+        ]
+        return [*own, *super().get_urls()]
+
+    def render_change_form(self, request: HttpRequest, context: Any, **about: Any) -> Any:
+        server = about.get("obj")
+        rows = server.tools.order_by("name") if server else []
+        tools = [(row, servers.changes(row), servers.seal(row)) for row in rows]
+        tools.sort(key=lambda tool: not tool[1])  # what has to be decided comes first
+        may_accept = request.user.has_perm("agents.change_toolregistration")
+        context |= {"tools": tools, "may_accept": may_accept}
+        return super().render_change_form(request, context, **about)
+
+    @method_decorator(require_POST)
+    def test_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Connects once, lists the tools, and says what was found."""
+        server = get_object_or_404(McpServer, pk=pk)
+        if not self.has_change_permission(request, server):
+            raise PermissionDenied
+        self._tell(request, async_to_sync(servers.sync)(server, request.user))
+        return redirect(_change_page(server))
+
+    def _tell(self, request: HttpRequest, found: servers.Found) -> None:
+        health = found.health
+        if health.state != "ready":
+            messages.error(request, health.error)
+            return
+        names = ", ".join(tool.name for tool in health.tools)
+        sentence = _("It is ready, and has these tools: %(names)s") % {"names": names or "—"}
+        messages.success(request, sentence)
+        if found.changed:
+            sentence = _("These have changed, and are held back until you accept the change:")
+            messages.warning(request, f"{sentence} {', '.join(found.changed)}")
+        if found.gone:
+            sentence = _("These are gone:")
+            messages.warning(request, f"{sentence} {', '.join(found.gone)}")
+
+    def import_view(self, request: HttpRequest) -> HttpResponse:
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        form = ImportForm(request.POST or None)
+        if form.is_valid() and (made := form.made(request.user)):
+            for server in made:
+                self.log_addition(request, server, [{"added": {}}])
+            names = ", ".join(server.name for server in made)
+            messages.success(request, _("Imported: %(names)s") % {"names": names})
+            return redirect("admin:agents_mcpserver_changelist")
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Import MCP servers"),
+            "opts": self.opts,
+            "form": form,
+        }
+        return render(request, "admin/agents/mcpserver/import.html", context)
+
+    @method_decorator(require_POST)
+    def accept_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Takes the change that was shown, and no later one."""
+        row = get_object_or_404(ToolRegistration, pk=pk, server__isnull=False)
+        if not request.user.has_perm("agents.change_toolregistration"):
+            raise PermissionDenied
+        try:
+            servers.accept(row, request.POST.get("seen", ""))
+        except servers.ChangedAgain:
+            messages.error(request, _("It has changed again since: look at it once more."))
+        else:
+            self.log_change(request, row, [{"changed": {"fields": ["definition"]}}])
+            messages.success(request, _("%(name)s is accepted.") % {"name": row.name})
+        return redirect(_change_page(row.server))
+
+
+def _change_page(server: McpServer) -> str:
+    return reverse("admin:agents_mcpserver_change", args=[server.pk])

@@ -1,0 +1,127 @@
+"""A structured answer as people see it: rows as a table, fields with their names."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from agents.engine.output import columns, is_number
+
+MOST_ROWS = 200
+MOST_NESTED = 6
+MOST_VALUES = 5_000
+MOST_JSON = 20_000
+NOTHING = "—"
+
+Kind = Literal["text", "number", "nothing", "list", "fields", "table", "json"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    name: str
+    is_number: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputView:
+    """A value, or what it is made of; `more` says what of it is left out."""
+
+    kind: Kind
+    text: str = ""
+    items: tuple["OutputView", ...] = ()
+    fields: tuple[tuple[str, "OutputView"], ...] = ()
+    columns: tuple[Column, ...] = ()
+    rows: tuple[tuple["OutputView", ...], ...] = ()
+    caption: str = ""
+    more: str = ""
+
+
+def shown_output(value: Any) -> OutputView:
+    """The value as it is shown; as JSON where it is more than anybody could read."""
+    try:
+        return _Shown().view(value, MOST_NESTED)
+    except _TooMany:
+        return _json(value)
+
+
+class _TooMany(Exception):
+    """A page of this would take long to make, and nobody would read it."""
+
+
+class _Shown:
+    """Makes the views of one value, and counts them."""
+
+    def __init__(self) -> None:
+        self.left = MOST_VALUES
+
+    def view(self, value: Any, levels: int) -> OutputView:
+        if not isinstance(value, dict | list) or not value:
+            return self._plain(value)
+        if names := columns(value):
+            return self._table(value, names)
+        if levels == 0:
+            return _json(value)
+        return (
+            self._fields(value, levels)
+            if isinstance(value, dict)
+            else self._list(value, levels)
+        )
+
+    def _plain(self, value: Any) -> OutputView:
+        self.left -= 1
+        if self.left < 0:
+            raise _TooMany
+        if value is None or value in ({}, [], ""):
+            return OutputView(kind="nothing", text=NOTHING)
+        if isinstance(value, bool):
+            return OutputView(kind="text", text=_("Yes") if value else _("No"))
+        if is_number(value):
+            return OutputView(kind="number", text=json.dumps(value))
+        return OutputView(kind="text", text=value)
+
+    def _fields(self, value: Mapping[str, Any], levels: int) -> OutputView:
+        some = list(value.items())[:MOST_ROWS]
+        fields = tuple((name, self.view(item, levels - 1)) for name, item in some)
+        return OutputView(kind="fields", fields=fields, more=_more(len(value)))
+
+    def _list(self, value: Sequence[Any], levels: int) -> OutputView:
+        items = tuple(self.view(item, levels - 1) for item in value[:MOST_ROWS])
+        return OutputView(kind="list", items=items, more=_more(len(value)))
+
+    def _table(self, value: Sequence[Mapping[str, Any]], names: Sequence[str]) -> OutputView:
+        rows, count = value[:MOST_ROWS], len(value)
+        heads = tuple(_column(name, rows) for name in names)
+        caption = ngettext("Table of %(count)d row", "Table of %(count)d rows", count)
+        return OutputView(
+            kind="table",
+            columns=heads,
+            rows=tuple(tuple(self._cell(row, head) for head in heads) for row in rows),
+            caption=caption % {"count": count},
+            more=_more(count),
+        )
+
+    def _cell(self, row: Mapping[str, Any], column: Column) -> OutputView:
+        """Nothing stands in line with the numbers above and below it."""
+        view = self._plain(row.get(column.name))
+        return replace(view, kind="number") if column.is_number else view
+
+
+def _column(name: str, rows: Sequence[Mapping[str, Any]]) -> Column:
+    values = [row[name] for row in rows if row.get(name) is not None]
+    return Column(name=name, is_number=bool(values) and all(map(is_number, values)))
+
+
+def _json(value: Any) -> OutputView:
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    left_out = max(0, len(text) - MOST_JSON)
+    more = _("%(count)d characters left out") % {"count": left_out} if left_out else ""
+    return OutputView(kind="json", text=text[:MOST_JSON], more=more)
+
+
+def _more(count: int) -> str:
+    left_out = max(0, count - MOST_ROWS)
+    words = ngettext("… and %(count)d more", "… and %(count)d more", left_out)
+    return words % {"count": left_out} if left_out else ""

@@ -1,0 +1,320 @@
+"""MCP servers: their rows, their connections, and what an administrator has accepted of them.
+
+The connections belong to an event loop and are made when a run needs them. What they learn is
+kept in rows, where the administration reads it: how a server is, and what its tools say now.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from channels.db import database_sync_to_async
+from django.conf import settings
+from django.core.exceptions import PermissionDenied
+from django.db import DatabaseError, transaction
+from django.utils.translation import gettext as _
+
+from agents.engine.tool import Tool
+from agents.models import McpServer, ToolRegistration
+from agents.models.secret import Unreadable
+from agents.tools.egress import AllowList, Egress
+from agents.tools.mcp import Connections, McpTool
+from agents.tools.mcp_config import BadServerConfig, ServerConfig, mistakes, read_config
+from agents.tools.mcp_connection import Connection, Health, ServerUnavailable
+from agents.tools.mcp_definition import Definition, difference, digest, tool_name
+from agents.tools.mcp_launch import LaunchRefused, check_launch
+
+CONNECT_TIMEOUT = 60.0
+STDIO_PERMISSION = "agents.use_stdio_servers"
+
+logger = logging.getLogger(__name__)
+
+
+class ChangedAgain(Exception):
+    """What the server says has changed again since it was shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a look at a server brought: how it is, and what is new in its tools."""
+
+    health: Health
+    added: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+
+
+async def tools(rows: Iterable[ToolRegistration]) -> list[Tool]:
+    """The tools of MCP servers as they were accepted; what changed since is held back.
+
+    It waits for no server: one that is on its way is waited for by the first call.
+    """
+    offered = [row for row in rows if is_offered(row)]
+    found = {server: await _room().connection(server) for server in {r.server for r in offered}}
+    return [_tool(row, there) for row in offered if (there := found[row.server])]
+
+
+def is_offered(row: ToolRegistration) -> bool:
+    accepted = row.definition is not None and row.pending is None and not row.is_gone
+    return bool(accepted and row.enabled and row.server and row.server.enabled)
+
+
+def _tool(row: ToolRegistration, connection: Connection) -> McpTool:
+    approvals = {row.Approval.ALWAYS: True, row.Approval.NEVER: False}
+    return McpTool(
+        connection,
+        Definition(**row.definition),
+        name=row.name,
+        description=row.description,
+        effect=row.effect or None,
+        needs_approval=approvals.get(row.approval),
+        timeout=row.timeout,
+    )
+
+
+def config(server: McpServer) -> ServerConfig:
+    return ServerConfig(
+        name=server.name,
+        transport=server.transport,
+        command=server.command,
+        args=tuple(server.args),
+        env=server.env.reveal(),
+        url=server.url,
+        headers=server.headers.reveal(),
+        connect_timeout=CONNECT_TIMEOUT,
+        call_timeout=server.timeout,
+    )
+
+
+def complaints(wanted: ServerConfig, user: Any) -> list[str]:
+    """Why this person may not save, test or import this server; nothing where they may."""
+    if wanted.transport == "stdio" and not user.has_perm(STDIO_PERMISSION):
+        return [_("You may not set up servers that are programs on this machine.")]
+    if wrong := mistakes(wanted):
+        return wrong
+    try:
+        if wanted.transport == "stdio":
+            check_launch(wanted)
+    except LaunchRefused as refusal:
+        return [str(refusal)]
+    return []
+
+
+def import_config(text: str, user: Any) -> list[McpServer]:
+    """New servers from `mcpServers` JSON, all or none; raises BadServerConfig."""
+    wanted = read_config(text)
+    wrong = [sentence for server in wanted for sentence in _not_importable(server, user)]
+    if not wanted:
+        wrong = [_("All servers in it are switched off.")]
+    if wrong:
+        raise BadServerConfig(*wrong)
+    with transaction.atomic():
+        return [_row(server) for server in wanted]
+
+
+def _not_importable(wanted: ServerConfig, user: Any) -> list[str]:
+    if McpServer.objects.filter(name=wanted.name).exists():
+        return [_("There is a server named %(name)s already.") % {"name": wanted.name}]
+    if wanted.transport not in McpServer.Transport.values:
+        return [_("%(name)s has a transport that is not used here.") % {"name": wanted.name}]
+    if wanted.cwd:
+        return [
+            _("cwd of %(name)s cannot be set: it gets an empty folder.") % {"name": wanted.name}
+        ]
+    return complaints(wanted, user)
+
+
+def _row(wanted: ServerConfig) -> McpServer:
+    return McpServer.objects.create(
+        name=wanted.name,
+        transport=McpServer.Transport(wanted.transport),
+        command=wanted.command,
+        args=list(wanted.args),
+        env=dict(wanted.env),
+        url=wanted.url,
+        headers=dict(wanted.headers),
+        timeout=max(1, round(wanted.call_timeout)),
+    )
+
+
+async def sync(server: McpServer, user: Any) -> Found:
+    """Connect to it once, for a look; what was found is kept. Raises PermissionDenied."""
+    look = await database_sync_to_async(_allowed)(server, user)
+    connection = Connection(look, egress=egress())
+    try:
+        await connection.ready(again=False)
+    except ServerUnavailable:
+        logger.info("The MCP server %s could not be used.", server.name)
+    health = connection.health
+    await connection.close()
+    return await database_sync_to_async(keep)(server.name, health)
+
+
+def _allowed(server: McpServer, user: Any) -> ServerConfig:
+    wanted = config(server)
+    if wrong := complaints(wanted, user):
+        raise PermissionDenied(" ".join(wrong))
+    return wanted
+
+
+@transaction.atomic
+def keep(name: str, health: Health) -> Found:
+    """Write down how a server is and, where it is ready, what its tools say now."""
+    server = McpServer.objects.select_for_update().filter(name=name).first()
+    if server is None:
+        return Found(health=health)
+    server.state = health.state
+    server.state_since = health.since
+    server.last_error = health.error
+    server.latency_ms = None if health.latency is None else round(health.latency * 1000, 1)
+    server.restarts = health.restarts
+    server.save(update_fields=["state", "state_since", "last_error", "latency_ms", "restarts"])
+    return _compare(server, health) if health.state == "ready" else Found(health=health)
+
+
+def _compare(server: McpServer, health: Health) -> Found:
+    known = {row.definition["name"]: row for row in server.tools.exclude(definition=None)}
+    said = {definition.name: definition for definition in health.tools}
+    return Found(
+        health=health,
+        added=tuple(n for n in said if n not in known and _added(server, said[n])),
+        changed=tuple(n for n in said if n in known and _changed(known[n], said[n])),
+        gone=tuple(n for n in known if n not in said and _gone(known[n])),
+    )
+
+
+def _added(server: McpServer, definition: Definition) -> bool:
+    """A new tool is accepted as it is; an agent has it only when an administrator says so."""
+    name = tool_name(server.name, definition.name)
+    if ToolRegistration.objects.filter(name=name).exists():
+        logger.warning("A tool of the MCP server %s has a name that is taken.", server.name)
+        return False
+    server.tools.create(
+        name=name,
+        source=ToolRegistration.Source.MCP,
+        definition=definition.as_dict(),
+        timeout=server.timeout,
+    )
+    return True
+
+
+def _changed(row: ToolRegistration, definition: Definition) -> bool:
+    """Hold back what is not as it was accepted; let go what is so again."""
+    is_same = digest(Definition(**row.definition)) == digest(definition)
+    pending = None if is_same else definition.as_dict()
+    if (row.pending, row.is_gone) != (pending, False):
+        row.pending, row.is_gone = pending, False
+        row.save(update_fields=["pending", "is_gone"])
+    return not is_same
+
+
+def _gone(row: ToolRegistration) -> bool:
+    if not row.is_gone:
+        row.is_gone = True
+        row.save(update_fields=["is_gone"])
+    return True
+
+
+def changes(row: ToolRegistration) -> list[tuple[str, str, str]]:
+    """What its server says now beside what was accepted: (what, before, now)."""
+    if not row.pending:
+        return []
+    return difference(Definition(**row.definition), Definition(**row.pending))
+
+
+def seal(row: ToolRegistration) -> str:
+    """What an acceptance is bound to: the change that was shown, and no later one."""
+    return digest(Definition(**row.pending)) if row.pending else ""
+
+
+@transaction.atomic
+def accept(row: ToolRegistration, seen: str) -> None:
+    """Take a changed definition for good; raises ChangedAgain if it is not the one shown."""
+    row = ToolRegistration.objects.select_for_update().get(pk=row.pk)
+    if not row.pending or seal(row) != seen:
+        raise ChangedAgain
+    row.definition, row.pending = row.pending, None
+    row.save(update_fields=["definition", "pending"])
+
+
+def leave(name: str) -> None:
+    """Close the connections of this process to a server that was changed or deleted."""
+    for loop, room in list(_rooms.items()):
+        if loop.is_running():
+            asyncio.run_coroutine_threadsafe(room.connections.drop(name), loop)
+
+
+async def shut_down() -> None:
+    """Leave all servers of this event loop, and write down that they were left."""
+    if room := _rooms.pop(asyncio.get_running_loop(), None):
+        await room.close()
+
+
+class _Room:
+    """The connections of one event loop, and the task that writes down how they are."""
+
+    def __init__(self) -> None:
+        self.connections = Connections(egress=egress(), told=self._told)
+        self._news: dict[str, Health] = {}
+        self._wake = asyncio.Event()
+        self._is_over = False
+        self._writing = asyncio.create_task(self._write())
+
+    async def connection(self, server: McpServer) -> Connection | None:
+        """On its way at least; nothing where its secrets cannot be read any more."""
+        try:
+            return await self.connections.ensure(config(server))
+        except Unreadable as error:
+            self._note(server.name, Health(state="failed", error=str(error)))
+            return None
+
+    def _told(self, connection: Connection) -> None:
+        self._note(connection.config.name, connection.health)
+
+    def _note(self, name: str, health: Health) -> None:
+        self._news[name] = health
+        self._wake.set()
+
+    async def _write(self) -> None:
+        while self._news or not self._is_over:
+            await self._wake.wait()
+            self._wake.clear()
+            await self._write_news()
+
+    async def _write_news(self) -> None:
+        while self._news:
+            name, health = self._news.popitem()
+            try:
+                await database_sync_to_async(keep)(name, health)
+            except DatabaseError:
+                # The next change is written again; runs do not wait for this.
+                logger.exception("The state of the MCP server %s was not kept.", name)
+
+    async def close(self) -> None:
+        await self.connections.close()
+        self._is_over = True
+        self._wake.set()
+        await self._writing
+
+
+_rooms: dict[asyncio.AbstractEventLoop, _Room] = {}
+
+
+def _room() -> _Room:
+    loop = asyncio.get_running_loop()
+    if loop not in _rooms:
+        _rooms[loop] = _Room()
+    return _rooms[loop]
+
+
+def egress() -> Egress:
+    """The one way out; raises ValueError where the exceptions to it cannot be read."""
+    return _egress(tuple(settings.EGRESS_ALLOW))
+
+
+@lru_cache(maxsize=1)
+def _egress(allowed: tuple[str, ...]) -> Egress:
+    return Egress(allow=AllowList.read(allowed))

@@ -1,0 +1,87 @@
+"""MCP servers as tools: the connections of one event loop, and what is called through them."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from agents.engine.tool import Effect, ToolInput, ToolResult
+
+from .egress import Egress
+from .mcp_config import ServerConfig
+from .mcp_connection import Connection, Health, Told
+from .mcp_definition import Definition, digest, tool_name
+
+GRACE = 2.0
+
+
+class Connections:
+    """Servers by name, each connected once however many runs use it."""
+
+    def __init__(self, *, egress: Egress | None = None, told: Told | None = None) -> None:
+        self._egress = egress
+        self._told = told
+        self._open: dict[str, Connection] = {}
+
+    async def ensure(self, config: ServerConfig) -> Connection:
+        """The connection to this server, on its way at least; another one where it changed."""
+        old = self._open.get(config.name)
+        if old is None or old.config != config:
+            new = Connection(config, egress=self._egress, told=self._told)
+            self._open[config.name] = new
+            if old is not None:
+                await old.close()
+        connection = self._open[config.name]
+        connection.start()
+        return connection
+
+    def state(self, name: str) -> Health | None:
+        connection = self._open.get(name)
+        return connection.health if connection else None
+
+    async def drop(self, name: str) -> None:
+        """Leave a server that was switched off or deleted."""
+        if connection := self._open.pop(name, None):
+            await connection.close()
+
+    async def close(self) -> None:
+        await asyncio.gather(*(self.drop(name) for name in list(self._open)))
+
+
+class McpTool:
+    """A tool of a server, as it was accepted: changed there, it is not called any more."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        definition: Definition,
+        *,
+        name: str = "",
+        description: str = "",
+        effect: Effect | None = None,
+        needs_approval: bool | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        asks = definition.needs_approval if needs_approval is None else needs_approval
+        self.name = name or tool_name(connection.config.name, definition.name)
+        self.description = description or definition.description
+        self.parameters = dict(definition.parameters)
+        self.effect = effect or definition.effect
+        self.needs_approval = asks
+        self.seconds = timeout or connection.config.call_timeout
+        self.timeout = self.seconds + GRACE  # after our own limit, which says more
+        self._connection = connection
+        self._definition = definition
+        self._digest = digest(definition)
+
+    async def execute(self, input: ToolInput, /) -> ToolResult:
+        """Wait for the server where it is on its way, compare, and call."""
+        return await self._connection.call(
+            self._definition.name, self._arguments(input), self.seconds, self._digest
+        )
+
+    def _arguments(self, input: ToolInput) -> Mapping[str, Any]:
+        """By name; one text alone is the first of them."""
+        if not isinstance(input, str):
+            return input
+        names = list(self.parameters.get("properties") or ["input"])
+        return {names[0]: input}

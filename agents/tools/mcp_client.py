@@ -1,0 +1,337 @@
+"""FastMCP's client, as it is used here. Only this file imports FastMCP, which costs seconds.
+
+Its own way to start a program is not used: it passes on parts of our environment, lets a
+program's children outlive it and keeps a line of any length. The program's standard streams
+are joined to its session here instead.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import anyio
+import httpx2
+import mcp_types as wire
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from fastmcp import Client
+from fastmcp.client.transports import ClientTransport, SSETransport, StreamableHttpTransport
+from fastmcp.client.transports.base import TransportOptions
+from mcp import ClientSession, MCPError
+from mcp.client.subscriptions import listen
+from mcp.shared.message import SessionMessage
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from agents.engine.errors import ToolError
+from agents.engine.secrets import MASK
+from agents.engine.tool import ToolResult
+
+from . import egress, mcp_process
+from .mcp_config import ServerConfig
+from .mcp_definition import LONGEST_DESCRIPTION, Definition
+
+MOST_TOOLS = 500
+SHORTLY = 0.3
+MOST_TEXT = 200_000
+ROOM_FOR_MARK = 100
+FAILURES = (
+    *(MCPError, ToolError, ValidationError, OSError, RuntimeError, EOFError),
+    *(httpx2.HTTPError, httpx2.StreamError, anyio.ClosedResourceError),
+    *(anyio.BrokenResourceError, ExceptionGroup),
+)
+Incoming = SessionMessage | Exception
+
+logger = logging.getLogger(__name__)
+
+
+class Session(ClientSession):
+    """Does not hold results against schemas of the server: what is read of them is text."""
+
+    async def validate_tool_result(self, name: str, result: wire.CallToolResult) -> None:
+        return None
+
+
+OPTIONS = TransportOptions(session_class=Session)
+
+
+class Program(ClientTransport):
+    """A server that is a program, kept by its keeper."""
+
+    def __init__(self, config: ServerConfig, ended: Callable[[], None]) -> None:
+        self.config = config
+        self.ended = ended
+        self.process: mcp_process.ServerProcess | None = None
+        self.unread = 0
+
+    @asynccontextmanager
+    async def connect_session(self, **options: Any) -> AsyncIterator[ClientSession]:
+        options.pop("transport_options", None)
+        sent, to_session = anyio.create_memory_object_stream[Incoming](0)
+        from_session, received = anyio.create_memory_object_stream[SessionMessage](0)
+        async with (
+            mcp_process.running(self.config) as self.process,
+            anyio.create_task_group() as tasks,
+        ):
+            tasks.start_soon(self._read, self.process, sent)
+            tasks.start_soon(self._write, self.process, received)
+            async with Session(to_session, from_session, **options) as session:
+                yield session
+            tasks.cancel_scope.cancel()
+
+    async def _read(
+        self, process: mcp_process.ServerProcess, sent: MemoryObjectSendStream[Incoming]
+    ) -> None:
+        async with sent:
+            async for line in process.lines():
+                if message := self._message(line):
+                    await sent.send(message)
+        self.ended()
+
+    async def _write(
+        self,
+        process: mcp_process.ServerProcess,
+        received: MemoryObjectReceiveStream[SessionMessage],
+    ) -> None:
+        async with received:
+            async for message in received:
+                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                try:
+                    await process.write(text.encode() + b"\n")
+                except OSError:
+                    return self.ended()
+
+    def _message(self, line: mcp_process.Line) -> SessionMessage | None:
+        """What a line says; many servers also print what is no message."""
+        if line.is_too_long and (id := line.answers):
+            most = f"{mcp_process.LONGEST_LINE:,}"
+            sentence = f"The answer has {line.size:,} bytes; at most {most} are taken."
+            error = wire.ErrorData(code=wire.INTERNAL_ERROR, message=sentence)
+            refusal = wire.JSONRPCError(jsonrpc="2.0", id=json.loads(id), error=error)
+            return SessionMessage(refusal)
+        text = bytes(line.text)
+        try:
+            message = wire.jsonrpc_message_adapter.validate_json(text, by_name=False)
+        except ValidationError:
+            self.unread += bool(text.strip())
+            return None
+        return SessionMessage(message)
+
+
+class Address(StreamableHttpTransport):
+    def connect_session(self, *_: Any, **options: Any) -> Any:
+        return super().connect_session(**{**options, "transport_options": OPTIONS})
+
+
+class OldAddress(SSETransport):
+    def connect_session(self, *_: Any, **options: Any) -> Any:
+        return super().connect_session(**{**options, "transport_options": OPTIONS})
+
+
+def connect(
+    config: ServerConfig, policy: egress.Egress, look: Callable[[], None]
+) -> Client[ClientTransport]:
+    """A client that is not connected yet; it calls `look` when its tools may have changed."""
+
+    async def hear(message: wire.ServerNotification | Exception) -> None:
+        if isinstance(message, wire.ToolListChangedNotification):
+            look()
+
+    return Client(
+        _transport(config, policy, look),
+        message_handler=hear,
+        log_handler=_ignore,
+        client_info=wire.Implementation(name="ashiato", version="1"),
+        init_timeout=config.connect_timeout,
+    )
+
+
+def _transport(
+    config: ServerConfig, policy: egress.Egress, ended: Callable[[], None]
+) -> ClientTransport:
+    if config.transport == "stdio":
+        return Program(config, ended)
+    # Calls have their own limit, and a stream of notices may be silent for as long as it likes.
+    patience = httpx2.Timeout(config.connect_timeout, read=None)
+    make = OldAddress if config.transport == "sse" else Address
+    limited = replace(policy, most_bytes=mcp_process.LONGEST_LINE)
+
+    def factory(*_: Any, **options: Any) -> httpx2.AsyncClient:
+        http = egress.client(limited, **{**options, "timeout": patience})
+        http.event_hooks = {"request": [], "response": [_confine]}
+        return http
+
+    return make(config.url, headers=dict(config.headers), httpx_client_factory=factory)
+
+
+class _Confined(httpx2.AsyncByteStream):
+    """Lets an answer that is too large fail alone: else it would end all calls under way."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for piece in self._stream:
+                yield piece
+        except ToolError as error:
+            raise httpx2.StreamError(str(error)) from error
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+async def _confine(response: httpx2.Response) -> None:
+    if isinstance(response.stream, httpx2.AsyncByteStream):
+        response.stream = _Confined(response.stream)
+
+
+async def _ignore(message: object) -> None:
+    """What a server logs is not ours to keep."""
+
+
+@asynccontextmanager
+async def noticing(client: Client[Any], look: Callable[[], None]) -> AsyncIterator[None]:
+    """Call `look` at each change that a server of the newer kind tells of, meanwhile."""
+    task = None
+    if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        task = asyncio.create_task(_notice(client, look))
+    try:
+        yield
+    finally:
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
+
+
+async def _notice(client: Client[Any], look: Callable[[], None]) -> None:
+    try:
+        async with listen(client.session, tools_list_changed=True) as changes:
+            look()  # something may have changed before we were heard
+            async for _ in changes:
+                look()
+    except FAILURES as error:
+        # It cannot tell, or not any more: it is looked at from time to time anyway.
+        logger.info("no notices of changed tools: %s", type(error).__name__)
+
+
+async def call(
+    client: Client[Any], tool: str, arguments: Mapping[str, Any]
+) -> wire.CallToolResult:
+    """Use a tool. A connection that is torn down meanwhile must not look like our own stop."""
+    try:
+        return await client.call_tool_mcp(tool, dict(arguments))
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise ConnectionError("The connection was closed.") from None
+
+
+def result(answer: wire.CallToolResult, credentials: Iterable[str] = ()) -> ToolResult:
+    """What the model reads of an answer: its texts, and the names of what is no text.
+
+    A server that repeats the credentials which it was given does not get them any further.
+    """
+    parts = [part for block in answer.content if (part := _part(block))]
+    has_text = any(isinstance(block, wire.TextContent) for block in answer.content)
+    if not has_text and answer.structured_content is not None:
+        parts.insert(0, json.dumps(answer.structured_content, ensure_ascii=False))
+    text = "\n".join(parts)
+    for credential in credentials:
+        text = text.replace(credential, MASK)
+    text = _cut(text)
+    if answer.is_error:
+        return ToolResult(error=text or "The tool gave no reason.", mendable=True)
+    return ToolResult(text)
+
+
+def _part(block: wire.ContentBlock) -> str:
+    match block:
+        case wire.TextContent():
+            return block.text
+        case wire.ImageContent() | wire.AudioContent():
+            return f"[{block.type}: {block.mime_type}, {_size(block.data)}]"
+        case wire.ResourceLink():
+            return f"[resource: {block.name}, {block.uri}]"
+        case wire.EmbeddedResource(resource=wire.TextResourceContents() as text):
+            return f"[resource: {text.uri}]\n{text.text}"
+        case wire.EmbeddedResource(resource=wire.BlobResourceContents() as blob):
+            return f"[resource: {blob.uri}, {blob.mime_type}, {_size(blob.blob)}]"
+    return f"[{block.type}]"
+
+
+def _size(data: str) -> str:
+    return f"{len(data) * 3 // 4:,} bytes"
+
+
+def _cut(text: str) -> str:
+    if len(text) <= MOST_TEXT:
+        return text
+    kept = MOST_TEXT - ROOM_FOR_MARK
+    return f"{text[:kept]}\n[… {len(text) - kept:,} more characters were cut]"
+
+
+async def definitions(client: Client[Any]) -> tuple[Definition, ...]:
+    """All tools of a server, by name; of two that share one, the first."""
+    listed = (await client.list_tools())[:MOST_TOOLS]
+    found = {tool.name: _definition(tool) for tool in reversed(listed)}
+    return tuple(found[name] for name in sorted(found))
+
+
+def _definition(tool: wire.Tool) -> Definition:
+    hints = tool.annotations
+    return Definition(
+        name=tool.name,
+        description=(tool.description or tool.title or "")[:LONGEST_DESCRIPTION],
+        parameters={"type": "object", **tool.input_schema},
+        annotations=hints.model_dump(by_alias=True, exclude_none=True) if hints else {},
+    )
+
+
+async def explain(error: Exception, client: Client[Any]) -> str:
+    """What went wrong between us and a server, in a sentence."""
+    transport = client.transport
+    if isinstance(transport, Program) and (process := transport.process):
+        # It is known to have ended a moment after its streams were closed.
+        if not isinstance(error, TimeoutError) and await process.wait(SHORTLY):
+            said = process.last_words
+            return f"The program ended with status {process.status}.{_quoted(said)}"
+        if transport.unread:
+            hint = f"It wrote {transport.unread} lines that are no messages of MCP."
+            return f"{_reason(error)} {hint}{_quoted(process.last_words)}"
+    return _reason(error)
+
+
+def is_ours(error: Exception) -> bool:
+    """Whether the connection failed; else the server answered, and said no."""
+    return not isinstance(error, MCPError) or error.code in {
+        wire.CONNECTION_CLOSED,
+        wire.REQUEST_TIMEOUT,
+    }
+
+
+def _quoted(words: str) -> str:
+    return f" Its last words: {words[-600:]}" if words else ""
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, ExceptionGroup):
+        return _reason(error.exceptions[0])
+    match error:
+        case TimeoutError():
+            return "It did not answer in time."
+        case httpx2.HTTPStatusError():
+            return f"It answered with HTTP {error.response.status_code}."
+        case httpx2.ConnectError() | httpx2.ConnectTimeout():
+            return "Its address could not be reached."
+        case httpx2.HTTPError():
+            return f"The connection broke ({type(error).__name__})."
+        case ValidationError():
+            return "It sent an answer that is not as MCP has it."
+        case RuntimeError() if error.__cause__ is not None:
+            return _reason(error.__cause__)
+    return str(error).strip() or type(error).__name__

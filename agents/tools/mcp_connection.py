@@ -1,0 +1,256 @@
+"""The connection to one MCP server: made by one task, kept by it, and made anew by it."""
+
+import asyncio
+import logging
+import math
+import random
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from importlib import import_module
+from typing import Any, Literal
+
+from agents.engine.errors import ToolError
+from agents.engine.secrets import masked
+from agents.engine.tool import ToolResult
+
+from .egress import Egress
+from .mcp_config import ServerConfig
+from .mcp_definition import Definition, digest
+
+State = Literal["connecting", "ready", "failed", "stopped"]
+Told = Callable[["Connection"], None]
+
+HEARTBEAT = 60.0
+IDLE = 900.0
+FIRST_PAUSE = 0.5
+MOST_DOUBLED = 8  # to a pause of a minute
+SETTLED = 20.0
+SHORT_WAIT = 2.0
+SHORTLY = 1.0
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """How a connection is; `tools` are those that its server listed last."""
+
+    state: State = "stopped"
+    since: datetime = field(default_factory=lambda: datetime.now(UTC))
+    error: str = ""
+    tools: tuple[Definition, ...] = ()
+    latency: float | None = None
+    restarts: int = 0
+
+
+class ServerUnavailable(ToolError):
+    """The server cannot be used now."""
+
+
+class Connection:
+    """One server. Its owner task alone connects and leaves; calls only use what it holds."""
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        *,
+        egress: Egress | None = None,
+        told: Told | None = None,
+        heartbeat: float = HEARTBEAT,
+        idle: float = IDLE,
+    ) -> None:
+        self.config = config
+        self.health = Health()
+        self._egress = egress or Egress()
+        self._told = told
+        self._heartbeat = heartbeat
+        self._idle = idle
+        self._used = time.monotonic()
+        self._retry_at = 0.0
+        self._is_closed = False
+        self._mcp: Any = None
+        self._client: Any = None
+        self._owner: asyncio.Task[None] | None = None
+        self._look = asyncio.Event()
+        self._moved = asyncio.Event()
+
+    def start(self) -> None:
+        """Begin to connect, where nobody has yet; does not wait."""
+        self._used = time.monotonic()
+        is_owned = self._owner is not None and not self._owner.done()
+        if not is_owned and not self._is_closed:
+            self._become(state="connecting")
+            self._owner = asyncio.create_task(self._own(), name=f"mcp {self.config.name}")
+            self._owner.add_done_callback(self._over)
+
+    async def ready(self, *, again: bool = True) -> tuple[Definition, ...]:
+        """Its tools, once it is connected; raises ServerUnavailable where that fails.
+
+        `again` waits for another attempt, where one is about to be made.
+        """
+        self.start()
+        while self.health.state != "ready":
+            self._moved.clear()
+            if self._is_closed:
+                raise ServerUnavailable(f"{self.config.name} was switched off, or set up anew.")
+            if self.health.state == "failed" and not (again and self._retries_soon()):
+                reason = self.health.error
+                raise ServerUnavailable(f"{self.config.name} is out of order: {reason}")
+            await self._moved.wait()
+        return self.health.tools
+
+    async def call(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        seconds: float | None = None,
+        pinned: str = "",
+    ) -> ToolResult:
+        """Use a tool; whatever goes wrong is a result. Who cancels this cancels it there.
+
+        With the digest of an accepted definition, the tool is called only if it is still that.
+        """
+        seconds = seconds or self.config.call_timeout
+        try:
+            async with asyncio.timeout(seconds) as limit:
+                await self.ready()
+                self._check(tool, pinned)
+                return await self._call(tool, arguments)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            late = f"{self.config.name} did not answer within {seconds:g} seconds."
+            return ToolResult(error=late, mendable=True)
+        except ServerUnavailable as error:
+            return ToolResult(error=str(error))
+
+    def definition(self, tool: str) -> Definition | None:
+        return next((found for found in self.health.tools if found.name == tool), None)
+
+    def _check(self, tool: str, pinned: str) -> None:
+        found = self.definition(tool)
+        if pinned and found is None:
+            raise ServerUnavailable(f"{self.config.name} has no tool {tool!r} any more.")
+        if pinned and found and digest(found) != pinned:
+            raise ServerUnavailable(
+                f"{tool!r} of {self.config.name} has changed. It is held back until an "
+                "administrator accepts the change."
+            )
+
+    async def close(self) -> None:
+        """For good: who holds it still is told that it is over."""
+        self._is_closed = True
+        if self._owner is not None:
+            self._owner.cancel()
+            await asyncio.wait([self._owner])
+        self._become(state="stopped")
+
+    async def _call(self, tool: str, arguments: Mapping[str, Any]) -> ToolResult:
+        client = self._client
+        try:
+            answer = await self._mcp.call(client, tool, arguments)
+        except self._mcp.FAILURES as error:
+            if not self._mcp.is_ours(error):
+                return ToolResult(error=self._masked(str(error)), mendable=True)
+            reason = await self._doubt(await self._explained(error, client))
+            return ToolResult(
+                error=f"{self.config.name} failed during the call, so it is not known whether "
+                f"anything was done. {reason}"
+            )
+        finally:
+            self._used = time.monotonic()
+        read: ToolResult = self._mcp.result(answer, self.config.credentials)
+        return read
+
+    async def _doubt(self, reason: str) -> str:
+        """Why a call failed, once the owner has looked; until then nobody calls."""
+        if self._is_closed:
+            return reason
+        self._become(state="connecting")
+        self._moved.clear()
+        self._look.set()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SHORTLY):
+                await self._moved.wait()
+        return self.health.error or reason
+
+    async def _own(self) -> None:
+        self._mcp = await _library()
+        failures = 0
+        while not self._is_idle():
+            began = time.monotonic()
+            self._become(state="connecting")
+            self._look.clear()
+            client = self._mcp.connect(self.config, self._egress, self._look.set)
+            try:
+                await self._hold(client)
+            except self._mcp.FAILURES as error:
+                is_settled = time.monotonic() - began > SETTLED
+                failures = 0 if is_settled else failures + 1
+                await self._pause(failures, await self._explained(error, client))
+        self._become(state="stopped")
+
+    def _over(self, owner: asyncio.Task[None]) -> None:
+        if not owner.cancelled() and (error := owner.exception()):
+            logger.error("The owner of an MCP connection failed.", exc_info=error)
+            self._retry_at = math.inf
+            self._become(state="failed", error="Something went wrong on our side.")
+
+    async def _hold(self, client: Any) -> None:
+        """Connected, from the first list of tools until the connection fails or is not used."""
+        async with AsyncExitStack() as stack:
+            async with asyncio.timeout(self.config.connect_timeout):
+                await stack.enter_async_context(client)
+                await self._list(client)
+            await stack.enter_async_context(self._mcp.noticing(client, self._look.set))
+            while not self._is_idle():
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._heartbeat):
+                        await self._look.wait()
+                self._look.clear()
+                async with asyncio.timeout(self.config.connect_timeout):
+                    await self._list(client)
+            self._become(state="stopped")
+
+    async def _list(self, client: Any) -> None:
+        asked = time.perf_counter()
+        tools = await self._mcp.definitions(client)
+        self._client = client
+        self._become(state="ready", error="", tools=tools, latency=time.perf_counter() - asked)
+
+    async def _pause(self, failures: int, reason: str) -> None:
+        longest = FIRST_PAUSE * 2 ** (min(failures, MOST_DOUBLED) - 1) if failures else 0.0
+        seconds = longest * random.uniform(0.5, 1)
+        self._client = None
+        self._retry_at = time.monotonic() + seconds
+        self._become(state="failed", error=reason, restarts=self.health.restarts + 1)
+        await asyncio.sleep(seconds)
+
+    def _become(self, **changes: Any) -> None:
+        before = self.health
+        if changes.get("state", before.state) != before.state:
+            changes["since"] = datetime.now(UTC)
+        self.health = replace(before, **changes)
+        self._moved.set()
+        if self._told is not None and self.health != before:
+            self._told(self)
+
+    def _retries_soon(self) -> bool:
+        return self.health.state == "failed" and self._retry_at - time.monotonic() < SHORT_WAIT
+
+    def _is_idle(self) -> bool:
+        return time.monotonic() - self._used > self._idle
+
+    async def _explained(self, error: Exception, client: Any) -> str:
+        return self._masked(await self._mcp.explain(error, client))
+
+    def _masked(self, text: str) -> str:
+        return masked(text, *self.config.secrets)
+
+
+async def _library() -> Any:
+    """FastMCP takes a second and more to import: in a thread, and where a server needs it."""
+    return await asyncio.to_thread(import_module, "agents.tools.mcp_client")

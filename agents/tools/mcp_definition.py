@@ -1,0 +1,82 @@
+"""What a server says of a tool, pinned by its hash, and what changed in it since."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+from unicodedata import category
+
+from agents.engine.tool import Effect
+
+SEPARATOR = "__"
+LONGEST_NAME = 64
+LONGEST_DESCRIPTION = 8_000
+UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """A tool as its server describes it; `annotations` are claims, and no more than that."""
+
+    name: str
+    description: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=lambda: {"type": "object"})
+    annotations: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def effect(self) -> Effect:
+        if self.annotations.get("readOnlyHint") is True:
+            return "read"
+        is_idempotent = self.annotations.get("idempotentHint") is True
+        return "idempotent" if is_idempotent else "at_most_once"
+
+    @property
+    def needs_approval(self) -> bool:
+        """Whoever does not say that they only read may destroy."""
+        return self.effect != "read"
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def digest(definition: Definition) -> str:
+    """What an accepted definition is pinned by."""
+    whole = json.dumps(definition.as_dict(), sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(whole.encode()).hexdigest()
+
+
+def difference(old: Definition, new: Definition) -> list[tuple[str, str, str]]:
+    """What changed, as (what, before, after); empty texts where there was, or is, nothing."""
+    before, after = dict(_leaves(old.as_dict())), dict(_leaves(new.as_dict()))
+    return [
+        (shown(what), shown(before.get(what, "")), shown(after.get(what, "")))
+        for what in dict.fromkeys([*before, *after])
+        if before.get(what) != after.get(what)
+    ]
+
+
+def shown(text: str) -> str:
+    """With what cannot be seen made visible: it could speak to a model and to no reader."""
+    return "".join(
+        f"⟨U+{ord(sign):04X}⟩" if category(sign) in UNSEEN and sign != "\n" else sign
+        for sign in text
+    )
+
+
+def _leaves(value: Any, path: str = "") -> list[tuple[str, str]]:
+    if isinstance(value, Mapping) and value:
+        within = f"{path}." if path else ""
+        return [leaf for key in value for leaf in _leaves(value[key], f"{within}{key}")]
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return [(path, text)]
+
+
+def tool_name(server: str, tool: str) -> str:
+    """What the model calls a tool: no two tools of any servers have the same."""
+    plain = f"{server}{SEPARATOR}{re.sub(r'[^a-zA-Z0-9_-]', '_', tool)}"
+    if plain == f"{server}{SEPARATOR}{tool}" and len(plain) <= LONGEST_NAME:
+        return plain
+    mark = hashlib.sha256(f"{server}\0{tool}".encode()).hexdigest()[:8]
+    return f"{plain[: LONGEST_NAME - 9]}_{mark}"

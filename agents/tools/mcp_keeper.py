@@ -1,0 +1,137 @@
+"""Keeps one MCP server: starts it, and leaves nothing of it behind.
+
+It is started by its path, without site-packages, as the leader of a session. The server gets
+its standard streams. What it watches is a pipe whose other end the product holds: that end is
+closed when the server is not needed any more, and also when the product is killed. Then, and
+when the server ends by itself, everything that it ever started is ended with it.
+"""
+
+import ctypes
+import os
+import resource
+import select
+import shutil
+import signal
+import sys
+import time
+
+GRACE = 2.0
+LAST = 3.0
+NO_SUCH_PROGRAM = 127
+SET_CHILD_SUBREAPER = 36
+STOPPING = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
+
+
+def main() -> None:
+    lifeline, folder, command = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
+    os.set_inheritable(lifeline, False)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _adopt()
+    signals = _listen()
+    status = _keep(command, lifeline, signals)
+    _end_all()
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(status)
+
+
+def _adopt() -> None:
+    """Whatever the server leaves to itself becomes ours, whatever session it moved to."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _listen() -> int:
+    hear, tell = os.pipe()
+    os.set_blocking(tell, False)
+    os.set_blocking(hear, False)
+    signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
+    for number in (*STOPPING, signal.SIGCHLD):
+        signal.signal(number, lambda *_: None)
+    return hear
+
+
+def _keep(command: list[str], lifeline: int, signals: int) -> int:
+    """The status that the server ended with; 0 where we were told to end it."""
+    try:
+        usual = [*STOPPING, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ]
+        server = os.posix_spawn(command[0], command, os.environ, setsigdef=usual)
+    except OSError as error:
+        os.write(2, f"{command[0]}: {error.strerror}\n".encode())
+        return NO_SUCH_PROGRAM
+    _let_go_of_streams()
+    while True:
+        ready, _, _ = select.select([lifeline, signals], [], [])
+        heard = set(os.read(signals, 512)) if signals in ready else set()
+        if lifeline in ready or heard & STOPPING:
+            return 0
+        if server in (ended := _reap()):
+            return ended[server]
+
+
+def _let_go_of_streams() -> None:
+    """So that the product reads the end of the output when the server's own end is closed."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nothing, stream)
+
+
+def _reap() -> dict[int, int]:
+    ended: dict[int, int] = {}
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return ended
+        if not pid:
+            return ended
+        code = os.waitstatus_to_exitcode(status)
+        ended[pid] = code if code >= 0 else 128 - code
+
+
+def _end_all() -> None:
+    if sys.platform != "linux":
+        os.killpg(0, signal.SIGTERM)
+        time.sleep(GRACE)
+        os.killpg(0, signal.SIGKILL)
+    begun = time.monotonic()
+    _reap()
+    _send(signal.SIGTERM)
+    while _descendants() and time.monotonic() - begun < GRACE + LAST:
+        if time.monotonic() - begun > GRACE:
+            _send(signal.SIGKILL)
+        time.sleep(0.02)
+        _reap()
+
+
+def _send(number: signal.Signals) -> None:
+    for pid in _descendants():
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            continue
+
+
+def _descendants() -> set[int]:
+    parents = _parents()
+    found: set[int] = set()
+    wave = {os.getpid()}
+    while wave := {pid for pid, parent in parents.items() if parent in wave}:
+        found |= wave
+    return found
+
+
+def _parents() -> dict[int, int]:
+    parents: dict[int, int] = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/stat", "rb") as stat:
+                    # The name may hold anything, brackets too: the last one ends it.
+                    parents[int(entry)] = int(stat.read().rpartition(b")")[2].split()[1])
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+    return parents
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+"""An MCP server that is a program on this machine: its life, its lines and its last words."""
+
+import asyncio
+import os
+import re
+import shutil
+import sys
+import tempfile
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import mcp_keeper, mcp_launch
+from .mcp_config import ServerConfig
+
+LONGEST_LINE = 8 * 2**20
+EDGE = 512
+MOST_WORDS = 4_000
+PATIENCE = 1.0
+# Longer than the keeper takes when it has to use force.
+KEEPER_PATIENCE = mcp_keeper.GRACE + mcp_keeper.LAST + 1.0
+
+ID = rb'"id":\s*(\d{1,18}|"[^"\\]{1,200}")\s*'
+ID_FIRST = re.compile(rb'\{\s*"jsonrpc":\s*"2\.0",\s*' + ID + rb",")
+ID_LAST = re.compile(rb",\s*" + ID + rb"\}\s*$")
+
+
+@dataclass(slots=True)
+class Line:
+    """One line of output; of one too long to be kept, its two ends."""
+
+    size: int = 0
+    text: bytearray = field(default_factory=bytearray)
+    end: bytes = b""
+
+    def add(self, part: bytes) -> None:
+        self.size += len(part)
+        if self.size <= LONGEST_LINE:
+            self.text += part
+            return
+        self.end = ((self.end or bytes(self.text[-EDGE:])) + part[-EDGE:])[-EDGE:]
+        del self.text[EDGE:]
+
+    @property
+    def is_too_long(self) -> bool:
+        return self.size > LONGEST_LINE
+
+    @property
+    def answers(self) -> bytes:
+        """The id of the request that it answers, as JSON, where that can be told."""
+        found = ID_FIRST.match(self.text) or ID_LAST.search(self.end or bytes(self.text))
+        return found[1] if found else b""
+
+
+class ServerProcess:
+    """A running server, and the keeper that stands between it and us."""
+
+    def __init__(self, keeper: Process, lifeline: int) -> None:
+        self._keeper = keeper
+        self._lifeline = lifeline
+        self._said = bytearray()
+        self._listening = asyncio.create_task(self._listen())
+
+    @property
+    def pid(self) -> int:
+        return self._keeper.pid
+
+    @property
+    def status(self) -> int | None:
+        """What it ended with, once it has."""
+        return self._keeper.returncode
+
+    @property
+    def last_words(self) -> str:
+        """The end of what it wrote to its standard error."""
+        text = self._said.decode(errors="replace")
+        return "".join(sign for sign in text if sign.isprintable() or sign == "\n").strip()
+
+    async def lines(self) -> AsyncIterator[Line]:
+        assert self._keeper.stdout is not None
+        line = Line()
+        while chunk := await self._keeper.stdout.read(2**16):
+            *ended, rest = chunk.split(b"\n")
+            for part in ended:
+                line.add(part)
+                yield line
+                line = Line()
+            line.add(rest)
+        if line.size:
+            yield line
+
+    async def write(self, data: bytes) -> None:
+        assert self._keeper.stdin is not None
+        self._keeper.stdin.write(data)
+        await self._keeper.stdin.drain()
+
+    async def wait(self, seconds: float) -> bool:
+        """Whether it has ended within this time."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._keeper.wait()
+        return self._keeper.returncode is not None
+
+    async def stop(self) -> None:
+        """End it, politely first: by the end of its input, then by its keeper."""
+        try:
+            if self._keeper.stdin is not None:
+                self._keeper.stdin.close()
+            await self.wait(PATIENCE)
+        finally:
+            self._cut()
+        if not await self.wait(KEEPER_PATIENCE):
+            self._keeper.kill()
+        await asyncio.wait([self._listening], timeout=PATIENCE)
+        self._listening.cancel()
+
+    def _cut(self) -> None:
+        if self._lifeline >= 0:
+            os.close(self._lifeline)
+            self._lifeline = -1
+
+    async def _listen(self) -> None:
+        assert self._keeper.stderr is not None
+        while chunk := await self._keeper.stderr.read(2**16):
+            self._said += chunk
+            del self._said[:-MOST_WORDS]
+
+
+@asynccontextmanager
+async def running(config: ServerConfig) -> AsyncIterator[ServerProcess]:
+    """Start a server in an empty folder of its own; nothing of either is left afterwards."""
+    mcp_launch.check_launch(config)
+    process = await _start(config)
+    try:
+        yield process
+    finally:
+        await process.stop()
+
+
+async def _start(config: ServerConfig) -> ServerProcess:
+    folder = Path(tempfile.mkdtemp(prefix="ashiato-mcp-"))
+    for name in ("home", "tmp", "work"):
+        (folder / name).mkdir(mode=0o700)
+    watched, lifeline = os.pipe()
+    try:
+        keeper = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-I", "-S", mcp_keeper.__file__, str(watched), str(folder)),
+            *mcp_launch.resolved(config),
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            env=mcp_launch.surroundings(config, folder),
+            cwd=config.cwd or folder / "work",
+            pass_fds=(watched,),
+            start_new_session=True,
+        )
+    except BaseException:
+        os.close(lifeline)
+        shutil.rmtree(folder)
+        raise
+    finally:
+        os.close(watched)
+    return ServerProcess(keeper, lifeline)

@@ -1,0 +1,116 @@
+"""The tools of an agent: built in, from this installation's code, by HTTP or of servers."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable
+from copy import copy
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from agents import knowledge, servers
+from agents.engine.function import FunctionTool
+from agents.engine.tool import Tool, ToolRegistry
+from agents.models import ToolRegistration
+from agents.models.secret import Unreadable
+from agents.tools.calculator import CalculatorTool
+from agents.tools.database import DatabaseTool
+from agents.tools.http import HttpTool
+from agents.tools.search import SearchTool
+
+BUILT_IN: dict[str, Callable[[], Tool]] = {
+    "calculator": CalculatorTool,
+    "database": lambda: DatabaseTool(f"sqlite:///{settings.SAMPLE_DATABASE}"),
+    "search": lambda: SearchTool(knowledge.asearch),
+}
+
+
+async def registry(rows: Iterable[ToolRegistration], more: Iterable[Tool] = ()) -> ToolRegistry:
+    """What these rows stand for now; what cannot be used is left out."""
+    rows = list(rows)
+    remote = [row for row in rows if row.source == ToolRegistration.Source.MCP]
+    here = [row for row in rows if row.source != ToolRegistration.Source.MCP]
+    tools = [*await asyncio.to_thread(_made, here), *await servers.tools(remote)]
+    _name_stand_ins(tools, rows)
+    return ToolRegistry([*tools, *more])
+
+
+def own_names() -> list[str]:
+    """The tools that come with this installation."""
+    return sorted([*BUILT_IN, *from_code()])
+
+
+@cache
+def from_code() -> dict[str, FunctionTool]:
+    """The tools of this installation's own modules, by name."""
+    modules = [_module(name) for name in settings.TOOL_MODULES]
+    found = [v for m in modules for v in vars(m).values() if isinstance(v, FunctionTool)]
+    names = Counter([*BUILT_IN, *(tool.name for tool in found)])
+    for name in [name for name, times in names.items() if times > 1]:
+        raise ImproperlyConfigured(f"ASHIATO_TOOLS: two tools are called {name!r}.")
+    return {tool.name: tool for tool in found}
+
+
+def over_http(row: ToolRegistration) -> HttpTool:
+    """The endpoint as a tool; raises ValueError where the row does not describe one."""
+    function = row.definition if isinstance(row.definition, dict) else {}
+    return HttpTool(
+        {**function.get("function", function), "name": row.name},
+        row.endpoint,
+        method=row.method,
+        headers=row.headers.reveal(),
+        egress=servers.egress(),
+        effect=row.effect or None,
+        timeout=row.timeout,
+    )
+
+
+def _module(name: str) -> ModuleType:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        sentence = f"ASHIATO_TOOLS: the module {name!r} cannot be imported: {error}."
+        raise ImproperlyConfigured(sentence) from error
+
+
+def _made(rows: Iterable[ToolRegistration]) -> list[Tool]:
+    return [tool for row in rows if (tool := _tool(row)) is not None]
+
+
+def _tool(row: ToolRegistration) -> Tool | None:
+    tool = _bare(row)
+    if tool is None:
+        return None
+    if row.description:
+        tool.description = row.description
+    if row.effect:
+        tool.effect = row.effect
+    if row.approval != ToolRegistration.Approval.TOOL:
+        tool.needs_approval = row.approval == ToolRegistration.Approval.ALWAYS
+    return tool
+
+
+def _bare(row: ToolRegistration) -> Any:
+    if row.source == ToolRegistration.Source.HTTP:
+        try:
+            return over_http(row)
+        except (ValueError, Unreadable):
+            return None
+    if row.name in BUILT_IN:
+        tool: Any = BUILT_IN[row.name]()
+    elif row.name in from_code():
+        tool = copy(from_code()[row.name])
+    else:
+        return None
+    tool.timeout = row.timeout
+    return tool
+
+
+def _name_stand_ins(tools: Iterable[Any], rows: Iterable[ToolRegistration]) -> None:
+    stand_ins = {row.name: row.fallback.name for row in rows if row.fallback}
+    for tool in tools:
+        tool.fallback_tool = stand_ins.get(tool.name)

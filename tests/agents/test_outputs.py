@@ -1,0 +1,132 @@
+import json
+from html.parser import HTMLParser
+
+import pytest
+from django.template.loader import render_to_string
+from django.utils import translation
+
+from agents.outputs import shown_output
+
+ROWS = [
+    {"city": "Kyoto", "people": 1_440_000, "is_old": True},
+    {"city": "Chiba", "people": None, "mayor": "x"},
+]
+
+
+def page(value):
+    return render_to_string("_output.html", {"output": shown_output(value)})
+
+
+class Words(HTMLParser):
+    """The words of a page, and the elements that they stand in."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.found, self.open = [], []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append((tag, dict(attrs).get("class", "")))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop()[0] == tag
+
+    def handle_data(self, data):
+        if data.strip():
+            self.found.append((*self.open[-1], data.strip()))
+
+
+def test_rows_are_a_table_with_a_caption_and_numbers_to_the_right():
+    words = Words(page(ROWS)).found
+
+    assert words == [
+        ("caption", "visually-hidden", "Table of 2 rows"),
+        ("th", "", "city"),
+        ("th", "number", "people"),
+        ("th", "", "is_old"),
+        ("th", "", "mayor"),
+        ("td", "", "Kyoto"),
+        ("td", "number", "1440000"),
+        ("td", "", "Yes"),
+        ("td", "nothing", "—"),
+        ("td", "", "Chiba"),
+        ("td", "number", "—"),
+        ("td", "nothing", "—"),
+        ("td", "", "x"),
+    ]
+
+
+def test_an_object_is_its_fields_and_what_is_in_them_is_nested():
+    words = Words(
+        page({"name": "Japan", "area": 377.975, "cities": ROWS, "seas": ["a", 2]})
+    ).found
+
+    assert words[:3] == [
+        ("dt", "", "name"),
+        ("p", "output-text", "Japan"),
+        ("dt", "", "area"),
+    ]
+    assert ("p", "output-number", "377.975") in words
+    assert ("td", "", "Kyoto") in words
+    assert words[-2:] == [("p", "output-text", "a"), ("p", "output-number", "2")]
+
+
+def test_everything_that_a_model_wrote_is_only_text():
+    hostile = "<script>alert(1)</script>{{ x }}"
+    for value in (
+        hostile,
+        [hostile],
+        {hostile: hostile},
+        [{hostile: hostile}],
+        [[[[[[[hostile]]]]]]],
+    ):
+        html = page(value)
+
+        assert "<script" not in html
+        assert "&lt;script&gt;" in html
+
+
+def test_what_is_very_deep_is_shown_as_json():
+    view = shown_output({"a": [[[[[{"b": [1]}]]]]]})
+    while view.kind != "json":
+        view = (view.items or [field for _, field in view.fields])[0]
+
+    assert json.loads(view.text) == {"b": [1]}
+
+
+def test_long_tables_and_lists_are_cut_with_a_word():
+    assert "… and 5 more" in page([{"n": n} for n in range(205)])
+    assert "… and 1 more" in page(list(range(201)))
+    assert "more" not in page(list(range(200)))
+
+
+def test_more_than_anybody_reads_is_json_and_cut():
+    view = shown_output([[[n] * 50] for n in range(150)])
+
+    assert (view.kind, len(view.text)) == ("json", 20_000)
+    assert view.more.endswith("characters left out")
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "text"),
+    [
+        ("Two\nlines", "text", "Two\nlines"),
+        (0, "number", "0"),
+        (False, "text", "No"),
+        (None, "nothing", "—"),
+        ("", "nothing", "—"),
+        ([], "nothing", "—"),
+        ({}, "nothing", "—"),
+    ],
+)
+def test_one_value_alone_is_one_line(value, kind, text):
+    view = shown_output(value)
+
+    assert (view.kind, view.text) == (kind, text)
+    assert text in page(value)
+
+
+def test_numbers_are_the_same_in_every_language():
+    with translation.override("de"):
+        assert "1234567.5" in page({"n": 1234567.5})

@@ -1,0 +1,239 @@
+"""The pages for MCP servers: set up, tried, imported, accepted, by those who may."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.test import Client
+from django.urls import reverse
+
+from agents import servers
+from agents.models import McpServer, ToolRegistration
+from agents.tools.mcp_connection import Health
+from agents.tools.mcp_definition import Definition
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PLAIN = str(Path(__file__).parents[1] / "tools" / "mcp_servers" / "plain.py")
+CATALOG = ("mcpserver", "toolregistration")
+
+
+def page(name, *args):
+    return reverse(f"admin:agents_mcpserver_{name}", args=args)
+
+
+def signed_in(user):
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def root(administrator):
+    return signed_in(administrator)
+
+
+@pytest.fixture
+def clerk(person):
+    """May set up servers and accept tools; may not start programs."""
+    person.is_staff = True
+    person.save()
+    allowed = Permission.objects.filter(content_type__model__in=CATALOG)
+    person.user_permissions.set(allowed.exclude(codename="use_stdio_servers"))
+    return signed_in(person)
+
+
+@pytest.fixture
+def plain(tmp_path):
+    return McpServer.objects.create(
+        name="plain",
+        transport="stdio",
+        command=sys.executable,
+        args=[PLAIN, str(tmp_path / "notes"), "two words"],
+        env={"KEY": "hunter2"},
+    )
+
+
+def typed(**changes):
+    usual = {"name": "docs", "transport": "http", "url": "https://docs.example/mcp"}
+    more = {"command": "", "args": "[]", "env": "", "headers": "", "enabled": "on"}
+    return {**usual, **more, "timeout": "30", **changes}
+
+
+def said(response):
+    return [str(message) for message in response.context["messages"]]
+
+
+def keep(server, *definitions):
+    servers.keep(server.name, Health(state="ready", tools=definitions))
+
+
+def test_the_list_says_how_servers_are(root, plain):
+    servers.keep("plain", Health(state="failed", error="The program ended with status 1."))
+    html = root.get(page("changelist")).content.decode()
+
+    assert "out of order" in html
+    assert "The program ended with status 1." in html
+    assert page("import") in html
+
+
+def test_a_server_is_set_up(root):
+    root.post(page("add"), typed(headers='{"X-Key": "hunter2"}'))
+
+    server = McpServer.objects.get()
+    assert server.url == "https://docs.example/mcp"
+    assert server.headers.reveal() == {"X-Key": "hunter2"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"url": "docs.example"}, "must be a whole address"),
+        ({"name": "a__b"}, "single - or _ between them"),
+        ({"headers": '{"X": 1}'}, "headers must be a JSON object of texts."),
+        ({"headers": '["X"]'}, "headers must be a JSON object of texts."),
+        ({"args": '{"a": 1}', "transport": "stdio"}, "must be a JSON list of texts"),
+        ({"transport": "stdio", "command": "bash", "args": "[]"}, "runs whatever it is told"),
+        ({"transport": "stdio", "command": "./x"}, "as a path from the root"),
+        ({"transport": "stdio"}, "has no command"),
+    ],
+)
+def test_a_server_that_cannot_be_is_not_saved(root, changes, sentence):
+    response = root.post(page("add"), typed(**changes))
+
+    assert sentence in response.content.decode()
+    assert not McpServer.objects.exists()
+
+
+def test_secrets_are_written_and_never_shown(root, plain):
+    html = root.get(page("change", plain.pk)).content.decode()
+    root.post(
+        page("change", plain.pk),
+        typed(transport="stdio", url="", command=plain.command, args=json.dumps(plain.args)),
+    )
+
+    assert "hunter2" not in html
+    assert "It is set." in html
+    assert McpServer.objects.get().env.reveal() == {"KEY": "hunter2"}
+
+
+def test_a_secret_does_not_go_where_it_was_not_meant_to(root):
+    root.post(page("add"), typed(headers='{"X-Key": "hunter2"}'))
+    server = McpServer.objects.get()
+    there = page("change", server.pk)
+    moved = root.post(there, typed(url="https://evil.example/mcp"))
+    root.post(there, typed(timeout="90"))
+    server.refresh_from_db()
+    was = (server.url, server.timeout, server.headers.reveal())
+    root.post(there, typed(url="https://new.example/mcp", headers="{}"))
+    server.refresh_from_db()
+
+    assert "was set for something else: enter it again" in moved.content.decode()
+    assert was == ("https://docs.example/mcp", 90, {"X-Key": "hunter2"})
+    assert (server.url, server.headers.reveal()) == ("https://new.example/mcp", {})
+
+
+def test_the_argv_is_shown_word_by_word(root, plain):
+    html = root.get(page("change", plain.pk)).content.decode()
+
+    assert f"<code>{sys.executable}</code><br><code>{PLAIN}</code><br>" in html
+    assert "<br><code>two words</code>" in html
+
+
+def test_a_connection_is_tested(root, plain):
+    response = root.post(page("test", plain.pk), follow=True)
+
+    assert "It is ready, and has these tools: a.b/日本, add, count" in said(response)[0]
+    assert ToolRegistration.objects.filter(server=plain).count() == 12
+    assert "plain__add" in response.content.decode()
+
+
+def test_a_connection_that_fails_says_why(root, plain):
+    McpServer.objects.update(args=[*plain.args, "dead"])
+
+    assert (
+        "There is no cheese at all." in said(root.post(page("test", plain.pk), follow=True))[0]
+    )
+
+
+def test_servers_are_imported(root):
+    text = json.dumps({"mcpServers": {"Docs": {"url": "https://docs.example/mcp"}}})
+    response = root.post(page("import"), {"text": text}, follow=True)
+
+    assert said(response) == ["Imported: docs"]
+    assert McpServer.objects.get().name == "docs"
+
+
+def test_an_import_says_all_that_is_wrong(root):
+    text = json.dumps({"mcpServers": {"a": {}, "b": {"command": "bash"}}})
+    html = root.post(page("import"), {"text": text}).content.decode()
+    empty = root.post(page("import"), {"text": ""})
+
+    assert "has neither command nor url" in html
+    assert empty.status_code == 200
+    assert not McpServer.objects.exists()
+
+
+def test_programs_are_saved_tested_and_imported_only_by_those_who_may(clerk, plain):
+    program = {"command": sys.executable, "args": ["-m", "time"]}
+    text = json.dumps({"mcpServers": {"time": program}})
+    made = clerk.post(page("import"), {"text": text})
+    added = clerk.post(
+        page("add"), typed(transport="stdio", command=sys.executable, args='["x"]')
+    )
+    changed = clerk.post(page("change", plain.pk), typed(name="plain", enabled=""))
+    tested = clerk.post(page("test", plain.pk))
+
+    assert "You may not set up servers that are programs" in made.content.decode()
+    assert "You may not set up servers that are programs" in added.content.decode()
+    assert (changed.status_code, tested.status_code) == (403, 403)
+    assert list(McpServer.objects.values_list("name", "enabled")) == [("plain", True)]
+
+
+def test_an_address_needs_no_such_permission(clerk):
+    clerk.post(page("add"), typed())
+    server = McpServer.objects.get()
+    turned = clerk.post(
+        page("change", server.pk), typed(transport="stdio", command="npx", args='["x"]', url="")
+    )
+
+    assert "You may not set up servers that are programs" in turned.content.decode()
+
+
+def test_a_changed_tool_is_shown_and_accepted(root, plain):
+    keep(plain, Definition(name="add", description="Adds up."))
+    keep(plain, Definition(name="add", description="<b>Adds</b> it all up."))
+    row = ToolRegistration.objects.get()
+    html = root.get(page("change", plain.pk)).content.decode()
+    root.post(page("accept", row.pk), {"seen": "something else"})
+    row.refresh_from_db()
+    was_held = bool(row.pending)
+    response = root.post(page("accept", row.pk), {"seen": servers.seal(row)}, follow=True)
+    row.refresh_from_db()
+
+    assert "<del>Adds up.</del>" in html
+    assert "<ins>&lt;b&gt;Adds&lt;/b&gt; it all up.</ins>" in html
+    assert was_held
+    assert row.pending is None
+    assert said(response)[-1] == "plain__add is accepted."
+
+
+def test_nobody_else_accepts_a_change(clerk, person, plain):
+    keep(plain, Definition(name="add"))
+    keep(plain, Definition(name="add", description="Other."))
+    row = ToolRegistration.objects.get()
+    person.user_permissions.clear()
+
+    assert clerk.post(page("accept", row.pk), {"seen": servers.seal(row)}).status_code == 403
+    assert clerk.get(page("import")).status_code == 403
+    assert Client().post(page("test", plain.pk)).status_code == 302
+
+
+def test_nothing_happens_by_looking(root, plain):
+    keep(plain, Definition(name="add"))
+    row = ToolRegistration.objects.get()
+
+    assert root.get(page("test", plain.pk)).status_code == 405
+    assert root.get(page("accept", row.pk)).status_code == 405

@@ -1,0 +1,583 @@
+import json
+from time import perf_counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from pydantic import BaseModel, ConfigDict, Field
+
+from agents.engine import Guardrails, OutputDecodingFailed, ReActPlanner, RetryPolicy, schema
+from agents.engine.errors import ModelError, RateLimited
+from agents.engine.guardrails import GuardrailAction, Pattern
+from agents.engine.output import BadOutputSchema, OutputSchema, readable
+from agents.engine.phases import OutputPhase, ThinkingAloud
+from agents.engine.trail import Trail
+from tests.scripted import Call, Says, ScriptedModel, delta, finish
+
+CITY = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "people": {"type": "integer"}},
+    "required": ["city", "people"],
+    "additionalProperties": False,
+}
+CITIES = {"type": "array", "items": CITY}
+KYOTO = {"city": "Kyoto", "people": 1_440_000}
+TEXT = json.dumps(KYOTO)
+
+
+class City(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    city: str
+    founded: int = Field(ge=0)
+
+
+def complaint(form, text):
+    with pytest.raises(OutputDecodingFailed) as failure:
+        OutputSchema(form).decode(text)
+    return str(failure.value)
+
+
+def refused(form):
+    with pytest.raises(BadOutputSchema) as failure:
+        OutputSchema(form)
+    return str(failure.value)
+
+
+# Which schemas there can be
+
+
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        ({"type": "objekt"}, "not a JSON Schema: type: 'objekt'"),
+        ({"properties": {"a": {"minimum": "x"}}}, "properties.a.minimum"),
+        ({"pattern": "(?=x)"}, "RE2"),
+        ({"patternProperties": {"a(": {}}}, "RE2"),
+        ({"$ref": "https://example.com/schema.json"}, "which is not in it"),
+        ({"$ref": "#/$defs/none"}, "which is not in it"),
+        ({"$ref": "#"}, "without an end"),
+        ({"properties": {"a": {"$schema": "http://json-schema.org/draft-07/schema#"}}}, "$sch"),
+        ({"unevaluatedProperties": False}, "'unevaluatedProperties' cannot be used"),
+        ({"$ref": "#/x", "x": {"pattern": 5}}, "not a JSON Schema"),
+        ({"default": float("nan")}, "A schema is JSON"),
+        ({"default": {1, 2}}, "A schema is JSON"),
+        ({"description": "x" * 100_000}, "at most 100,000"),
+    ],
+)
+def test_a_schema_that_cannot_be_used_is_refused_with_a_reason(form, words):
+    assert words in refused(form)
+
+
+def test_a_schema_that_is_all_depth_is_refused():
+    form = {}
+    for _ in range(900):
+        form = {"items": form}
+
+    assert "too deep" in refused(form)
+
+
+def test_a_name_that_no_provider_takes_is_refused():
+    with pytest.raises(BadOutputSchema, match="1 to 64 letters"):
+        OutputSchema(CITY, name="a city")
+
+
+def test_a_schema_written_for_another_draft_is_read_as_the_newest():
+    form = OutputSchema({"$schema": "http://json-schema.org/draft-07/schema#", **CITY})
+
+    assert form.decode(TEXT) == KYOTO
+
+
+def test_a_schema_changed_afterwards_changes_nothing():
+    given = {"type": "object", "required": []}
+    form = OutputSchema(given)
+    given["required"].append("x")
+
+    assert form.decode("{}") == {}
+
+
+# What the model is told
+
+
+def test_a_closed_schema_is_asked_for_strictly_and_an_open_one_is_not():
+    optional = {**CITY, "required": ["city"]}
+    odd = {**CITY, "properties": {**CITY["properties"], "city": {"minLength": 1}}}
+
+    def is_strict(form):
+        return OutputSchema(form).response_format()["json_schema"]["strict"]
+
+    assert is_strict(CITY)
+    assert not is_strict(optional)
+    assert not is_strict(odd)
+    assert is_strict(City.model_json_schema()) is False
+
+
+def test_the_form_is_named_and_holds_the_whole_schema():
+    form = OutputSchema(CITY, name="city").response_format()
+
+    assert form["type"] == "json_schema"
+    assert (form["json_schema"]["name"], form["json_schema"]["schema"]) == ("city", CITY)
+
+
+def test_a_list_is_asked_for_in_words_only_because_providers_enforce_objects():
+    form = OutputSchema(CITIES)
+
+    assert form.response_format() is None
+    assert json.dumps(CITIES) in form.instructions()
+
+
+# How text becomes data
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT,
+        f"\ufeff  {TEXT}\n",
+        f"```json\n{TEXT}\n```",
+        f"Here you are [1]:\n```json\n{TEXT}\n```\nI hope {{it}} helps.",
+        f"Sure! {TEXT} Anything else?",
+    ],
+)
+def test_an_answer_is_found_in_a_fence_and_among_words(text):
+    assert OutputSchema(CITY).decode(text) == KYOTO
+
+
+def test_a_list_is_found_among_words_that_have_braces():
+    assert OutputSchema(CITIES).decode(f"As in {{1}}: [{TEXT}]") == [KYOTO]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "The answer is empty."),
+        ("Kyoto.", "There is no JSON in the answer."),
+        (f"{TEXT} or {TEXT}", "There are 2 JSON values"),
+        ('{"city": "Kyoto", "people": }', "Expecting value (line 1, column 29)"),
+        (f'{{"nested": {TEXT}, "city"', "The answer is not JSON"),
+        ('{"city": "Kyoto", "people": NaN}', "NaN is no number"),
+        ('So: {"city": "Kyoto", "people": -Infinity}', "-Infinity is no number"),
+        ('{"city": "Kyoto", "people": 1e999}', "too large"),
+        ('{"city": "Kyoto", "people": ' + "9" * 400 + "}", "more than 300 digits"),
+        ('{"city": ' + "[" * 200 + "]" * 200 + "}", "more than 50 levels"),
+        ("[" * 100_000, "more than 50 levels"),
+        ("x" * 1_000_001, "more than 1,000,000 characters"),
+    ],
+)
+def test_what_is_no_answer_is_refused_with_words_to_learn_from(text, words):
+    assert words in complaint(CITY, text)
+
+
+def test_violations_say_where_and_why_and_only_the_first_few():
+    rows = [{"city": 1, "people": "many", "mayor": "x"}] * 3
+
+    words = complaint(CITIES, json.dumps(rows))
+
+    assert "[0].city: 1 is not of type 'string'" in words
+    assert "[0].people: 'many' is not of type 'integer'" in words
+    assert "[0]: 'mayor' is not a property that it may have" in words
+    assert words.count("[") == 5
+
+
+def test_a_violation_within_alternatives_names_the_nearest_one():
+    form = {"properties": {"at": {"anyOf": [CITY, {"type": "null"}]}}}
+
+    assert "at: 'people' is a required" in complaint(form, '{"at": {"city": "Kyoto"}}')
+
+
+def test_a_huge_value_is_not_repeated_in_the_complaint():
+    assert len(complaint({"type": "object"}, json.dumps(["x" * 100_000]))) < 400
+
+
+def test_what_no_row_can_hold_is_taken_out_of_texts():
+    value = OutputSchema({}).decode('{"a\\u0000": "x\\ud800\\u0000y", "b": "two\nlines"}')
+
+    assert value == {"a": "x\ufffdy", "b": "two\nlines"}
+    json.dumps(value, ensure_ascii=False).encode()
+
+
+def test_a_pattern_that_would_take_python_for_ever_takes_no_time():
+    form = OutputSchema(
+        {
+            "pattern": "^(a+)+$",
+            "patternProperties": {"^(a+)+$": {"type": "null"}},
+            "additionalProperties": {"pattern": "^(b+)+$"},
+        }
+    )
+    began = perf_counter()
+
+    with pytest.raises(OutputDecodingFailed, match="does not match"):
+        form.decode(json.dumps({"a" * 50_000 + "!": "b" * 50_000 + "!"}))
+
+    assert perf_counter() - began < 5
+
+
+def test_properties_beside_a_pattern_are_additional_ones():
+    form = {"patternProperties": {"^x_": {"type": "integer"}}, "additionalProperties": False}
+
+    assert OutputSchema(form).decode('{"x_1": 1}') == {"x_1": 1}
+    assert "'y' is not a property" in complaint(form, '{"y": 1}')
+    assert "x_1: 'a' is not of type" in complaint(form, '{"x_1": "a"}')
+
+
+def test_many_unique_objects_are_compared_in_no_time():
+    form = OutputSchema({"uniqueItems": True})
+    many = [{"n": n} for n in range(50_000)]
+    began = perf_counter()
+
+    assert form.decode(json.dumps(many)) == many
+    assert perf_counter() - began < 5
+    assert form.decode("[1, true, [1], {}]")
+    assert "twice" in complaint({"uniqueItems": True}, '[{"a": 1}, {"a": 1.0}]')
+
+
+def test_alternatives_that_multiply_are_given_up(monkeypatch):
+    monkeypatch.setattr(schema, "MOST_CHECKS", 20_000)
+    node = {
+        "oneOf": [
+            {"properties": {"of": {"$ref": "#/$defs/node"}, "kind": {"const": kind}}}
+            for kind in "abc"
+        ]
+    }
+    form = {"$defs": {"node": node}, "$ref": "#/$defs/node"}
+    deep = {"kind": "c"}
+    for _ in range(30):
+        deep = {"of": deep, "kind": "c"}
+
+    assert "too large to check" in complaint(form, json.dumps(deep))
+
+
+def test_text_full_of_openings_is_read_in_no_time():
+    began = perf_counter()
+    for text in ("{" * 900_000, '{"a":' * 900, "[{" * 400_000, '{"' + '\\"' * 400_000):
+        assert complaint(CITY, text)
+
+    assert perf_counter() - began < 5
+
+
+TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
+NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+PLAIN = st.none() | st.booleans() | NUMBERS | TEXTS
+
+
+@given(st.recursive(PLAIN, lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner)))
+def test_whatever_is_json_comes_out_as_it_went_in(value):
+    text = json.dumps({"value": value})
+
+    decoded = OutputSchema({"type": "object"}).decode(f"Well:\n{text}\nThat is it.")
+
+    assert decoded == {"value": value}
+
+
+def test_a_pydantic_model_checks_the_answer_and_gives_plain_data():
+    form = OutputSchema(City)
+
+    assert form.decode('{"city": "Kyoto", "founded": 794}') == {"city": "Kyoto", "founded": 794}
+    with pytest.raises(OutputDecodingFailed, match="founded: Input should be greater"):
+        form.decode('{"city": "Kyoto", "founded": -1}')
+    with pytest.raises(OutputDecodingFailed, match="mayor: Extra inputs"):
+        form.decode('{"city": "Kyoto", "founded": 1, "mayor": "x"}')
+
+
+# How data becomes prose
+
+
+def html(value):
+    return MarkdownIt("commonmark", {"html": False}).enable("table").render(readable(value))
+
+
+def test_rows_are_a_table_with_numbers_to_the_right():
+    assert readable([KYOTO, {"city": "a|b\n*c*", "people": 2}]) == (
+        "| city | people |\n| --- | ---: |\n| Kyoto | 1440000 |\n| a\\|b \\*c\\* | 2 |"
+    )
+
+
+def test_fields_are_a_list_and_what_is_in_them_is_nested():
+    value = {"name": "Kyoto", "is_old": True, "mayor": None, "wards": ["Kita", {"no": [1]}]}
+
+    assert readable(value) == (
+        "- **name:** Kyoto\n"
+        "- **is_old:** true\n"
+        "- **mayor:** —\n"
+        "- **wards:**\n"
+        "  - Kita\n"
+        "  - - **no:**\n"
+        "      - 1"
+    )
+
+
+def test_a_table_within_a_field_is_a_table():
+    assert html({"cities": [KYOTO]}).count("<table>") == 1
+    assert html([[KYOTO], 1]).count("<table>") == 1
+
+
+def test_texts_cannot_become_markup():
+    hostile = "# head\n- item\n1. one\n---\n[x](javascript:1) **b** <b> `c` _i_ __s__ &lt;"
+
+    for value in ({"a": hostile}, [hostile], {"**k**": 1, "x": [{"[y]": hostile, "n": 1}]}):
+        rendered = html(value)
+        for tag in ("<h", "<a", "<em", "<code", "<b>", "<ol"):
+            assert tag not in rendered
+        assert "&amp;lt;" in rendered
+
+
+def test_long_lists_are_cut_with_a_mark():
+    assert readable([{"n": n} for n in range(1_105)]).endswith("| 99 |\n\n… and 1,005 more")
+    assert readable(list(range(102))).endswith("- 99\n- … and 2 more")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [("**as it is**", "**as it is**"), (3, "3"), (None, "—"), ([], "—"), (False, "false")],
+)
+def test_one_value_alone_is_as_it_is(value, text):
+    assert readable(value) == text
+
+
+# The phase in which it is asked for
+
+
+class Stage:
+    """A trail at the end of its thinking, and a model that has its answers ready."""
+
+    def __init__(self, llm, dialect="native", form=CITY, words="", **options):
+        self.llm = llm
+        self.guardrails = options.pop("guardrails", Guardrails())
+        self.planner = ReActPlanner(llm, "scripted", dialect=dialect, **options)
+        self.trail = Trail.start("agent", "Where?")
+        self.trail.state.add_message("user", "Where?")
+        self.heard = []
+        self.phase = OutputPhase(
+            OutputSchema(form), self.trail, self.listen, self.recorded, words
+        )
+
+    def listen(self, step):
+        retry = RetryPolicy(max_retries=0)
+        emit = self.trail.emit
+        self.heard.append(ThinkingAloud(self.planner, self.guardrails, retry, emit, step))
+        return self.heard[-1]
+
+    def recorded(self, request, planner):
+        return {"model": planner.model, "messages": request.messages}
+
+    async def events(self):
+        return [event async for event in self.phase.events()]
+
+    async def fails(self, kind):
+        """What happened until it failed, and how."""
+        events = []
+        try:
+            async for event in self.phase.events():
+                events.append(event)
+        except kind as error:
+            return events, error
+        pytest.fail("it did not fail")
+
+
+@pytest.fixture
+def stage(dialect):
+    def build(*script, **options):
+        said = [Says(answer=says) if isinstance(says, str) else says for says in script]
+        return Stage(ScriptedModel(*said, dialect=dialect), dialect, **options)
+
+    return build
+
+
+def kinds(events):
+    return [event.type.value for event in events]
+
+
+def steps(events):
+    return [(e.data["kind"], e.data["status"]) for e in events if e.type == "step"]
+
+
+async def test_the_answer_is_asked_for_without_tools_and_in_its_form(stage):
+    on = stage(TEXT, words="It is Kyoto.", parameters={"tool_choice": "auto", "seed": 1})
+    await on.events()
+
+    request = on.llm.requests[0]
+    assert on.phase.value == KYOTO
+    assert on.phase.plan.final_answer == "- **city:** Kyoto\n- **people:** 1440000"
+    assert request["tools"] is None
+    assert "tool_choice" not in request
+    assert request["seed"] == 1
+    assert request["response_format"] == OutputSchema(CITY).response_format()
+
+
+async def test_the_model_sees_what_it_said_before_and_then_what_to_do(stage):
+    on = stage(TEXT, words="It is Kyoto.")
+    await on.events()
+
+    question, words, wish = on.llm.requests[0]["messages"]
+    assert question["content"] == "Where?"
+    assert words["content"].endswith("It is Kyoto.")
+    assert wish == {"role": "user", "content": OutputSchema(CITY).instructions()}
+
+
+async def test_without_a_phase_before_the_question_and_the_form_are_one_message(stage):
+    on = stage(TEXT)
+    await on.events()
+
+    (question,) = on.llm.requests[0]["messages"]
+    assert question["content"].startswith("Where?\n\nNow write")
+
+
+async def test_nothing_of_the_phase_stays_in_the_conversation(stage):
+    on = stage("No.", TEXT, words="It is Kyoto.")
+    await on.events()
+
+    assert on.trail.state.get_messages() == [{"role": "user", "content": "Where?"}]
+    assert on.trail.turn == 0
+
+
+async def test_json_is_seen_as_it_comes_but_never_as_the_answer(stage):
+    events = await stage(TEXT).events()
+
+    said = "".join(e.data["content"] for e in events if e.type == "thought_delta")
+    assert json.loads(said) == KYOTO
+    assert "delta" not in kinds(events)
+    assert [k for k in kinds(events) if k != "thought_delta"] == [
+        "step_started",
+        "usage",
+        "step",
+    ]
+
+
+async def test_a_decode_failure_is_a_failed_step_that_the_model_is_shown(stage):
+    on = stage('{"city": "Kyoto"}', TEXT)
+    events = await on.events()
+
+    sentence = "The answer does not fit its schema: 'people' is a required property."
+    failed = next(e.data for e in events if e.type == "step")
+    assert steps(events) == [("answer", "failed"), ("answer", "done")]
+    assert (failed["error"], failed["thought"]) == (sentence, '{"city": "Kyoto"}')
+    said, wish = on.llm.requests[1]["messages"][-2:]
+    assert said == {"role": "assistant", "content": '{"city": "Kyoto"}'}
+    assert wish["content"].startswith(sentence)
+
+
+async def test_after_two_retries_it_fails_and_keeps_what_was_said(stage):
+    on = stage("One.", "Two.", "Three.")
+    events, error = await on.fails(OutputDecodingFailed)
+
+    assert steps(events) == [("answer", "failed")] * 3
+    assert str(error) == "There is no JSON in the answer."
+    assert "".join(on.heard[-1].said) == "Three."
+    assert on.trail.progress.used.completion_tokens > 0
+    on.llm.assert_used_up()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT,
+        f"```json\n{json.dumps(KYOTO, indent=2)}\n```",
+        f"<think>Is it {{}}?</think>{TEXT}",
+        f"Thought: easy.\nFinal Answer: {TEXT}",
+        f"Action: none\nAction Input: {TEXT}",
+    ],
+)
+async def test_a_model_that_knows_no_tools_may_write_plain_json(text):
+    on = Stage(ScriptedModel(Says(answer=text)), "react", words="It is Kyoto.")
+    await on.events()
+
+    assert on.phase.value == KYOTO
+    assert "Action Input" not in json.dumps(on.llm.requests[0]["messages"])
+
+
+async def test_fields_named_like_labels_are_not_taken_for_them():
+    form = {"type": "object", "required": ["thought", "action", "observation"]}
+    value = {"thought": "a", "action": "b", "observation": "c"}
+    on = Stage(ScriptedModel(Says(answer=json.dumps(value, indent=2))), "react", form)
+    await on.events()
+
+    assert on.phase.value == value
+
+
+async def test_a_thought_without_an_answer_is_asked_for_again():
+    on = Stage(ScriptedModel(Says(answer="Thought: hm."), Says(answer=TEXT)), "react")
+    events = await on.events()
+
+    assert steps(events) == [("answer", "failed"), ("answer", "done")]
+
+
+async def test_thoughts_alone_leave_what_was_said_before():
+    said = [Says(answer="Thought: hm.")] * 3
+    on = Stage(ScriptedModel(*said), "react", words="It is Kyoto.")
+    _, error = await on.fails(OutputDecodingFailed)
+
+    assert str(error) == "There is no JSON in the answer."
+    assert on.heard[-1].said == ["It is Kyoto."]
+
+
+async def test_a_schema_enforced_by_a_call_nobody_offered_is_the_answer():
+    on = Stage(ScriptedModel(Says(calls=(Call("json_tool_call", KYOTO),))))
+    await on.events()
+
+    assert on.phase.value == KYOTO
+    assert on.phase.plan.calls == ()
+
+
+async def test_an_answer_cut_off_says_so():
+    class Cut:
+        async def stream(self, **request):
+            yield delta(content=TEXT[:-3])
+            yield finish("length")
+
+    _, error = await Stage(Cut()).fails(OutputDecodingFailed)
+
+    assert str(error) == "The answer was cut off at the output limit of the model."
+
+
+async def test_a_provider_that_refuses_the_form_is_asked_in_words(stage):
+    on = stage(ModelError("'response_format' is not supported."), TEXT)
+    events = await on.events()
+
+    assert steps(events) == [("answer", "failed"), ("answer", "done")]
+    assert "response_format" in on.llm.requests[0]
+    assert "response_format" not in on.llm.requests[1]
+    assert on.phase.value == KYOTO
+
+
+async def test_a_provider_that_fails_leaves_what_was_said_before(stage):
+    on = stage(RateLimited(), words="It is Kyoto.")
+    await on.fails(RateLimited)
+
+    assert on.heard[-1].said == ["It is Kyoto."]
+
+
+async def test_a_refusal_that_is_not_about_the_form_ends_the_run(stage):
+    on = stage(ModelError("No."), ModelError("No."))
+    events, _ = await on.fails(ModelError)
+
+    assert steps(events) == [("answer", "failed")]
+
+
+@pytest.mark.parametrize("spelling", ["secret", "\\u0073ecret"])
+async def test_what_a_guardrail_blocks_is_blocked_however_it_is_spelt(stage, spelling):
+    rule = Pattern(pattern="secret", action=GuardrailAction.BLOCK)
+    text = '{"city": "a ' + spelling + '", "people": 1}'
+    on = stage(text, guardrails=Guardrails(blocked_patterns=[rule]))
+    events = await on.events()
+
+    assert on.phase.finding.action is GuardrailAction.BLOCK
+    assert steps(events) == [("answer", "blocked")]
+    assert "secret" not in json.dumps([e.to_dict() for e in events if e.type == "step"])
+
+
+async def test_old_news_makes_room_for_a_long_schema_and_the_question_stays(stage):
+    form = {**CITY, "description": "x" * 4_000}
+    on = stage("No.", TEXT, form=form, words="It is Kyoto.", window=4_096 + 2_000)
+    on.trail.state.clear()
+    for _ in range(20):
+        on.trail.state.add_message("user", "Old news. " * 40)
+        on.trail.state.add_message("assistant", "I see.")
+    on.trail.state.add_message("user", "Where?")
+    events = await on.events()
+
+    for request in on.llm.requests:
+        contents = [message["content"] for message in request["messages"]]
+        assert "Where?" in contents
+        assert 1_000 < len("".join(contents)) / 4 < 2_000
+    assert "status" in kinds(events)

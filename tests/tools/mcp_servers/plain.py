@@ -1,0 +1,159 @@
+"""A small MCP server over standard streams, with good manners and bad ones on demand.
+
+Written out by hand, so that it starts at once and can break the protocol. What it does is
+noted in the file that its first argument names, where a test can count it.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+notes, *modes = sys.argv[1:]
+revision = 1
+cancelled = set()
+speaking = threading.Lock()
+
+
+def note(text):
+    with open(notes, "a") as file:
+        file.write(f"{text}\n")
+
+
+def say(message):
+    with speaking:
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        sys.stdout.flush()
+
+
+def tool(name, description="", hints=None, **properties):
+    schema = {"type": "object", "properties": {k: {"type": v} for k, v in properties.items()}}
+    described = {"name": name, "description": description, "inputSchema": schema}
+    return {**described, **({"annotations": hints} if hints else {})}
+
+
+def tools():
+    reads = {"readOnlyHint": True}
+    changed = f"Adds up, revision {revision}." if revision > 1 else "Adds up."
+    return [
+        tool("add", changed, reads, a="number", b="number"),
+        tool("count", "Notes one more.", word="string"),
+        tool("die", "Ends the server.", reads),
+        tool("environment", "What is around it.", reads),
+        tool("fail", "Says no."),
+        tool("grow", "Changes what add says."),
+        tool("huge", "Answers with as many bytes.", reads, size="number"),
+        tool("never", "Never answers.", reads),
+        tool("picture", "Gives no text."),
+        tool("set", "Puts it there.", {"idempotentHint": True}),
+        tool("twice", "Answers two times, and once to nobody."),
+        tool("a.b/日本", "Has a name that no model may call."),
+    ]
+
+
+def environment():
+    return {
+        "env": dict(os.environ),
+        "cwd": os.getcwd(),
+        "around": os.listdir(),
+        "home": os.listdir(os.environ["HOME"]),
+        "fds": sorted(os.listdir("/proc/self/fd"), key=int),
+        "leader": os.getpgrp(),
+        "argv": sys.argv,
+    }
+
+
+def text(value):
+    return {"content": [{"type": "text", "text": value}]}
+
+
+def answer(id, name, arguments):
+    global revision
+    match name:
+        case "add":
+            return text(str(arguments["a"] + arguments["b"]))
+        case "count" | "set":
+            note(arguments.get("word", name))
+            return text("noted")
+        case "die":
+            note("dying")
+            sys.stderr.write(f"Out of cheese. key={os.environ.get('API_KEY')}\n")
+            sys.stderr.flush()
+            os._exit(7)
+        case "environment":
+            return {"content": [], "structuredContent": environment()}
+        case "fail":
+            return {**text("There is no cheese."), "isError": True}
+        case "grow":
+            revision += 1
+            say({"method": "notifications/tools/list_changed"})
+            return text("grown")
+        case "huge":
+            return text("x" * int(arguments["size"]))
+        case "never":
+            note("begun")
+            while id not in cancelled:
+                time.sleep(0.01)
+            note("cancelled")
+            return None
+        case "picture":
+            image = {"type": "image", "data": "AAAA", "mimeType": "image/png"}
+            link = {"type": "resource_link", "name": "a.csv", "uri": "file:///a.csv"}
+            blob = {"uri": "file:///b", "blob": "AAAAAAAA", "mimeType": "x/y"}
+            return {"content": [image, link, {"type": "resource", "resource": blob}]}
+        case "twice":
+            say({"id": id, "result": text("once")})
+            say({"id": id, "result": text("twice")})
+            return None
+    raise LookupError(name)
+
+
+def serve(request):
+    id, method, params = request.get("id"), request.get("method"), request.get("params") or {}
+    match method:
+        case "initialize":
+            info = {"name": "plain", "version": "1"}
+            about = {"capabilities": {"tools": {"listChanged": True}}, "serverInfo": info}
+            say({"id": id, "result": {"protocolVersion": "2025-06-18", **about}})
+        case "tools/list":
+            # In pages, because a list may come in pages.
+            half = params.get("cursor")
+            page = {"tools": tools()[6:]} if half else {"tools": tools()[:6], "nextCursor": "2"}
+            say({"id": id, "result": page})
+        case "tools/call":
+            threading.Thread(target=call, args=(id, params), daemon=True).start()
+        case "notifications/cancelled":
+            cancelled.add(params["requestId"])
+        case _ if id is not None:
+            say({"id": id, "error": {"code": -32601, "message": "Method not found"}})
+
+
+def call(id, params):
+    try:
+        result = answer(id, params["name"], params.get("arguments") or {})
+    except LookupError as error:
+        say({"id": id, "error": {"code": -32602, "message": f"Wrong: {error}"}})
+        return
+    if result is not None:
+        # The id last, as servers in TypeScript have it.
+        say({"result": result, "id": id})
+
+
+if "deaf" in modes:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if "child" in modes:
+    child = subprocess.Popen(["sleep", "600"], start_new_session="session" in modes)
+    note(child.pid)
+if "chatty" in modes:
+    sys.stdout.write("Welcome to plain 1.0!\n{\n[1, 2\n")
+if "dead" in modes:
+    sys.exit("There is no cheese at all.")
+note(os.getpid())
+for line in sys.stdin:
+    serve(json.loads(line))
+if "deaf" in modes:
+    while True:
+        time.sleep(1)

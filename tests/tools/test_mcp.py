@@ -1,0 +1,502 @@
+"""Tools of real MCP servers: real processes, a real port, and what goes wrong with them."""
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from agents.engine.fallback import FallbackStrategy
+from agents.engine.tool import Tool
+from agents.tools.egress import AllowList, Egress
+from agents.tools.mcp import Connections, McpTool
+from agents.tools.mcp_config import ServerConfig
+from agents.tools.mcp_connection import Connection, ServerUnavailable
+from agents.tools.mcp_definition import Definition, tool_name
+
+SERVERS = Path(__file__).with_name("mcp_servers")
+LOOPBACK = Egress(allow=AllowList.read(["127.0.0.1"]))
+
+
+@pytest.fixture
+def notes(tmp_path):
+    return tmp_path / "notes"
+
+
+@pytest.fixture
+def plain(notes):
+    """How to start the server written by hand."""
+    script = str(SERVERS / "plain.py")
+
+    def configured(*modes, **more):
+        args = (script, str(notes), *modes)
+        return ServerConfig(name="plain", command=sys.executable, args=args, **more)
+
+    return configured
+
+
+@asynccontextmanager
+async def connected(config, **options):
+    connection = Connection(config, **options)
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+async def until(condition, seconds=15):
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110 - a process sends no event
+            await asyncio.sleep(0.02)
+
+
+def noted(notes):
+    return notes.read_text().split() if notes.exists() else []
+
+
+def pids(notes):
+    return [int(word) for word in noted(notes) if word.isdigit()]
+
+
+def alive(pids):
+    return [
+        pid
+        for pid in pids
+        if psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    ]
+
+
+# Calls
+
+
+async def test_tools_are_listed_page_by_page_and_called(plain):
+    async with connected(plain()) as server:
+        tools = await server.ready()
+        result = await server.call("add", {"a": 1, "b": 2})
+
+    assert len(tools) == 12
+    assert [tool.name for tool in tools] == sorted(tool.name for tool in tools)
+    assert result.output == "3"
+
+
+async def test_an_error_of_the_tool_goes_back_to_the_model(plain):
+    async with connected(plain()) as server:
+        failed = await server.call("fail", {})
+        unknown = await server.call("cheese", {})
+
+    assert (failed.error, failed.mendable) == ("There is no cheese.", True)
+    assert (unknown.error, unknown.mendable) == ("Wrong: cheese", True)
+
+
+async def test_what_is_no_text_is_named_and_not_sent(plain):
+    async with connected(plain()) as server:
+        result = await server.call("picture", {})
+
+    assert result.output.splitlines() == [
+        "[image: image/png, 3 bytes]",
+        "[resource: a.csv, file:///a.csv]",
+        "[resource: file:///b, x/y, 6 bytes]",
+    ]
+
+
+async def test_a_long_text_is_cut_with_a_mark(plain):
+    async with connected(plain()) as server:
+        result = await server.call("huge", {"size": 300_000})
+
+    assert len(result.output) <= 200_000
+    assert result.output.endswith("\n[… 100,100 more characters were cut]")
+
+
+async def test_an_answer_of_fifty_megabytes_is_refused_and_costs_no_memory(plain):
+    async with connected(plain()) as server:
+        await server.ready()
+        before = psutil.Process().memory_info().rss
+        huge = await server.call("huge", {"size": 50_000_000})
+        grown = psutil.Process().memory_info().rss - before
+        after = await server.call("add", {"a": 1, "b": 2})
+
+    assert re.fullmatch(
+        r"The answer has 50,\d+,\d+ bytes; at most [\d,]+ are taken.", huge.error
+    )
+    assert grown < 50_000_000
+    assert after.output == "3"
+    assert server.health.restarts == 0
+
+
+async def test_answers_that_come_twice_are_taken_once(plain):
+    async with connected(plain()) as server:
+        assert (await server.call("twice", {})).output == "once"
+        assert (await server.call("add", {"a": 2, "b": 2})).output == "4"
+
+
+async def test_lines_that_are_no_messages_do_no_harm(plain):
+    async with connected(plain("chatty")) as server:
+        assert (await server.call("add", {"a": 1, "b": 2})).output == "3"
+
+
+async def test_a_call_that_is_late_is_given_up_and_its_server_is_told(plain, notes):
+    async with connected(plain()) as server:
+        await server.ready()
+        result = await server.call("never", {}, 0.3)
+        await until(lambda: "cancelled" in noted(notes))
+
+    assert result.error == "plain did not answer within 0.3 seconds."
+    assert result.mendable
+
+
+async def test_a_call_that_is_cancelled_is_cancelled_at_the_server(plain, notes):
+    async with connected(plain()) as server:
+        call = asyncio.create_task(server.call("never", {}))
+        await until(lambda: "begun" in noted(notes))
+        call.cancel()
+        await until(lambda: "cancelled" in noted(notes))
+
+    assert call.cancelled()
+
+
+async def test_a_call_that_hangs_holds_up_no_other(plain, notes):
+    async with connected(plain()) as server:
+        hung = asyncio.create_task(server.call("never", {}))
+        await until(lambda: "begun" in noted(notes))
+        calls = [server.call("add", {"a": n, "b": 0}) for n in range(20)]
+        results = await asyncio.gather(*calls)
+        hung.cancel()
+
+    assert [result.output for result in results] == [str(n) for n in range(20)]
+
+
+async def test_a_server_cannot_give_away_the_key_that_it_was_given(plain):
+    given = {"API_KEY": "hunter2-hunter2", "MODE": "production"}
+    async with connected(plain(env=given)) as server:
+        around = json.loads((await server.call("environment", {})).output)
+
+    assert around["env"]["API_KEY"] == "***"
+    assert around["env"]["MODE"] == "production"
+
+
+# Servers that fail
+
+
+async def test_a_server_that_dies_during_a_call_is_started_again(plain, notes):
+    async with connected(plain(env={"API_KEY": "hunter2-hunter2"})) as server:
+        died = await server.call("die", {})
+        after = await server.call("add", {"a": 1, "b": 2})
+
+    assert "not known whether anything was done" in died.error
+    assert "ended with status 7. Its last words: Out of cheese." in died.error
+    assert "hunter2" not in died.error
+    assert not died.mendable
+    assert after.output == "3"
+    assert len(pids(notes)) == 2
+
+
+async def test_an_effect_is_not_repeated_when_its_server_dies(plain, notes):
+    async with connected(plain()) as server:
+        await server.ready()
+        tool = McpTool(server, server.definition("die"), effect="at_most_once")
+        outcome = await FallbackStrategy(pause=0).execute_with_fallback(tool, {})
+
+    assert outcome.attempts == 1
+    assert noted(notes).count("dying") == 1
+
+
+async def test_a_server_that_cannot_start_says_why_and_is_not_hammered(plain):
+    async with connected(plain("dead")) as server:
+        await until(lambda: server.start() or server.health.restarts >= 2)
+        refused = await server.call("add", {"a": 1, "b": 2}, 10)
+
+    assert server.health.restarts < 10
+    assert refused.error.startswith("plain is out of order: The program ended with status 1.")
+    assert "There is no cheese at all." in refused.error
+
+
+async def test_a_program_that_is_no_server_is_given_up_in_time():
+    config = ServerConfig(name="mute", command="sleep", args=("600",), connect_timeout=0.5)
+    async with connected(config) as server:
+        server.start()
+        await until(lambda: server.health.state == "failed")
+
+        assert server.health.error == "It did not answer in time."
+
+
+async def test_an_unused_server_is_left_and_started_by_the_next_call(plain, notes):
+    async with connected(plain(), heartbeat=0.05, idle=0.3) as server:
+        await server.ready()
+        await until(lambda: server.health.state == "stopped")
+        gone = alive(pids(notes))
+        again = await server.call("add", {"a": 1, "b": 2})
+
+    assert gone == []
+    assert again.output == "3"
+
+
+# Nothing is left
+
+
+@pytest.mark.parametrize("modes", ["", "child", "child session", "deaf child session"])
+async def test_nothing_of_a_server_is_left(plain, notes, modes):
+    async with connected(plain(*modes.split())) as server:
+        around = json.loads((await server.call("environment", {})).output)
+        started = alive(pids(notes))
+
+    assert len(started) == 1 + ("child" in modes)
+    assert alive(started) == []
+    assert not Path(around["env"]["HOME"]).parent.exists()
+
+
+async def test_nothing_is_left_of_a_server_that_dies(plain, notes):
+    async with connected(plain("child", "session")) as server:
+        await server.call("die", {})
+        first = pids(notes)[:2]
+        await until(lambda: not alive(first))
+
+
+async def test_nothing_is_left_when_the_product_is_killed(plain, notes):
+    command = [sys.executable, str(SERVERS / "product.py"), *plain("deaf", "child").argv]
+    product = await asyncio.create_subprocess_exec(
+        *command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": os.getcwd()}
+    )
+    await product.stdout.readline()
+    started = alive(pids(notes))
+    product.kill()
+    await product.communicate()
+
+    assert len(started) == 2
+    await until(lambda: not alive(started))
+
+
+async def test_a_server_finds_nothing_of_ours_around_it(plain, monkeypatch):
+    monkeypatch.setenv("ASHIATO_SENTINEL", "of-the-product")
+    held = os.open(__file__, os.O_RDONLY)
+    os.set_inheritable(held, True)
+    async with connected(plain(env={"OWN": "its own"})) as server:
+        around = json.loads((await server.call("environment", {})).output)
+    os.close(held)
+
+    assert set(around["env"]) == {"PATH", "LANG", "HOME", "TMPDIR", "OWN"}
+    assert around["around"] == around["home"] == []
+    assert around["fds"] == ["0", "1", "2", "3"]  # the last is the look at them
+    assert around["leader"] not in {os.getpgrp(), os.getpid()}
+
+
+# Definitions
+
+
+async def test_changed_tools_are_listed_again_at_once(plain):
+    async with connected(plain()) as server:
+        await server.call("grow", {})
+        await until(lambda: "revision 2" in server.definition("add").description)
+
+
+async def test_servers_of_the_newest_revision_tell_of_changes_as_well():
+    script = str(SERVERS / "ledger.py")
+    config = ServerConfig(name="ledger", command=sys.executable, args=(script,))
+    async with connected(config) as server:
+        before = await server.ready()
+        await server.call("hire", {})
+        await until(lambda: server.definition("audit"))
+
+    assert [tool.name for tool in before] == ["balance", "hire"]
+
+
+async def test_a_tool_that_changed_is_not_called(plain):
+    async with connected(plain()) as server:
+        await server.ready()
+        add = McpTool(server, server.definition("add"))
+        count = McpTool(server, Definition(name="count", description="Notes it all."))
+        gone = McpTool(server, Definition(name="vanished"))
+        assert (await add.execute({"a": 1, "b": 1})).output == "2"
+        await server.call("grow", {})
+        await until(lambda: "revision 2" in server.definition("add").description)
+
+        assert "held back until an administrator" in (await add.execute({"a": 1, "b": 1})).error
+        assert "has changed" in (await count.execute({"word": "x"})).error
+        assert (await gone.execute({})).error == "plain has no tool 'vanished' any more."
+
+
+async def test_a_tool_says_whether_it_only_reads_and_whether_it_asks(plain):
+    async with connected(plain()) as server:
+        await server.ready()
+        add, put, count = (
+            McpTool(server, server.definition(n)) for n in ("add", "set", "count")
+        )
+
+    assert isinstance(add, Tool)
+    assert (add.name, add.effect, add.needs_approval) == ("plain__add", "read", False)
+    assert (put.effect, put.needs_approval) == ("idempotent", True)
+    assert (count.effect, count.needs_approval) == ("at_most_once", True)
+    assert add.parameters["properties"] == {"a": {"type": "number"}, "b": {"type": "number"}}
+
+
+async def test_one_text_is_the_first_argument(plain, notes):
+    async with connected(plain()) as server:
+        await server.ready()
+        await McpTool(server, server.definition("count")).execute("cheddar")
+
+    assert "cheddar" in noted(notes)
+
+
+def test_no_two_tools_share_a_name_and_every_model_can_call_them():
+    tools = ["add", "a.b", "a_b", "a b", "日本", "日文", "x" * 70, "x" * 69 + "y", "a__b", ""]
+    names = [tool_name("plain", tool) for tool in tools]
+
+    assert len(set(names)) == len(tools)
+    assert all(re.fullmatch(r"plain__[a-zA-Z0-9_-]{0,57}", name) for name in names)
+    assert names[:3:2] == ["plain__add", "plain__a_b"]
+
+
+# Connections
+
+
+async def test_a_server_is_connected_once_until_its_set_up_changes(plain, notes):
+    servers = Connections()
+    first = await servers.ensure(plain())
+    await first.ready()
+    same = await servers.ensure(plain())
+    other = await servers.ensure(plain("chatty"))
+    await other.ready()
+
+    assert same is first
+    assert other is not first
+    assert first.health.state == "stopped"
+    assert "set up anew" in (await first.call("add", {"a": 1, "b": 2})).error
+    assert servers.state("plain").state == "ready"
+    await servers.drop("plain")
+    assert servers.state("plain") is None
+    assert alive(pids(notes)) == []
+    await servers.close()
+
+
+# Addresses
+
+
+@asynccontextmanager
+async def open_shop(way="http", port=""):
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-W", "ignore", str(SERVERS / "shop.py"), way, port),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield process, int(await process.stdout.readline())
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+def shop(port, way="http", **more):
+    path = {"http": "mcp", "sse": "sse"}[way]
+    url = f"http://127.0.0.1:{port}/{path}"
+    return ServerConfig(name="shop", transport=way, url=url, **more)
+
+
+async def test_a_server_behind_an_address_is_used_like_any_other():
+    async with open_shop() as (_, port), connected(shop(port), egress=LOOPBACK) as server:
+        await server.ready()
+        price = await server.call("price", {"item": "cheese"})
+        wrong = await server.call("price", {})
+        hung = asyncio.create_task(server.call("wait", {}))
+        huge = await server.call("huge", {"size": 50_000_000})
+        was_hung = not hung.done()
+        hung.cancel()
+        await asyncio.wait([hung])
+        sold = await server.call("everything_sold", {})
+
+    assert price.output == "6"
+    assert wrong.mendable
+    assert "larger than" in huge.error
+    assert was_hung  # what is too large fails alone
+    assert json.loads(sold.output) == ["begun", "cancelled"]
+
+
+async def test_a_server_behind_an_address_that_is_killed_is_found_again():
+    async with open_shop() as (process, port):
+        server = Connection(shop(port), egress=LOOPBACK)
+        await server.ready()
+        call = asyncio.create_task(server.call("wait", {}))
+        await asyncio.sleep(0.2)
+        process.kill()
+        died = await call
+    async with open_shop(port=str(port)):
+        await until(lambda: server.start() or server.health.state == "ready", 90)
+        again = await server.call("price", {"item": "cheese"})
+        await server.close()
+
+    assert died.error.startswith("shop failed during the call")
+    assert again.output == "6"
+
+
+async def test_servers_of_the_oldest_kind_can_be_used_still():
+    async with (
+        open_shop("sse") as (_, port),
+        connected(shop(port, "sse"), egress=LOOPBACK) as old,
+    ):
+        await old.ready()
+
+        assert (await old.call("price", {"item": "cheese"})).output == "6"
+
+
+async def test_an_address_that_may_not_be_asked_is_not_asked():
+    knocked = []
+
+    async def knock(reader, writer):
+        knocked.append(1)
+        writer.close()
+
+    async with await asyncio.start_server(knock, "127.0.0.1", 0) as listening:
+        port = listening.sockets[0].getsockname()[1]
+        async with connected(shop(port)) as server:
+            server.start()
+            await until(lambda: server.health.error)
+
+    assert "because its address 127.0.0.1 is this machine itself" in server.health.error
+    assert knocked == []
+
+
+# Servers of others
+
+
+async def test_the_time_server_tells_the_time():
+    command = str(Path(sys.executable).with_name("mcp-server-time"))
+    args = ("--local-timezone", "UTC")
+    config = ServerConfig(name="time", command=command, args=args)
+    async with connected(config) as server:
+        tools = await server.ready()
+        told = await server.call("get_current_time", {"timezone": "Asia/Tokyo"})
+        wrong = await server.call("get_current_time", {"timezone": "Mars/Base"})
+
+    assert {tool.name for tool in tools} == {"get_current_time", "convert_time"}
+    assert json.loads(told.output)["timezone"] == "Asia/Tokyo"
+    assert wrong.is_error
+
+
+@pytest.mark.skipif(not shutil.which("npx"), reason="npx is not installed here")
+async def test_the_server_with_everything_answers_and_leaves_nothing():
+    settings = {k: v for k, v in os.environ.items() if k.lower() == "npm_config_registry"}
+    config = ServerConfig(
+        name="everything",
+        command="npx",
+        args=("--yes", "@modelcontextprotocol/server-everything"),
+        env=settings,
+        connect_timeout=120,
+    )
+    async with connected(config) as server:
+        try:
+            tools = await server.ready()
+        except ServerUnavailable as error:
+            pytest.skip(f"npm has no package here: {error}")
+        echo = await server.call("echo", {"message": "hello"})
+        family = psutil.Process(server._client.transport.process.pid).children(recursive=True)
+
+    assert "echo" in {tool.name for tool in tools}
+    assert echo.output == "Echo: hello"
+    assert len(family) > 1
+    assert alive([process.pid for process in family]) == []
