@@ -10,8 +10,9 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from agents import live, runs, trace
+from agents.engine.errors import BadSchema
 from agents.engine.events import Event, Stamp, Type
-from agents.engine.schema import BadOutputSchema, TooManyChecks, usable, violations
+from agents.engine.schema import TooManyChecks, usable, violations
 from agents.models import Approval, Run, RunEvent
 
 MOST_ARGUMENTS = 100_000
@@ -111,7 +112,7 @@ def _faults(schema: dict[str, Any], value: dict[str, Any]) -> list[str]:
     """What is wrong with the arguments; of a schema nobody can use, the tool itself judges."""
     try:
         return violations(usable(schema), value)
-    except (BadOutputSchema, TooManyChecks):
+    except (BadSchema, TooManyChecks):
         return []
 
 

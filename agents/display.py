@@ -11,9 +11,8 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
-from agents import trace
+from agents import trace, wording
 from agents.engine.termination import StopReason
 from agents.meaning import decoded
 from agents.models import AgentStep, Approval, Run
@@ -23,6 +22,8 @@ from agents.sentences import told
 
 MOST_SHOWN = 20_000
 MOST_INTENT = 140
+MOST_EXCERPT = 300
+MOST_FINDINGS = 5
 LINE = 72
 DEMO = "demo"
 
@@ -76,6 +77,10 @@ class StepView:
         return _one_line(step.thought) or (_("Thinking…") if step.is_live else _("Thinks"))
 
     @property
+    def notes(self) -> list[str]:
+        return [words for note in self.step.notes if (words := wording.note(note))]
+
+    @property
     def duration_ms(self) -> float | None:
         return _milliseconds(self.step.started_at, self.step.ended_at)
 
@@ -107,6 +112,12 @@ class StepView:
     @cached_property
     def result_text(self) -> str:
         return shown(_decoded(self.step.observation))
+
+    @property
+    def excerpt(self) -> str:
+        """The beginning of what a tool said."""
+        text = " ".join(self.step.observation[: MOST_EXCERPT * 2].split())
+        return text if len(text) <= MOST_EXCERPT else f"{text[: MOST_EXCERPT - 1]}…"
 
     @cached_property
     def live_text(self) -> str:
@@ -238,8 +249,16 @@ class RunView:
 
     @property
     def sentence(self) -> str:
-        """What became of it, where that is not simply an answer."""
-        return sentence(self.run)
+        return wording.ending(self.run)
+
+    @cached_property
+    def findings(self) -> list[StepView]:
+        """What was found by a run that has no answer: nobody should have to look for it."""
+        if self.run.is_live or self.run.answer or self.run.status == Run.Status.BLOCKED:
+            return []
+        done = [step for step in self.steps if step.kind == AgentStep.Kind.TOOL]
+        found = [step for step in done if step.status == AgentStep.Status.DONE]
+        return found[-MOST_FINDINGS:]
 
     @property
     def can_continue(self) -> bool:
@@ -275,35 +294,6 @@ def rows(runs: Iterable[Run]) -> list[RunView]:
 
 def model_label(name: str) -> str:
     return _("Demo model") if name == DEMO else name
-
-
-def sentence(run: Run) -> str:
-    match run.stopped_reason:
-        case StopReason.COMPLETED | "":
-            return told(run.detail)
-        case StopReason.CANCELLED:
-            return _("You stopped this run. What was said so far is kept.")
-        case StopReason.INTERRUPTED:
-            return _("The server was restarted during this run. Ask again to go on.")
-        case StopReason.DEGRADED:
-            return _("A tool was out of order, so this answer was given without it.")
-        case StopReason.MAX_STEPS:
-            return ngettext(
-                "No answer within %(steps)d step. Continue, or ask for less.",
-                "No answer within %(steps)d steps. Continue, or ask for less.",
-                run.max_steps,
-            ) % {"steps": run.max_steps}
-        case StopReason.DUPLICATE:
-            return _("Stopped: the agent asked the same tool the same thing again and again.")
-        case StopReason.TOOL_LIMIT:
-            return _("Stopped: the agent called one tool too often.")
-        case StopReason.BUDGET:
-            return _("Stopped: the run has used up its budget (%(limit)s)") % {
-                "limit": told(run.detail).rstrip(".。")
-            }
-        case StopReason.BLOCKED:
-            return _("Blocked by a guardrail: %(reason)s") % {"reason": told(run.detail)}
-    return told(run.detail) or _("The run could not go on.")
 
 
 def shown(value: Any) -> str:

@@ -111,10 +111,15 @@ def _tool_responded(run: int, event: Event) -> None:
 
 
 def _told(run: int, event: Event) -> None:
-    if event.data["kind"] == "retry":
-        _step(run, event).update(
-            observation=event.data["message"], attempts=event.data["attempt"]
-        )
+    """Notes of a step; where a model is asked again, the row itself says why."""
+    note = {name: value for name, value in event.data.items() if name not in {"step", "parent"}}
+    for step in _step(run, event):
+        changes = {"notes": [*step.notes, note]}
+        if note["kind"] == "retry":
+            changes |= {"observation": note["message"], "attempts": note["attempt"]}
+        if note["kind"] == "model_fallback" and step.request:
+            changes["request"] = {**step.request, "model": note["to"]}
+        _step(run, event).update(**changes)
 
 
 def _used(run: int, event: Event) -> None:

@@ -11,6 +11,14 @@ from django.utils.translation import gettext_noop as _
 
 MOST_TRANSLATED = 1_000
 TEMPLATES = (
+    _("%(sentence)s Tried %(models)s."),
+    _("%(name)s has failed %(n)s times in a row; it is tried again in %(seconds)s seconds."),
+    _("%(name)s has failed %(n)s times in a row; it is being tried again now."),
+    _("The answer does not fit its schema: %(problems)s."),
+    _("The answer is not JSON: %(reason)s."),
+    _("There are %(count)s JSON values in the answer, and it must be one."),
+    _("The answer has more than %(limit)s characters."),
+    _("The answer is nested more than %(levels)s levels deep."),
     _("It matches the rule %(rule)s."),
     _("It is %(tokens)s tokens long; at most %(limit)s are allowed."),
     _("Could not reach the model %(model)s: %(reason)s."),
@@ -61,7 +69,13 @@ SENTENCES = (
     _("There is a tool of this name already."),
     _("The tool failed while it ran."),
     _("The answer did not fit its schema."),
+    _("There is no JSON in the answer."),
+    _("The answer is empty."),
+    _("The answer is too large to check against its schema."),
+    _("It has failed too often, and is left alone for a while."),
+    _("Wait until then, or choose another model."),
     _("This pattern cannot be used."),
+    _("This JSON Schema cannot be used."),
     _("The run reached one of its limits."),
     _("The run used up its steps before it had an answer."),
     _("No agent is switched on."),
@@ -78,7 +92,7 @@ def told(sentence: str) -> str:
     """A sentence of the engine in the reader's language; unknown ones as they are."""
     for form, template in FORMS if len(sentence) <= MOST_TRANSLATED else ():
         if found := form.fullmatch(sentence):
-            places = {name: gettext(words) for name, words in found.groupdict().items()}
+            places = {name: told(words) for name, words in found.groupdict().items()}
             return gettext(template) % places
     return gettext(sentence) if sentence else ""
 

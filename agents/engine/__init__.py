@@ -1,9 +1,12 @@
 """A pure agent engine: values in, events out. It knows nothing of the web."""
 
+from .breaker import CircuitBreaker, CircuitPolicy, Circuits
 from .errors import (
     AgentConnectionError,
     AgentError,
     BadPattern,
+    BadSchema,
+    CircuitOpen,
     DuplicateToolError,
     EmptyReply,
     LimitReached,
@@ -23,6 +26,8 @@ from .events import Event
 from .fallback import FallbackResult, FallbackStrategy
 from .function import FunctionTool, function_tool
 from .guardrails import GuardrailAction, GuardrailResult, Guardrails
+from .handoff import Handoff
+from .output import OutputSchema
 from .planner import PlanResult, ReActPlanner
 from .retry import RetryPolicy
 from .runtime import AgentResult, AgentRuntime
@@ -45,7 +50,12 @@ __all__ = [
     "AgentState",
     "AgentStep",
     "BadPattern",
+    "BadSchema",
     "BudgetPolicy",
+    "CircuitBreaker",
+    "CircuitOpen",
+    "CircuitPolicy",
+    "Circuits",
     "DuplicateDetectionPolicy",
     "DuplicateToolError",
     "EmptyReply",
@@ -56,11 +66,13 @@ __all__ = [
     "GuardrailAction",
     "GuardrailResult",
     "Guardrails",
+    "Handoff",
     "LimitReached",
     "MaxStepsExceeded",
     "ModelError",
     "ModelTimeout",
     "OutputDecodingFailed",
+    "OutputSchema",
     "PlanParseError",
     "PlanResult",
     "ProviderFailed",

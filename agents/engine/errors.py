@@ -16,6 +16,7 @@ AgentError
 │   └── ToolExecutionFailed    the model is told, and may try again
 ├── OutputDecodingFailed       the structured answer never fitted its schema
 ├── BadPattern                 a guardrail pattern that cannot be used
+├── BadSchema                  a JSON Schema that cannot be used
 └── LimitReached               a policy ended the run
     └── MaxStepsExceeded
 
@@ -124,6 +125,10 @@ class OutputDecodingFailed(AgentError):
 
 class BadPattern(AgentError):
     """This pattern cannot be used."""
+
+
+class BadSchema(AgentError):
+    """This JSON Schema cannot be used."""
 
 
 class LimitReached(AgentError):

@@ -8,19 +8,11 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from .errors import OutputDecodingFailed
-from .schema import (
-    MOST_VIOLATIONS,
-    BadOutputSchema,
-    TooManyChecks,
-    is_strict,
-    problem,
-    usable,
-    violations,
-)
+from .errors import BadSchema, OutputDecodingFailed
+from .schema import MOST_VIOLATIONS, TooManyChecks, is_strict, problem, usable, violations
 from .state import sendable
 
-__all__ = ["BadOutputSchema", "OutputSchema", "columns", "is_number", "readable"]
+__all__ = ["BadSchema", "OutputSchema", "columns", "is_number", "readable"]
 
 MOST_CHARACTERS = 1_000_000
 MOST_LEVELS = 50
@@ -55,7 +47,7 @@ class OutputSchema:
         self, schema: Mapping[str, Any] | type[BaseModel], *, name: str = "output"
     ) -> None:
         if not NAME.fullmatch(name):
-            raise BadOutputSchema(
+            raise BadSchema(
                 f"A schema's name has 1 to 64 letters, digits, '_' and '-', not {name!r}."
             )
         self.name = name

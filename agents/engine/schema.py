@@ -18,7 +18,7 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
-from .errors import AgentError
+from .errors import BadSchema
 
 MOST_CHARACTERS = 100_000
 MOST_CHECKS = 300_000
@@ -34,23 +34,19 @@ STRICT = {
 REFUSED = ("$schema", "$dynamicRef", "unevaluatedItems", "unevaluatedProperties")
 
 
-class BadOutputSchema(AgentError):
-    """This is not a schema that an answer can have."""
-
-
 class TooManyChecks(Exception):
     """The value is too large, or the schema too branched, to see whether they fit."""
 
 
 def usable(given: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of the schema; raises BadOutputSchema unless every part of it can be used."""
+    """A copy of the schema; raises BadSchema unless every part of it can be used."""
     try:
         schema = _copied(given)
         _check_form(schema)
         _check_parts(schema)
         violations(schema, {})
     except (RecursionError, TooManyChecks):
-        raise BadOutputSchema("It is too deep, or refers to itself without an end.") from None
+        raise BadSchema("It is too deep, or refers to itself without an end.") from None
     return schema
 
 
@@ -91,9 +87,9 @@ def _copied(given: Mapping[str, Any]) -> dict[str, Any]:
     try:
         text = json.dumps(dict(given), allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise BadOutputSchema(f"A schema is JSON, and this is not: {error}.") from error
+        raise BadSchema(f"A schema is JSON, and this is not: {error}.") from error
     if len(text) > MOST_CHARACTERS:
-        raise BadOutputSchema(f"A schema has at most {MOST_CHARACTERS:,} characters.")
+        raise BadSchema(f"A schema has at most {MOST_CHARACTERS:,} characters.")
     schema: dict[str, Any] = json.loads(text)
     schema.pop("$schema", None)
     return schema
@@ -105,7 +101,7 @@ def _check_form(schema: Any) -> None:
         Draft202012Validator.check_schema(schema, format_checker=None)
     except SchemaError as error:
         reason = problem(error.absolute_path, error.message)
-        raise BadOutputSchema(f"This is not a JSON Schema: {reason}.") from error
+        raise BadSchema(f"This is not a JSON Schema: {reason}.") from error
 
 
 def _check_parts(schema: dict[str, Any]) -> None:
@@ -128,22 +124,20 @@ def _check_parts(schema: dict[str, Any]) -> None:
 def _check_keywords(part: dict[str, Any]) -> None:
     for word in REFUSED:
         if word in part:
-            raise BadOutputSchema(f"{word!r} cannot be used here.")
+            raise BadSchema(f"{word!r} cannot be used here.")
     patterns = [part["pattern"]] if "pattern" in part else []
     for pattern in [*patterns, *part.get("patternProperties", ())]:
         try:
             _regex(pattern)
         except re2.error as error:
-            raise BadOutputSchema(
-                f"{pattern!r} is not a regular expression RE2 can read."
-            ) from error
+            raise BadSchema(f"{pattern!r} is not a regular expression RE2 can read.") from error
 
 
 def _target(ref: str, resolver: Any) -> tuple[Any, Any]:
     try:
         found = resolver.lookup(ref)
     except Unresolvable as error:
-        raise BadOutputSchema(f"It refers to {ref!r}, which is not in it.") from error
+        raise BadSchema(f"It refers to {ref!r}, which is not in it.") from error
     _check_form(found.contents)
     return found.contents, found.resolver
 

@@ -5,10 +5,9 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from agents.engine.errors import BadPattern
+from agents.engine.errors import BadPattern, BadSchema
 from agents.engine.guardrails import compile_pattern
 from agents.engine.output import OutputSchema
-from agents.engine.schema import BadOutputSchema
 
 from .tools import ToolRegistration
 
@@ -138,7 +137,7 @@ class Agent(models.Model):
             raise ValidationError({"output_schema": _("A JSON Schema is a JSON object: {…}.")})
         try:
             OutputSchema(self.output_schema)
-        except BadOutputSchema as error:
+        except BadSchema as error:
             raise ValidationError({"output_schema": str(error)}) from error
 
 

@@ -183,6 +183,12 @@ class AgentStep(models.Model):
     observation = models.TextField(_("observation"), blank=True)
     request = models.JSONField(_("request"), null=True, blank=True)
     attempts = models.PositiveIntegerField(_("attempts"), default=1)
+    notes = models.JSONField(
+        _("notes"),
+        default=list,
+        blank=True,
+        help_text=_("What happened on the way: asked again, fallen back, left out."),
+    )
     prompt_tokens = models.PositiveIntegerField(_("tokens read"), default=0)
     completion_tokens = models.PositiveIntegerField(_("tokens written"), default=0)
     cost = models.FloatField(_("cost in USD"), null=True, blank=True)

@@ -9,8 +9,8 @@ from asgiref.sync import sync_to_async
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from agents import assembly, display, journal, live, toolset
-from agents.display import RunView, StepView, sentence, shown
+from agents import assembly, display, journal, live, toolset, wording
+from agents.display import RunView, StepView, shown
 from agents.engine.errors import ModelError
 from agents.engine.tool import ToolResult
 from agents.fragments import Watched
@@ -203,6 +203,25 @@ async def test_words_told_after_their_step_is_over_ask_for_no_element_that_is_go
     assert watched.words([{"seq": 10, "type": "thought_delta", "data": data}]) == ""
 
 
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("agent", "workshop")
+async def test_a_run_out_of_steps_shows_what_it_found_and_offers_to_go_on(monkeypatch):
+    await Agent.objects.aupdate(max_steps=2)
+    script = [Says.call("calculator", input=sum) for sum in ("6 * 7", "1 / 0")]
+    monkeypatch.setattr(assembly, "llm", lambda name: ScriptedModel(*script))
+
+    run = await asked("What is it?")
+    html = await sync_to_async(Watched(run.pk).snapshot)()
+
+    assert run.stopped_reason == "max_steps_reached"
+    assert html.count('<div class="findings">') == 1
+    found = html.split('class="findings"')[1].split("</div>")[0]
+    assert "calculator: 6 * 7" in found
+    assert "<span>42</span>" in found
+    assert "1 / 0" not in found
+    assert "data-say=" in html
+
+
 # What is shown of a row
 
 
@@ -263,13 +282,38 @@ def test_any_result_can_be_shown(value):
     ],
 )
 def test_every_end_has_its_sentence(reason, said):
-    words = sentence(Run(stopped_reason=reason, detail="because", max_steps=10))
+    words = wording.ending(Run(stopped_reason=reason, detail="because", max_steps=10))
 
     assert said in words
 
 
+@pytest.mark.parametrize(
+    ("note", "said"),
+    [
+        (
+            {"kind": "retry", "seconds": 1.5, "message": "Busy."},
+            "Asked again after 1.5 s: Busy.",
+        ),
+        (
+            {"kind": "model_fallback", "from": "a/b", "to": "c/d", "message": "Gone."},
+            "a/b could not be used, so c/d was asked: Gone.",
+        ),
+        (
+            {"kind": "tool_fallback", "tool": "x", "stand_in": "y", "message": "Broken."},
+            "x was out of order; y answered: Broken.",
+        ),
+        ({"kind": "degraded", "tool": "x"}, "x is out of order"),
+        ({"kind": "compaction", "dropped": 2, "shortened": 1}, "2 earlier messages were left"),
+        ({"kind": "compaction", "dropped": 0, "shortened": 1}, "window: 1 long text was"),
+        ({"kind": "something new"}, ""),
+    ],
+)
+def test_what_happened_on_the_way_is_a_sentence(note, said):
+    assert said in wording.note(note)
+
+
 def test_a_run_that_simply_completed_needs_no_sentence():
-    assert sentence(Run(stopped_reason="completed")) == ""
+    assert wording.ending(Run(stopped_reason="completed")) == ""
 
 
 @pytest.mark.django_db(transaction=True)

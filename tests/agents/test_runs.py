@@ -9,13 +9,13 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from agents import runs, toolset
-from agents.display import sentence
 from agents.engine.errors import ModelError
 from agents.engine.state import legal
 from agents.engine.stream import Deadlines
 from agents.engine.tool import ToolResult
 from agents.models import Agent, Run
 from agents.trace import transcript
+from agents.wording import ending
 from tests.conftest import asked, checked, until
 from tests.scripted import Call, Says, delta, finish
 
@@ -104,7 +104,7 @@ async def test_a_model_that_fails_fails_the_run_with_a_sentence(chunks, scripted
     assert run.status == "failed"
     assert run.detail
     assert run.advice
-    assert sentence(run)
+    assert ending(run)
 
 
 async def test_what_a_model_said_before_it_failed_can_still_be_read(scripted):

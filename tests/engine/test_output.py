@@ -8,9 +8,9 @@ from markdown_it import MarkdownIt
 from pydantic import BaseModel, ConfigDict, Field
 
 from agents.engine import Guardrails, OutputDecodingFailed, ReActPlanner, RetryPolicy, schema
-from agents.engine.errors import ModelError, RateLimited
+from agents.engine.errors import BadSchema, ModelError, RateLimited
 from agents.engine.guardrails import GuardrailAction, Pattern
-from agents.engine.output import BadOutputSchema, OutputSchema, readable
+from agents.engine.output import OutputSchema, readable
 from agents.engine.phases import OutputPhase, ThinkingAloud
 from agents.engine.trail import Trail
 from tests.scripted import Call, Says, ScriptedModel, delta, finish
@@ -40,7 +40,7 @@ def complaint(form, text):
 
 
 def refused(form):
-    with pytest.raises(BadOutputSchema) as failure:
+    with pytest.raises(BadSchema) as failure:
         OutputSchema(form)
     return str(failure.value)
 
@@ -79,7 +79,7 @@ def test_a_schema_that_is_all_depth_is_refused():
 
 
 def test_a_name_that_no_provider_takes_is_refused():
-    with pytest.raises(BadOutputSchema, match="1 to 64 letters"):
+    with pytest.raises(BadSchema, match="1 to 64 letters"):
         OutputSchema(CITY, name="a city")
 
 

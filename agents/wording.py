@@ -1,0 +1,76 @@
+"""What happened, in a sentence for the person who asked."""
+
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from agents.engine.termination import StopReason
+from agents.models import Run
+from agents.sentences import told
+
+
+def ending(run: Run) -> str:
+    """What became of a run, where that is not simply an answer."""
+    match run.stopped_reason:
+        case StopReason.COMPLETED | "":
+            return told(run.detail)
+        case StopReason.CANCELLED:
+            return _("You stopped this run. What was said so far is kept.")
+        case StopReason.INTERRUPTED:
+            return _("The server was restarted during this run. Ask again to go on.")
+        case StopReason.DEGRADED:
+            return _("A tool was out of order, so this answer was given without it.")
+        case StopReason.MAX_STEPS:
+            return ngettext(
+                "No answer within %(steps)d step. Continue, or ask for less.",
+                "No answer within %(steps)d steps. Continue, or ask for less.",
+                run.max_steps,
+            ) % {"steps": run.max_steps}
+        case StopReason.DUPLICATE:
+            return _("Stopped: the agent asked the same tool the same thing again and again.")
+        case StopReason.TOOL_LIMIT:
+            return _("Stopped: the agent called one tool too often.")
+        case StopReason.BUDGET:
+            return _("Stopped: the run has used up its budget (%(limit)s)") % {
+                "limit": told(run.detail).rstrip(".。")
+            }
+        case StopReason.BLOCKED:
+            return _("Blocked by a guardrail: %(reason)s") % {"reason": told(run.detail)}
+    return told(run.detail) or _("The run could not go on.")
+
+
+def note(facts: dict[str, Any]) -> str:
+    """What happened on the way of a step: asked again, fallen back, left out."""
+    facts = {**facts, "message": told(facts.get("message", ""))}
+    match facts["kind"]:
+        case "retry":
+            return _("Asked again after %(seconds)s s: %(message)s") % facts
+        case "model_fallback":
+            return _("%(from)s could not be used, so %(to)s was asked: %(message)s") % facts
+        case "tool_fallback":
+            return _("%(tool)s was out of order; %(stand_in)s answered: %(message)s") % facts
+        case "degraded":
+            return _("%(tool)s is out of order, and is not used again in this run.") % facts
+        case "compaction":
+            return _compaction(facts["dropped"], facts["shortened"])
+    return ""
+
+
+def _compaction(dropped: int, shortened: int) -> str:
+    parts = [_("To fit the model’s window:")]
+    if dropped:
+        some = ngettext(
+            "%(count)d earlier message was left out.",
+            "%(count)d earlier messages were left out.",
+            dropped,
+        )
+        parts.append(some % {"count": dropped})
+    if shortened:
+        some = ngettext(
+            "%(count)d long text was shortened.",
+            "%(count)d long texts were shortened.",
+            shortened,
+        )
+        parts.append(some % {"count": shortened})
+    return " ".join(parts)
