@@ -1,4 +1,6 @@
-"""A model provider on loopback that speaks the OpenAI wire format, well or badly as told.
+"""A model provider on loopback, which speaks well or badly as told.
+
+Its own words are OpenAI's; what other providers say is written in `tests/llm`.
 
 A reply is its parts in order: a dict is sent as one event, bytes as they are, a float is a
 pause, and `HANG` and `CUT` are what they say. So a fault is a good reply, changed:
@@ -29,6 +31,8 @@ GONE = (ConnectionError, asyncio.IncompleteReadError)
 DONE = b"data: [DONE]\n\n"
 USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
 SSE = {"Content-Type": "text/event-stream"}
+LINES = {"Content-Type": "application/x-ndjson"}
+COMPLETIONS = ("/chat/completions", "/v1/messages", ":streamGenerateContent", "/api/chat")
 
 Part = Mapping[str, Any] | bytes | float | Fault
 
@@ -190,7 +194,7 @@ class WireServer:
             page = self.pages[request.path]
             page = page(request) if callable(page) else page
             return page if isinstance(page, Reply) else _page(page)
-        if not request.path.endswith("/chat/completions"):
+        if not request.path.partition("?")[0].endswith(COMPLETIONS):
             return fail(404, f"There is no {request.path} here.")
         if callable(self.script):
             return self.script(request)
@@ -297,6 +301,7 @@ async def _read(reader: asyncio.StreamReader) -> Request:
 
 async def _send(reply: Reply, writer: asyncio.StreamWriter) -> None:
     is_chunked = "Content-Length" not in reply.headers
+    form = b"%b\n" if reply.headers == LINES else b"data: %b\n\n"
     framing = {"Transfer-Encoding": "chunked"} if is_chunked else {}
     headers = {**reply.headers, **framing, "Connection": "close"}
     lines = [f"HTTP/1.1 {reply.status} Said", *(f"{k}: {v}" for k, v in headers.items())]
@@ -312,15 +317,13 @@ async def _send(reply: Reply, writer: asyncio.StreamWriter) -> None:
             case float():
                 await asyncio.sleep(part)
             case _:
-                await _write(writer, part, is_chunked)
+                data = part if isinstance(part, bytes) else form % json.dumps(part).encode()
+                await _write(writer, data, is_chunked)
     writer.write(b"0\r\n\r\n" if is_chunked else b"")
     await writer.drain()
 
 
-async def _write(
-    writer: asyncio.StreamWriter, part: bytes | Mapping[str, Any], is_chunked: bool
-) -> None:
-    data = part if isinstance(part, bytes) else b"data: %b\n\n" % json.dumps(part).encode()
+async def _write(writer: asyncio.StreamWriter, data: bytes, is_chunked: bool) -> None:
     writer.write(b"%x\r\n%b\r\n" % (len(data), data) if is_chunked else data)
     await writer.drain()
 

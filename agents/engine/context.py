@@ -8,6 +8,7 @@ from .state import Message, legal, questions
 
 LEAST_OBSERVATION = 500
 OVERHEAD = 4  # tokens that a provider spends on a message beside its words
+_UNCOUNTED = {"role", "content", "tool_call_id", "model"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +85,7 @@ def _is_empty(message: Message) -> bool:
 
 
 def _size(message: Message, count: Callable[[str], int]) -> int:
-    calls = message.get("tool_calls")
-    called = count(json.dumps(calls, ensure_ascii=False)) if calls else 0
-    return OVERHEAD + count(message.get("content") or "") + called
+    """Its tokens; calls, and thinking that is sent back, count like words."""
+    more = {name: value for name, value in message.items() if name not in _UNCOUNTED}
+    others = count(json.dumps(more, ensure_ascii=False)) if more else 0
+    return OVERHEAD + count(message.get("content") or "") + others

@@ -8,19 +8,35 @@ from functools import lru_cache
 from typing import Any, Literal, Protocol
 
 from .context import fit
-from .errors import EmptyReply, ModelError, TruncatedReply
+from .errors import EmptyReply, ModelError, PlanParseError, ProviderFailed, TruncatedReply
 from .guardrails import TokenCounter, estimate_tokens
 from .react import ReactReader, parse_react
 from .state import OBSERVATION, AgentState, Message
 from .stream import Deadlines, handfuls
+from .thoughts import own
 from .tool import ONE_TEXT, Tool, specification
-from .turn import Assembler, Chunk, PlanResult, Shown, Turn
+from .turn import Assembler, Chunk, PlanResult, Shown, ToolCall, Turn
 
 __all__ = ["LLM", "PlanResult", "ReActPlanner", "Request", "Said", "parse_react"]
 
 Dialect = Literal["native", "react"]
 MOST_CHARACTERS = 2_000_000
 ANSWER = 4_096
+
+# What providers say where they broke off, and where they could not read their own model.
+FAILED = {
+    "error",
+    "finish_reason_unspecified",
+    "insufficient_system_resource",
+    "network_error",
+}
+MALFORMED = "malformed_function_call"
+WITHHELD = "The model's provider withheld the answer."
+OTHER_WORDS = "Ask in other words, or choose another model."
+SPENT = "The model reached its output limit before it had an answer."
+UNREADABLE = (
+    "The tool call could not be read. Make it again, with one JSON object as its input."
+)
 
 REACT_FORM = """\
 You can use these tools:
@@ -116,12 +132,19 @@ class ReActPlanner:
         fitted = fit(history, self._room(system, tools), self.count_tokens)
         stop = {"stop": ["\nObservation:"]} if is_react and tools else {}
         return Request(
-            messages=system + (_as_text(fitted.messages) if is_react else fitted.messages),
+            messages=system + self._told(fitted.messages),
             tools=None if is_react else tools or None,
             parameters={**self.parameters, **stop},
             dropped=fitted.dropped,
             shortened=fitted.shortened,
         )
+
+    def message(self, plan: PlanResult, calls: Sequence[ToolCall] = ()) -> Message:
+        """What the model decided, as history keeps it: `state.add_message(**message)`."""
+        if self.dialect == "react":
+            return replace(plan.turn, content=plan.thought, kept={}).message(calls)
+        message = plan.turn.message(calls)
+        return {**message, "model": self.model} if _has_kept(plan.turn, calls) else message
 
     async def stream(self, request: Request) -> AsyncGenerator[Said | PlanResult, None]:
         chunks = self.llm.stream(
@@ -141,6 +164,11 @@ class ReActPlanner:
             yield said
         yield reader.result()
 
+    def _told(self, history: Sequence[Message]) -> list[Message]:
+        if self.dialect == "react":
+            return _as_text(history)
+        return [own(message, self.model) for message in history]
+
     def _room(self, system: list[Message], tools: list[dict[str, Any]]) -> int | None:
         """Tokens left for the conversation, beside what is said anyway and the answer."""
         if self.window is None:
@@ -157,26 +185,33 @@ class _NativeTurn:
 
     def __init__(self) -> None:
         self._assembler = Assembler()
-        self._size = 0
 
     def feed(self, chunk: Chunk) -> list[Shown]:
         pieces = self._assembler.feed(chunk)
-        self._size += sum(len(text) for _, text in pieces)
-        if self._size > MOST_CHARACTERS:
+        if self._assembler.size > MOST_CHARACTERS:
             raise ModelError(f"The model wrote more than {MOST_CHARACTERS:,} characters.")
         return pieces
 
     def rest(self) -> list[Shown]:
         """What was held back until it was clear that nothing more would come."""
-        return []
+        return self._assembler.rest()
 
     def result(self) -> PlanResult:
-        turn = self._assembler.turn()
+        turn = self._turn()
         if turn.tool_calls:
             return _call(turn)
         if not turn.content.strip():
-            raise EmptyReply
+            raise _silence(turn)
         return PlanResult(thought=turn.reasoning, final_answer=turn.content, turn=turn)
+
+    def _turn(self) -> Turn:
+        """The turn, unless its provider says that it failed: then half of it is not one."""
+        turn = self._assembler.turn()
+        if turn.finish_reason in FAILED:
+            raise ProviderFailed
+        if turn.finish_reason == MALFORMED:
+            raise PlanParseError(UNREADABLE)
+        return turn
 
 
 class _ReactTurn(_NativeTurn):
@@ -191,27 +226,41 @@ class _ReactTurn(_NativeTurn):
         return self._reader.done
 
     def feed(self, chunk: Chunk) -> list[Shown]:
+        return self._read(super().feed(chunk))
+
+    def _read(self, shown: Iterable[Shown]) -> list[Shown]:
         pieces: list[Shown] = []
-        for kind, text in super().feed(chunk):
+        for kind, text in shown:
             pieces += [(kind, text)] if kind == "thought" else self._reader.feed(text)
         return pieces
 
     def rest(self) -> list[Shown]:
-        return self._reader.finish()
+        return self._read(super().rest()) + self._reader.finish()
 
     def result(self) -> PlanResult:
-        turn = self._assembler.turn()
+        turn = self._turn()
         if not turn.content.strip():
-            raise EmptyReply
+            raise _silence(turn)
         plan = self._reader.result()
-        if plan.calls and turn.finish_reason == "length":
+        if plan.calls and turn.is_cut:
             raise TruncatedReply
         thought = _paragraphs(turn.reasoning, plan.turn.reasoning, plan.thought)
         return replace(plan, thought=thought, turn=turn)
 
 
+def _silence(turn: Turn) -> ModelError:
+    """Why the model said nothing. Only silence without a reason is worth asking again."""
+    if turn.finish_reason == "content_filter":
+        return ModelError(WITHHELD, advice=OTHER_WORDS)
+    return TruncatedReply(SPENT) if turn.finish_reason == "length" else EmptyReply()
+
+
+def _has_kept(turn: Turn, calls: Sequence[ToolCall]) -> bool:
+    return bool(turn.kept or any(call.kept for call in calls))
+
+
 def _call(turn: Turn) -> PlanResult:
-    if turn.finish_reason == "length":
+    if turn.is_cut:
         raise TruncatedReply
     first = turn.tool_calls[0]
     return PlanResult(

@@ -1,13 +1,12 @@
 """Think, act, look, until there is an answer: the loop, as a stream of events."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
-from .acting import Acting, distinct
+from .acting import Acting
 from .approval import Asking
 from .breaker import Circuits
 from .errors import AgentError, PlanParseError
@@ -17,9 +16,9 @@ from .guardrails import GuardrailAction, GuardrailResult, Guardrails
 from .listening import Listening
 from .output import OutputSchema
 from .phases import OutputPhase, ThinkingAloud
-from .planner import ReActPlanner, Request
+from .planner import ReActPlanner
 from .retry import RetryPolicy
-from .state import OBSERVATION, AgentState, AgentStep, Message
+from .state import AgentState, AgentStep
 from .termination import (
     ContinueWithTools,
     StopReason,
@@ -28,14 +27,13 @@ from .termination import (
     TerminationPolicy,
     standard_policy,
 )
+from .thinking import Thinking
 from .tool import ToolRegistry, specification
 from .toolbox import Toolbox
 from .trail import Trail, retrace
 from .turn import PlanResult, ToolCall
-from .usage import of_turn
 
 MOST_REPAIRS = 2
-CUT_OFF = "The answer was cut off at the output limit of the model."
 WAITING = "waiting"
 
 
@@ -116,6 +114,7 @@ class _Course:
     agent: AgentRuntime
     trail: Trail
     toolbox: Toolbox = field(init=False)
+    thinking: Thinking = field(init=False)
     heard: Listening | None = None
 
     def __post_init__(self) -> None:
@@ -128,6 +127,7 @@ class _Course:
         )
         self.toolbox.out_of_order |= self.trail.out_of_order
         self.toolbox.is_degraded = self.trail.is_degraded
+        self.thinking = Thinking(self.trail, is_aloud=agent.output is not None)
 
     @property
     def emit(self) -> Stamp:
@@ -200,21 +200,21 @@ class _Course:
             )
 
     async def _take_turn(self) -> Events:
-        output = self.agent.output
-        if output is not None and not self.toolbox.offered():
+        output, tools = self.agent.output, self.toolbox.offered()
+        if output is not None and not tools:
             async with aclosing(self._shape(output)) as shaping:
                 async for event in shaping:
                     yield event
             return
         heard = self._listen(self.trail.next_step())
         try:
-            async with aclosing(self._think(heard)) as thinking:
-                async for event in thinking:
+            async with aclosing(self.thinking.events(heard, tools)) as words:
+                async for event in words:
                     yield event
         except PlanParseError as error:
             if self.trail.repairs == MOST_REPAIRS:
                 raise
-            for event in self._ask_again(heard, error):
+            for event in self.thinking.ask_again(heard, error):
                 yield event
             return
         if heard.finding is not None:
@@ -223,7 +223,8 @@ class _Course:
             return
         plan = heard.plan or PlanResult()
         match self.agent.policy.decide(plan, self.trail.progress):
-            case ContinueWithTools():
+            case ContinueWithTools(calls):
+                self._keep_open(plan, calls)
                 async with aclosing(self._act()) as acting:
                     async for event in acting:
                         yield event
@@ -239,7 +240,7 @@ class _Course:
 
     async def _shape(self, output: OutputSchema, words: str = "") -> Events:
         """Tools are off from here: the answer is asked for in the form of its schema."""
-        phase = OutputPhase(output, self.trail, self._listen, self._recorded, words)
+        phase = OutputPhase(output, self.trail, self._listen, self.thinking.recorded, words)
         async with aclosing(phase.events()) as events:
             async for event in events:
                 yield event
@@ -274,117 +275,17 @@ class _Course:
         names = [planner.model for planner in chain]
         return chain[names.index(self.trail.model) :] if self.trail.model in names else chain
 
+    def _keep_open(self, plan: PlanResult, calls: Sequence[ToolCall]) -> None:
+        """A policy may allow some of the calls of a turn, and not the others."""
+        pairs = zip(self.trail.open, plan.calls, strict=True)
+        self.trail.open = tuple(call for call, wanted in pairs if wanted in calls)
+
     async def _act(self) -> Events:
         acting = Acting(self.trail, self.toolbox, self.agent.asking)
         async with aclosing(acting.events()) as events:
             async for event in events:
                 self.trail.is_over |= event.type is Type.RUN_PAUSED
                 yield event
-
-    # Thinking
-
-    async def _think(self, heard: Listening) -> Events:
-        step, tools = self.trail.step, self.toolbox.offered()
-
-        def ask(planner: ReActPlanner) -> Request:
-            return planner.request(self.trail.query, self.state, tools)
-
-        # In a thread, because counting the tokens of a long conversation takes a while.
-        request = await asyncio.to_thread(ask, heard.planner)
-        started = self.emit(
-            Type.STEP_STARTED,
-            step=step,
-            turn=self.trail.turn,
-            kind="thought",
-            request=self._recorded(request, heard.planner),
-        )
-        yield started
-        if request.dropped or request.shortened:
-            yield self.emit(
-                Type.STATUS,
-                kind="compaction",
-                dropped=request.dropped,
-                shortened=request.shortened,
-                step=step,
-            )
-        async with aclosing(heard.events(request, ask)) as words:
-            async for event in words:
-                yield event
-        for event in self._thought(heard, started.time):
-            yield event
-
-    def _thought(self, heard: Listening, started: datetime) -> Iterator[Event]:
-        plan, step = heard.plan or PlanResult(), self.trail.step
-        sent = heard.request.messages if heard.request else self.trail.sent
-        turn = of_turn(plan, sent, self.agent.guardrails.count_tokens)
-        self.trail.progress.used.add(turn)
-        yield self.emit(Type.USAGE, step=step, model=heard.planner.model, **turn)
-        is_thought = bool(plan.calls) or self.agent.output is not None
-        words = plan.final_answer if is_thought else None
-        thought = "\n\n".join(filter(None, (plan.thought, words)))
-        if is_thought:
-            yield self.emit(Type.THOUGHT, step=step, content=thought)
-        yield self.emit(
-            Type.STEP,
-            step=step,
-            kind="thought" if is_thought else "answer",
-            status="blocked" if heard.finding else "done",
-            thought=thought,
-            answer=plan.final_answer,
-            finish_reason=plan.turn.finish_reason,
-            started=started.isoformat(),
-            **self._opened(plan, heard.planner),
-        )
-
-    def _opened(self, plan: PlanResult, planner: ReActPlanner) -> dict[str, Any]:
-        """The calls of this turn are open now; they are kept so that a pause can end."""
-        if not plan.calls:
-            return {}
-        calls = distinct(plan.calls, self.state.get_messages())
-        message = planner.message(plan, calls)
-        self.trail.open, self.trail.thought = calls, plan.thought
-        self.trail.say(message)
-        return {"messages": [message], "calls": [_plain(call) for call in calls]}
-
-    def _ask_again(self, heard: Listening, error: PlanParseError) -> Iterator[Event]:
-        """Show the model what it did wrong; it has the rest of its steps to do better."""
-        self.trail.repairs += 1
-        said = "".join(heard.said)
-        messages: list[Message] = [
-            {"role": "assistant", "content": said or "…"},
-            {"role": "user", "content": f"{OBSERVATION}Error: {error}"},
-        ]
-        for message in messages:
-            self.trail.say(message)
-        if said:
-            yield self.emit(Type.THOUGHT, step=self.trail.step, content=said)
-        yield self.emit(
-            Type.STEP,
-            step=self.trail.step,
-            kind="thought",
-            status="failed",
-            error=str(error),
-            messages=messages,
-        )
-
-    def _recorded(self, request: Request, planner: ReActPlanner) -> dict[str, Any]:
-        """The request as it is kept: what is new in it, and how much was there before."""
-        kept = 0
-        for old, new in zip(self.trail.sent, request.messages, strict=False):
-            if old != new:
-                break
-            kept += 1
-        self.trail.sent = request.messages
-        names = [tool["function"]["name"] for tool in request.tools or ()]
-        return {
-            "model": planner.model,
-            "kept": kept,
-            "messages": request.messages[kept:],
-            "tools": names,
-            "parameters": dict(request.parameters),
-        }
-
-    # Ending
 
     async def _conclude(self, plan: PlanResult, text: str, output: Any = None) -> list[Event]:
         finding = await asyncio.to_thread(self.agent.guardrails.check_output, text)
@@ -394,7 +295,7 @@ class _Course:
         self.state.add_message("assistant", text)
         self.state.add_step(AgentStep(thought=plan.thought))
         reason = StopReason.DEGRADED if self.toolbox.is_degraded else StopReason.COMPLETED
-        detail = CUT_OFF if plan.turn.finish_reason == "length" else ""
+        detail = plan.turn.caveat
         return [*said, self._finished(reason, answer=text, detail=detail, output=output)]
 
     def _started(self) -> Event:
@@ -452,7 +353,3 @@ class _Course:
             usage=self.trail.progress.used.to_dict(),
             output=output,
         )
-
-
-def _plain(call: ToolCall) -> dict[str, Any]:
-    return {"id": call.id, "function": {"name": call.name, "arguments": call.arguments}}

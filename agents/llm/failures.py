@@ -1,5 +1,6 @@
 """What a provider's failure means, in words for a person and without a secret in them."""
 
+import ast
 import json
 import re
 import time
@@ -15,6 +16,7 @@ from agents.engine.errors import (
     ProviderFailed,
     RateLimited,
 )
+from agents.engine.secrets import masked
 
 
 class StreamGarbled(Exception):
@@ -28,9 +30,12 @@ class StreamFailed(Exception):
         details = error if isinstance(error, Mapping) else {"message": str(error)}
         super().__init__(str(details.get("message") or details))
         code = str(details.get("code") or details.get("status") or "")
-        self.status_code = int(code) if code.isdigit() else 500
+        is_limit = "rate_limit" in f"{code} {details.get('type')}"
+        self.status_code = int(code) if code.isdigit() else 429 if is_limit else 500
 
 
+LONGEST_TOLD = 100_000
+LONGEST_MASKED = 10_000
 AGAIN = "Try again, or choose another model."
 LATER = "Try again in a while, or choose another model."
 KEY = "Check the API key of this model."
@@ -52,13 +57,6 @@ UNREACHABLE = {
 CUT = {"ReadError", "WriteError", "RemoteProtocolError", "EOFError"}
 GARBLED = {"StreamGarbled", "JSONDecodeError", "UnicodeDecodeError"}
 LATE = {"TimeoutException", "Timeout", "APITimeoutError"}
-SECRETS = re.compile(
-    r"\bbearer\s+[^\s'\",]+"
-    r"|\b(?:sk|pk|rk|gsk|xai|or)[-_][\w*.-]{4,}"
-    r"|\bAIza[\w*-]{8,}"
-    r"|(?<=key=)[^\s&'\",]+|(?<=token=)[^\s&'\",]+",
-    re.I,
-)
 PREFIX = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)\s*[:-]\s*)+")
 
 
@@ -134,22 +132,28 @@ def _said(error: BaseException, secret: str | None) -> str:
     """The first line of what the provider said, made safe to show."""
     text = PREFIX.sub("", str(getattr(error, "original_exception", None) or error))
     text = _message_in(text) or text.strip().partition("\n")[0]
-    if secret and len(secret) >= 4:
-        text = text.replace(secret, "***")
-    text = SECRETS.sub("***", text)
+    text = masked(text[:LONGEST_MASKED], secret)
     return text if len(text) <= 300 else text[:299] + "…"
 
 
 def _message_in(text: str) -> str:
-    """Some providers' text is JSON, of which a person wants the message."""
+    """The words for a person, where the text is JSON or Python's idea of it."""
     begin = text.find("{")
-    try:
-        body = json.JSONDecoder().raw_decode(text[begin:])[0] if begin >= 0 else {}
-    except ValueError:
-        return ""
+    body = _object(text[begin:]) if begin >= 0 and len(text) <= LONGEST_TOLD else None
     error = body.get("error") if isinstance(body, dict) else None
     message = error.get("message") if isinstance(error, dict) else error
     return message if isinstance(message, str) else ""
+
+
+def _object(text: str) -> Any:
+    try:
+        return json.JSONDecoder().raw_decode(text)[0]
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
 
 
 def _address(chain: list[BaseException]) -> str:

@@ -31,9 +31,30 @@ IMPORTED_LATE = (
     "litellm.responses.mcp.litellm_proxy_mcp_handler",
     "litellm.proxy._types",
 )
+GEMINI = "litellm.llms.vertex_ai.gemini.vertex_and_google_ai_studio_gemini"
 NO_KEY = "not-needed"
 LONGEST_LINE = 32 * 1024 * 1024
-DELTA = ("content", "reasoning_content", "thinking_blocks", "refusal")
+DELTA = (
+    "content",
+    "thinking_blocks",
+    "reasoning_details",
+    "provider_specific_fields",
+    "refusal",
+)
+ON_CALLS = ("provider_specific_fields", "extra_content")
+SIGNED_ID = "__thought__"  # LiteLLM writes Gemini's signature into the id of a call, too
+ONLY_SHOWN = {"groq"}  # calls its thoughts `reasoning`, and refuses them in a request
+
+# LiteLLM calls all of these a `stop`, so that what failed or was cut would pass for whole.
+# The words on the right are among those that its own types allow.
+FAILED, MALFORMED = "finish_reason_unspecified", "malformed_function_call"
+FINISHES = {
+    **dict.fromkeys(("error", "ERROR", "network_error", "TOO_MANY_TOOL_CALLS", FAILED), FAILED),
+    **dict.fromkeys(("insufficient_system_resource", "MISSING_THOUGHT_SIGNATURE"), FAILED),
+    **dict.fromkeys(("MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", MALFORMED), MALFORMED),
+    "UNEXPECTED_TOOL_CALL": MALFORMED,
+    "model_context_window_exceeded": "length",
+}
 
 
 class LiteLLMModel:
@@ -128,7 +149,26 @@ def _import() -> Any:
     litellm.callbacks = []
     for name in IMPORTED_LATE:
         import_module(name)
+    _make_honest()
+    _keep_off_the_loop()
     return litellm
+
+
+def _make_honest() -> None:
+    """Have LiteLLM say how an answer ended; it takes each of Gemini's chunks for the last."""
+    helpers = import_module("litellm.litellm_core_utils.core_helpers")
+    helpers._FINISH_REASON_MAP.update(FINISHES)
+
+    def finish(_: Any, reason: str | None) -> str | None:
+        return helpers.map_finish_reason(reason) if reason else None
+
+    import_module(GEMINI).VertexGeminiConfig._check_finish_reason = staticmethod(finish)
+
+
+def _keep_off_the_loop() -> None:
+    """LiteLLM asks Ollama about a model after every answer, and holds up the loop for it."""
+    info = import_module("litellm.llms.ollama.common_utils").OllamaModelInfo
+    info.get_model_info = lambda *_, **__: None
 
 
 def _chunks(answer: Any) -> AsyncGenerator[Chunk, None]:
@@ -145,7 +185,7 @@ async def _wire(response: Any) -> AsyncGenerator[Chunk, None]:
     try:
         async with aclosing(_lines(response)) as lines:
             async for line in lines:
-                data = line[5:].strip() if line.startswith(b"data:") else b""
+                data = _data(line)
                 if data == b"[DONE]":
                     ended = True
                     await _drain(lines)
@@ -158,6 +198,13 @@ async def _wire(response: Any) -> AsyncGenerator[Chunk, None]:
             raise
     if begun and not ended:
         raise EOFError
+
+
+def _data(line: bytes) -> bytes:
+    """What an event holds; some answer with one JSON object, and say an error so, too."""
+    if line.startswith(b"data:"):
+        return line[5:].strip()
+    return line if line.startswith(b"{") else b""
 
 
 async def _lines(response: Any) -> AsyncGenerator[bytes, None]:
@@ -184,22 +231,23 @@ async def _drain(lines: AsyncGenerator[bytes, None]) -> None:
 def _decoded(data: bytes) -> Chunk:
     try:
         event = json.loads(data.decode(errors="replace"))
-        failed, usage = event.get("error"), event.get("usage")
+        failed = event.get("error") or (event if event.get("object") == "error" else None)
+        usage = event.get("usage")
         choices = [_choice(choice) for choice in event.get("choices") or ()]
     except (AttributeError, TypeError, ValueError) as error:
         raise StreamGarbled("an event that is not a chunk") from error
     if failed:
         raise StreamFailed(failed)
-    return {"choices": choices, **({"usage": usage} if isinstance(usage, dict) else {})}
+    used = {"usage": usage} if isinstance(usage, dict) else {}
+    return {"id": event.get("id"), "choices": choices, **used}
 
 
 def _choice(choice: Mapping[str, Any]) -> dict[str, Any]:
-    delta = dict(choice.get("delta") or {})
-    if "reasoning" in delta:
-        delta.setdefault("reasoning_content", delta.pop("reasoning"))
+    is_whole = choice.get("delta") is None and choice.get("message")
+    said = "message" if is_whole else "delta"
     return {
         "index": choice.get("index") or 0,
-        "delta": delta,
+        said: dict(choice.get(said) or {}),
         "finish_reason": choice.get("finish_reason"),
     }
 
@@ -209,34 +257,59 @@ def _is_end(chunk: Chunk) -> bool:
 
 
 async def _wrapped(answer: Any) -> AsyncGenerator[Chunk, None]:
-    """What LiteLLM made of another wire, taken apart by hand: dumping it costs far more."""
+    """What LiteLLM made of another wire, taken apart by hand: dumping it costs far more.
+
+    Where the provider never said that it was done, LiteLLM says `stop` in its place: a cut.
+    """
+    begun, reasons = False, _reasons(answer)
+    thoughts = "reasoning" if answer.custom_llm_provider in ONLY_SHOWN else "reasoning_content"
     async for chunk in answer:
         choices = [
             {
                 "index": choice.index,
-                "delta": _delta(choice.delta),
-                "finish_reason": choice.finish_reason,
+                "delta": _delta(choice.delta, thoughts),
+                "finish_reason": reasons[-1] if choice.finish_reason and reasons else None,
             }
             for choice in chunk.choices
         ]
+        begun = begun or any(choice["delta"] for choice in choices)
         usage = getattr(chunk, "usage", None)
         used = {"usage": usage.model_dump(exclude_none=True)} if usage else {}
-        yield {"choices": choices, **used}
+        yield {"id": chunk.id, "choices": choices, **used}
         # Chunks that have come already are read without a wait, and they are slow to read:
         # others must have their turn in between.
         await asyncio.sleep(0)
+    if begun and not reasons:
+        raise EOFError
 
 
-def _delta(delta: Any) -> dict[str, Any]:
+def _reasons(answer: Any) -> list[str]:
+    """Why the provider finished, to be filled: LiteLLM forgets it where more chunks follow."""
+    reasons: list[str] = []
+    create = answer.chunk_creator
+
+    def noted(chunk: Any) -> Any:
+        created = create(chunk=chunk)
+        if reason := answer.received_finish_reason or answer.intermittent_finish_reason:
+            reasons.append(reason)
+        return created
+
+    answer.chunk_creator = noted
+    return reasons
+
+
+def _delta(delta: Any, thoughts: str) -> dict[str, Any]:
     said = {name: getattr(delta, name, None) for name in DELTA}
-    called = [_call(call) for call in getattr(delta, "tool_calls", None) or ()]
-    found = {name: value for name, value in said.items() if value}
-    return {**found, "tool_calls": called} if called else found
+    said[thoughts] = getattr(delta, "reasoning_content", None)
+    said["tool_calls"] = [_call(call) for call in getattr(delta, "tool_calls", None) or ()]
+    return {name: value for name, value in said.items() if value}
 
 
 def _call(call: Any) -> dict[str, Any]:
     function = {"name": call.function.name, "arguments": call.function.arguments}
-    return {"index": call.index, "id": call.id, "type": "function", "function": function}
+    kept = {name: value for name in ON_CALLS if (value := getattr(call, name, None))}
+    id = call.id and call.id.partition(SIGNED_ID)[0]
+    return {"index": call.index, "id": id, "type": "function", "function": function, **kept}
 
 
 def _priced(chunk: Chunk, model: str, litellm: Any) -> Chunk:

@@ -15,6 +15,7 @@ from typing import Any, Self
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
 
 from agents.engine import schema
+from agents.engine.errors import BadSchema
 from agents.engine.secrets import MASK
 from agents.engine.tool import Effect, ToolInput, ToolResult
 
@@ -222,7 +223,7 @@ def _parameters(function: Mapping[str, Any]) -> dict[str, Any]:
         raise ValueError("The 'parameters' of a function are a JSON Schema of type 'object'.")
     try:
         usable = schema.usable(given)
-    except schema.BadOutputSchema as error:
+    except BadSchema as error:
         raise ValueError(f"The 'parameters' cannot be used: {error}") from error
     if not usable.keys() & OPENERS:
         usable["additionalProperties"] = False

@@ -225,8 +225,16 @@ def test_an_approval_is_bound_to_the_call_the_tool_and_the_arguments():
 
 
 def _without_ids(messages):
-    text = json.dumps(messages)
-    for message in messages:
-        for call in message.get("tool_calls") or ():
-            text = text.replace(call["id"], "id")
-    return text
+    """The order of the calls is what matters, not how they were called."""
+    made = [call["id"] for m in messages for call in m.get("tool_calls") or ()]
+    names = {id: f"call {at}" for at, id in enumerate(made)}
+    return [
+        {
+            **message,
+            "tool_call_id": names.get(message.get("tool_call_id")),
+            "tool_calls": [
+                {**call, "id": names[call["id"]]} for call in message.get("tool_calls") or ()
+            ],
+        }
+        for message in messages
+    ]

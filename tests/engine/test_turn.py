@@ -437,6 +437,8 @@ def cut(text: str, data: st.DataObject) -> list[str]:
 
 FIELDS = ["choices", "delta", "message", "index", "id", "name", "arguments", "function"]
 FIELDS += ["tool_calls", "function_call", "content", "reasoning", "thinking_blocks", "thinking"]
+FIELDS += ["reasoning_content", "reasoning_details", "type", "text", "data", "signature"]
+FIELDS += ["provider_specific_fields", "extra_content", "thought_signatures", "refusal"]
 json_like = st.recursive(
     st.sampled_from([None, True, 0, 1, 2.5, "", "a", "{}", [], {}]),
     lambda inner: (
@@ -457,6 +459,7 @@ def test_no_chunk_however_odd_breaks_the_reading(chunks: list[Any]) -> None:
     ids = [made.id for made in turn.tool_calls]
     assert len(ids) == len(set(ids))
     assert all(isinstance(made.arguments, str) for made in turn.tool_calls)
+    assert json.loads(json.dumps(turn.message(turn.tool_calls)))["role"] == "assistant"
 
 
 def test_deeply_nested_arguments_do_not_break_the_reading() -> None:

@@ -1,0 +1,106 @@
+"""Runs whose models or tools are replaced while they go on."""
+
+from agents.engine import (
+    AgentRuntime,
+    FallbackStrategy,
+    Guardrails,
+    ProviderFailed,
+    ReActPlanner,
+    RetryPolicy,
+    ToolRegistry,
+)
+from agents.engine.breaker import CircuitPolicy, Circuits
+from agents.engine.events import Stamp, Type
+from tests.engine.conftest import Echo
+from tests.engine.test_toolbox import archive, broken
+from tests.scripted import Says, ScriptedModel
+
+
+def planner(name, *script, dialect="native"):
+    return ReActPlanner(ScriptedModel(*script, dialect=dialect), name, dialect=dialect)
+
+
+def runtime(first, *others, tools=(), **options):
+    return AgentRuntime(
+        first,
+        ToolRegistry(tools),
+        Guardrails(),
+        FallbackStrategy(pause=0),
+        retry=RetryPolicy(max_retries=0),
+        fallback_planners=others,
+        **options,
+    )
+
+
+async def events_of(agent):
+    return [event async for event in agent.stream("?")]
+
+
+def statuses(events, kind):
+    return [e.data for e in events if e.type == "status" and e.data["kind"] == kind]
+
+
+async def test_the_rest_of_a_run_stays_with_the_model_that_works():
+    a = planner("a", ProviderFailed("Overloaded."))
+    b = planner("b", Says.call("echo", text="x"), Says(answer="x"))
+
+    events = await events_of(runtime(a, b, tools=[Echo()]))
+
+    assert events[-1].data["answer"] == "x"
+    assert len(statuses(events, "model_fallback")) == 1
+    assert [e.data["model"] for e in events if e.type == "usage"] == ["b", "b"]
+    assert len(a.llm.requests) == 1
+
+
+async def test_a_model_of_another_dialect_takes_over_in_the_middle():
+    a = planner("a", Says.call("echo", text="x"), ProviderFailed("Overloaded."))
+    b = planner("b", Says.call("echo", text="y"), Says(answer="x y"), dialect="react")
+
+    result = await runtime(a, b, tools=[Echo()]).run("?")
+
+    assert (result.answer, [step.observation for step in result.steps[:2]]) == (
+        "x y",
+        ["x", "y"],
+    )
+    assert "Observation: x" in b.llm.requests[0]["messages"][-1]["content"]
+
+
+async def test_a_run_that_waited_for_a_person_goes_on_with_the_model_it_had():
+    tool = Echo()
+    tool.needs_approval = True
+    a = planner("a", ProviderFailed("Overloaded."))
+    b = planner("b", Says.call("echo", text="x"), Says(answer="x"))
+    agent = runtime(a, b, tools=[tool])
+    past = await events_of(agent)
+    asked = next(e for e in past if e.type == "approval_requested")
+    verdict = {"is_approved": True, "arguments": None, "reason": ""}
+    said = Stamp("agent", past[-1].seq)(
+        Type.APPROVAL_RESOLVED, id=asked.data["id"], step=asked.data["step"], **verdict
+    )
+
+    events = [event async for event in agent.resume([*past, said])]
+
+    assert events[-1].data["answer"] == "x"
+    assert len(a.llm.requests) == 1
+
+
+async def test_a_tool_that_was_replaced_is_told_and_the_run_is_whole():
+    a = planner("a", Says.call("search", text="tea"), Says(answer="Tea."))
+
+    events = await events_of(runtime(a, tools=[broken(), archive()]))
+
+    (status,) = statuses(events, "tool_fallback")
+    assert (status["tool"], status["stand_in"]) == ("search", "archive")
+    assert "the wire is cut" in status["message"]
+    assert events[-1].data["stopped_reason"] == "completed"
+
+
+async def test_a_run_without_a_tool_that_is_out_of_order_is_marked_as_such():
+    circuits, tool = Circuits(CircuitPolicy(failures=1)), broken(stand_in="")
+    for _ in range(2):
+        model = planner("a", Says.call("search", text="tea"), Says(answer="No idea."))
+        result = await runtime(model, tools=[tool], circuits=circuits).run("?")
+
+    assert len(tool.inputs) == 3
+    assert result.stopped_reason == "tool_failure_degraded"
+    assert "has failed 1 times in a row" in result.steps[0].observation
