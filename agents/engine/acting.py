@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import Any
 from uuid import uuid4
 
-from .approval import Asking, digest
+from .approval import Asking, Verdict, Why, digest
 from .events import Event, Type
 from .fallback import FallbackResult
 from .handoff import Errand, Handoff
@@ -46,21 +46,25 @@ class Acting:
             yield self.trail.emit(Type.RUN_PAUSED, reason="approval", turn=self.trail.turn)
 
     def _waits(self, call: ToolCall) -> bool:
-        return call.id not in self.trail.verdicts and self.asking.why(call) is not None
+        return call.id not in self.trail.verdicts and self._why(call) is not None
+
+    def _why(self, call: ToolCall) -> Why | None:
+        return "unknown" if call.id in self.trail.unsure else self.asking.why(call)
 
     def _ask(self) -> Iterator[Event]:
         """All that has to be asked in this turn, in one go."""
         for call in filter(self._waits, self.trail.open):
-            if call.id in self.trail.asked:
+            is_unsure = call.id in self.trail.begun
+            if call.id in self.trail.asked and not is_unsure:
                 continue
-            step = self.trail.asked[call.id] = self.trail.next_step()
-            self.trail.progress.record(call)
+            step = self._step_of(call)
+            self.trail.asked[call.id] = step
             yield self.trail.emit(
                 Type.APPROVAL_REQUESTED,
                 id=call.id,
                 function={"name": call.name, "arguments": call.arguments},
                 digest=digest(call),
-                why=self.asking.why(call),
+                why=self._why(call),
                 thought=self.trail.thought,
                 step=step,
                 turn=self.trail.turn,
@@ -74,7 +78,7 @@ class Acting:
                 about = self._about(call, began if pending else datetime.now(UTC))
                 verdict = self.trail.verdicts.get(call.id)
                 if verdict is not None and not verdict.is_approved:
-                    for event in self._declined(call, verdict.refusal, about):
+                    for event in self._declined(call, verdict, about):
                         yield event
                     continue
                 async with aclosing(self._use(call, pending, about)) as using:
@@ -87,11 +91,16 @@ class Acting:
         return [v.of(c) if v else c for c, v in verdicts if v is None or v.is_approved]
 
     def _about(self, call: ToolCall, started: datetime) -> dict[str, Any]:
+        step, turn = self._step_of(call), self.trail.turn
+        return {"step": step, "turn": turn, "started": started.isoformat()}
+
+    def _step_of(self, call: ToolCall) -> int:
+        """The step of the call: it has one if a person was asked about it, or it was begun."""
         step = self.trail.begun.get(call.id) or self.trail.asked.get(call.id)
         if step is None:
             step = self.trail.next_step()
             self.trail.progress.record(call)
-        return {"step": step, "turn": self.trail.turn, "started": started.isoformat()}
+        return step
 
     async def _use(
         self,
@@ -148,10 +157,13 @@ class Acting:
         yield self._step(call, status, observation, about, ended=ended)
 
     def _declined(
-        self, call: ToolCall, observation: str, about: dict[str, Any]
+        self, call: ToolCall, verdict: Verdict, about: dict[str, Any]
     ) -> Iterator[Event]:
-        yield self._responded(call, observation, True, 0, about)
-        yield self._step(call, "rejected", observation, about)
+        """Not made: a person said no, or that it was made before it was cut off."""
+        was_made = call.id in self.trail.unsure
+        observation = verdict.outcome if was_made else verdict.refusal
+        yield self._responded(call, observation, not was_made, 0, about)
+        yield self._step(call, "done" if was_made else "rejected", observation, about)
 
     def _responded(
         self,

@@ -8,7 +8,7 @@ from typing import Literal
 from .tool import ToolRegistry
 from .turn import ToolCall
 
-Why = Literal["agent", "tool"]
+Why = Literal["agent", "tool", "unknown"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +37,12 @@ class Verdict:
             f"Error: a person declined this call, so it was not made.{reason} "
             "Do not make it again; go on without it, or say what you would need."
         )
+
+    @property
+    def outcome(self) -> str:
+        """What the model is told of a call that was cut off, and that a person saw to."""
+        said = f" They said: {self.reason}" if self.reason else ""
+        return f"A person says that this call was made; its result was lost.{said}"
 
 
 class Asking:

@@ -82,11 +82,19 @@ class Errand:
         if refusal := self._refusal():
             self.result = ToolResult(error=refusal, mendable=True)
             return
+        for event in self.caller.past:
+            self._notice(event)
+        if self.result is not None:
+            return
         async with aclosing(self._course()) as course:
             async for event in course:
-                if event.type is Type.HANDOFF_RETURN and event.data["parent"] == self.step:
-                    self.result = _result(self.handoff.agent, event.data)
+                self._notice(event)
                 yield event
+
+    def _notice(self, event: Event) -> None:
+        """The colleague has come back, perhaps before the run was cut off."""
+        if event.type is Type.HANDOFF_RETURN and event.data["parent"] == self.step:
+            self.result = _result(self.handoff.agent, event.data)
 
     def _refusal(self) -> str:
         """Why the colleague cannot be asked: it is asking already, or it goes too deep."""

@@ -14,6 +14,7 @@ from .events import Event, Stamp, Type
 from .fallback import FallbackStrategy
 from .guardrails import GuardrailAction, GuardrailResult, Guardrails
 from .listening import Listening
+from .mending import doubt, mend
 from .output import OutputSchema
 from .phases import OutputPhase, ThinkingAloud
 from .planner import ReActPlanner
@@ -31,7 +32,7 @@ from .thinking import Thinking
 from .tool import ToolRegistry, specification
 from .toolbox import Toolbox
 from .trail import Trail, retrace
-from .turn import PlanResult, ToolCall
+from .turn import PlanResult, ToolCall, Turn
 
 MOST_REPAIRS = 2
 WAITING = "waiting"
@@ -97,7 +98,10 @@ class AgentRuntime:
         return self.begin(Trail.start(self.name, query, state))
 
     def resume(self, events: Sequence[Event], history: AgentState | None = None) -> Events:
-        """Go on where these events ended; `history` is what was said before the run."""
+        """Go on where these events ended, wherever that was.
+
+        `history` is what was said before the run. What was decided meanwhile is followed.
+        """
         return self.go_on(retrace(events, Stamp(self.name), history or AgentState()))
 
     def begin(self, trail: Trail) -> Events:
@@ -144,6 +148,8 @@ class _Course:
                 yield event
 
     async def go_on(self) -> Events:
+        if self.trail.is_over:
+            return
         async with aclosing(self._watched(self._open_turn())) as events:
             async for event in events:
                 yield event
@@ -166,26 +172,64 @@ class _Course:
             self.state.close_calls()
 
     async def _first_turn(self) -> Events:
-        query = self.trail.query
-        finding = await asyncio.to_thread(self.agent.guardrails.check_input, query)
+        self.state.add_message("user", self.trail.query)
+        async with aclosing(self._checked()) as events:
+            async for event in events:
+                yield event
+
+    async def _checked(self) -> Events:
+        check = self.agent.guardrails.check_input
+        finding = await asyncio.to_thread(check, self.trail.query)
         if finding.action is not GuardrailAction.ALLOW:
             yield self._guarded(finding)
         if finding.action is GuardrailAction.BLOCK:
             yield self._finished(StopReason.BLOCKED, detail=finding.reason)
             return
-        self.state.add_message("user", query)
         async with aclosing(self._turns()) as turns:
             async for event in turns:
                 yield event
 
     async def _open_turn(self) -> Events:
-        """What was decided meanwhile is done first; then everything goes on as ever."""
-        async with aclosing(self._act()) as acting:
-            async for event in acting:
+        """What was begun is seen to first; then everything goes on as ever."""
+        trail, cut = self.trail, self.trail.cut
+        for event in mend(trail):
+            yield event
+        doubt(trail, self.agent.tools)
+        if not cut.is_checked:
+            course = self._checked()
+        elif trail.open and cut.is_decided:
+            course = self._act()
+        else:
+            course = self._last_decision()
+        async with aclosing(course) as events:
+            async for event in events:
                 yield event
         async with aclosing(self._turns()) as turns:
             async for event in turns:
                 yield event
+
+    async def _last_decision(self) -> Events:
+        """Follow what the model, a guardrail or a failure had decided, if any of them had."""
+        trail, cut = self.trail, self.trail.cut
+        if cut.finding is not None:
+            yield self._finished(StopReason.BLOCKED, detail=cut.finding["reason"])
+        elif cut.error is not None:
+            detail, advice = cut.error["message"], cut.error["advice"]
+            yield self._finished(
+                StopReason.ERROR, answer="".join(cut.words), detail=detail, advice=advice
+            )
+        elif trail.open or cut.answer is not None:
+            async with aclosing(self._decide(self._last_plan())) as deciding:
+                async for event in deciding:
+                    yield event
+
+    def _last_plan(self) -> PlanResult:
+        trail, answer = self.trail, self.trail.cut.answer
+        if trail.open:
+            return PlanResult(thought=trail.thought, calls=trail.open)
+        facts = answer or {}
+        turn = Turn(content=facts["answer"], finish_reason=facts.get("finish_reason"))
+        return PlanResult(thought=trail.thought, final_answer=turn.content, turn=turn)
 
     async def _turns(self) -> Events:
         while not self.trail.is_over and self.trail.turn < self.agent.max_steps:
@@ -221,7 +265,12 @@ class _Course:
             yield self._guarded(heard.finding)
             yield self._finished(StopReason.BLOCKED, detail=heard.finding.reason)
             return
-        plan = heard.plan or PlanResult()
+        async with aclosing(self._decide(heard.plan or PlanResult())) as deciding:
+            async for event in deciding:
+                yield event
+
+    async def _decide(self, plan: PlanResult) -> Events:
+        output = self.agent.output
         match self.agent.policy.decide(plan, self.trail.progress):
             case ContinueWithTools(calls):
                 self._keep_open(plan, calls)

@@ -19,8 +19,9 @@ class Trail:
     """The course of one agent so far: what it was asked, what it said, did and used.
 
     `open` are the calls of its last turn that have no result yet; `begun` those of them that
-    are under way, `asked` those that a person was asked about, each with its step. `path` are
-    the agents that a task was handed on through; `past` is what a pause was retraced from.
+    are under way, `asked` those that a person was asked about, each with its step; of `unsure`
+    ones nobody knows whether they were made. `path` are the agents that a task was handed on
+    through; `past` is what it was retraced from, and `cut` what was going on at its end.
     """
 
     emit: Stamp
@@ -37,9 +38,11 @@ class Trail:
     begun: dict[str, int] = field(default_factory=dict)
     asked: dict[str, int] = field(default_factory=dict)
     verdicts: dict[str, Verdict] = field(default_factory=dict)
+    unsure: set[str] = field(default_factory=set)
     out_of_order: set[str] = field(default_factory=set)
     is_degraded: bool = False
     is_over: bool = False
+    cut: "Cut" = field(default_factory=lambda: Cut())
     path: tuple[str, ...] = ()
     past: Sequence[Event] = ()
 
@@ -59,6 +62,20 @@ class Trail:
         self.state.add_message("tool", observation, tool_call_id=call.id)
         self.open = tuple(other for other in self.open if other.id != call.id)
         self.begun.pop(call.id, None)
+
+
+@dataclass(slots=True)
+class Cut:
+    """What a trail that breaks off says of its last moments."""
+
+    is_checked: bool = False
+    thinking: int | None = None
+    words: list[str] = field(default_factory=list)
+    unended: dict[int, Data] = field(default_factory=dict)
+    is_decided: bool = False
+    answer: Data | None = None
+    finding: Data | None = None
+    error: Data | None = None
 
 
 def retrace(events: Sequence[Event], stamp: Stamp, state: AgentState) -> Trail:
@@ -90,21 +107,37 @@ def _thinking(trail: Trail, data: Data) -> None:
     trail.turn, trail.step = data["turn"], data["step"]
     request = data["request"]
     trail.sent = trail.sent[: request["kept"]] + request["messages"]
+    trail.cut = Cut(is_checked=True, thinking=data["step"], unended=trail.cut.unended)
+
+
+def _said(trail: Trail, data: Data) -> None:
+    trail.cut.words.append(data["content"])
 
 
 def _ended(trail: Trail, data: Data) -> None:
+    trail.cut.unended.pop(data["step"], None)
     if data["kind"] == "tool":
         return
+    trail.cut.thinking = None
     for message in data.get("messages", ()):
         trail.say(message)
     trail.open = tuple(_call(call) for call in data.get("calls", ()))
     trail.thought = data.get("thought", "")
     trail.repairs += data["status"] == "failed"
+    if data["kind"] == "answer" and data["status"] == "done":
+        trail.cut.answer = data
 
 
 def _requested(trail: Trail, data: Data) -> None:
-    trail.asked[data["id"]] = data["step"]
-    trail.progress.record(_call(data))
+    id = data["id"]
+    if data["why"] == "unknown":
+        trail.unsure.add(id)
+        trail.begun.pop(id, None)
+        trail.verdicts.pop(id, None)
+    elif id not in trail.asked:
+        trail.progress.record(_call(data))
+    trail.asked[id] = data["step"]
+    trail.cut.is_decided = True
 
 
 def _resolved(trail: Trail, data: Data) -> None:
@@ -115,6 +148,7 @@ def _resolved(trail: Trail, data: Data) -> None:
 
 def _called(trail: Trail, data: Data) -> None:
     trail.begun[data["id"]] = data["step"]
+    trail.cut.is_decided = True
     if data["id"] not in trail.asked:
         trail.progress.record(_call(data))
 
@@ -122,6 +156,22 @@ def _called(trail: Trail, data: Data) -> None:
 def _answered(trail: Trail, data: Data) -> None:
     trail.close(ToolCall(id=data["tool_call_id"], name=data["name"]), data["content"])
     trail.is_degraded = trail.is_degraded and data["is_error"]
+    trail.cut.unended[data["step"]] = data
+
+
+def _guarded(trail: Trail, data: Data) -> None:
+    trail.cut.is_checked = True
+    if data["action"] == "block":
+        trail.cut.finding = data
+
+
+def _failed(trail: Trail, data: Data) -> None:
+    trail.cut.error = data
+    trail.cut.thinking = None
+
+
+def _over(trail: Trail, data: Data) -> None:
+    trail.is_over = True
 
 
 def _status(trail: Trail, data: Data) -> None:
@@ -144,10 +194,16 @@ _READERS: dict[Type, Callable[[Trail, Data], None]] = {
     Type.RUN_STARTED: _asked,
     Type.HANDOFF: _asked,
     Type.STEP_STARTED: _thinking,
+    Type.DELTA: _said,
+    Type.THOUGHT_DELTA: _said,
     Type.STEP: _ended,
     Type.APPROVAL_REQUESTED: _requested,
     Type.APPROVAL_RESOLVED: _resolved,
     Type.TOOL_CALL: _called,
     Type.TOOL_RESPONSE: _answered,
     Type.STATUS: _status,
+    Type.GUARDRAIL: _guarded,
+    Type.ERROR: _failed,
+    Type.HANDOFF_RETURN: _over,
+    Type.RUN_FINISHED: _over,
 }

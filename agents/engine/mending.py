@@ -1,0 +1,52 @@
+"""Going on after a trail that broke off in the middle: what was begun is closed first."""
+
+from collections.abc import Iterator
+
+from .events import Event, Type
+from .fallback import effect
+from .handoff import Handoff
+from .tool import ToolRegistry
+from .trail import Data, Trail
+
+PREVIEW = 200
+
+
+def mend(trail: Trail) -> Iterator[Event]:
+    """Close the steps that were cut off; a turn that was cut off is taken anew."""
+    cut = trail.cut
+    for data in list(cut.unended.values()):
+        yield _ended(trail, data)
+    if cut.thinking is not None:
+        yield trail.emit(Type.THOUGHT, step=cut.thinking, content="")
+        yield trail.emit(
+            Type.STEP,
+            step=cut.thinking,
+            kind="thought",
+            status="cancelled",
+            thought="".join(cut.words),
+        )
+        trail.turn -= 1
+
+
+def doubt(trail: Trail, registry: ToolRegistry) -> None:
+    """Nobody knows what became of the calls under way; harmful ones are not made again."""
+    for call in trail.open:
+        tool = registry.get(call.name) if registry.has(call.name) else None
+        if call.id not in trail.begun or tool is None or isinstance(tool, Handoff):
+            continue
+        if effect(tool) == "at_most_once":
+            trail.unsure.add(call.id)
+            trail.verdicts.pop(call.id, None)
+
+
+def _ended(trail: Trail, data: Data) -> Event:
+    return trail.emit(
+        Type.STEP,
+        step=data["step"],
+        turn=data["turn"],
+        kind="tool",
+        status="failed" if data["is_error"] else "done",
+        action=data["name"],
+        observation=data["content"][:PREVIEW],
+        started=data["started"],
+    )

@@ -1,0 +1,171 @@
+"""A run that was cut off anywhere goes on there: nothing is lost, nothing is done twice."""
+
+from collections import Counter
+
+import pytest
+
+from agents.engine import (
+    AgentRuntime,
+    FallbackStrategy,
+    Guardrails,
+    ReActPlanner,
+    RetryPolicy,
+    ToolRegistry,
+)
+from agents.engine.events import Stamp, Type
+from agents.engine.handoff import Handoff
+from agents.engine.state import AgentState
+from agents.engine.trail import retrace
+from tests.engine.conftest import Echo
+from tests.engine.test_approval import _kept, collected, decided
+from tests.scripted import Says, ScriptedModel
+
+HELLO = Says.call("read", "First I read.", text="one")
+WRITE = Says.call("write", "Then I write.", text="two")
+ANSWER = Says("Now I know.", answer="One and two.")
+
+
+class Reads(Echo):
+    effect = "read"
+
+
+class Writes(Echo):
+    effect = "at_most_once"
+
+
+class Steady:
+    """A model that knows from what it is sent where it is; a restart changes nothing for it."""
+
+    def __init__(self, dialect, *script):
+        self.dialect = dialect
+        self.script = script
+        self.requests = []
+
+    def stream(self, **request):
+        self.requests.append(request)
+        mark = "Observation:" if self.dialect == "react" else ""
+        done = sum(
+            str(message["content"]).count(mark) if mark else message["role"] == "tool"
+            for message in request["messages"]
+            if message["role"] in {"tool", "user"}
+        )
+        return ScriptedModel(self.script[done], dialect=self.dialect).stream(**request)
+
+
+def agent(dialect, *tools, script=(HELLO, WRITE, ANSWER), name="agent", **options):
+    planner = ReActPlanner(Steady(dialect, *script), "steady", dialect=dialect)
+    options.setdefault("guardrails", Guardrails())
+    return AgentRuntime(
+        planner,
+        ToolRegistry(tools),
+        options.pop("guardrails"),
+        FallbackStrategy(pause=0),
+        retry=RetryPolicy(max_retries=0),
+        name=name,
+        **options,
+    )
+
+
+def check(events):
+    """What holds for the record of every run, however often it was taken over."""
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    assert [e.type for e in events].count(Type.RUN_FINISHED) == 1
+    assert events[-1].type is Type.RUN_FINISHED
+    started = {Type.STEP_STARTED, Type.TOOL_CALL}
+    begun = {event.data["step"] for event in events if event.type in started}
+    ended = Counter(event.data["step"] for event in events if event.type is Type.STEP)
+    assert set(ended) == begun
+    assert set(ended.values()) <= {1}
+
+
+async def test_a_run_cut_off_after_any_event_comes_to_the_same_end(dialect):
+    whole = await collected(agent(dialect, Reads("read"), Echo("write")).stream("Go"))
+
+    for cut in range(1, len(whole)):
+        past = [_kept(event) for event in whole[:cut]]
+        later = agent(dialect, Reads("read"), Echo("write"))
+        events = [*past, *await collected(later.resume(past))]
+
+        check(events)
+        assert events[-1].data["answer"] == "One and two.", cut
+        assert events[-1].data["stopped_reason"] == "completed"
+        assert events[-1].data["tool_calls"] == 2
+
+
+async def test_what_must_not_be_repeated_is_not_wherever_the_run_is_cut_off(dialect):
+    whole = await collected(agent(dialect, Reads("read"), Writes("write")).stream("Go"))
+
+    for cut in range(1, len(whole)):
+        past = [_kept(event) for event in whole[:cut]]
+        write = Writes("write")
+        events = [*past, *await collected(agent(dialect, Reads("read"), write).resume(past))]
+        had_begun = any(
+            e.type is Type.TOOL_CALL and e.data["function"]["name"] == "write" for e in past
+        )
+
+        if events[-1].type is Type.RUN_PAUSED:
+            assert had_begun
+            assert write.inputs == []
+            assert events[-2].data["why"] == "unknown"
+        else:
+            check(events)
+            assert len(write.inputs) == (not had_begun)
+
+
+@pytest.mark.parametrize(("again", "times"), [(True, 1), (False, 0)])
+async def test_a_person_says_what_became_of_a_call_that_was_cut_off(dialect, again, times):
+    whole = await collected(agent(dialect, Reads("read"), Writes("write")).stream("Go"))
+    calls = [at for at, event in enumerate(whole) if event.type is Type.TOOL_CALL]
+    past = whole[: calls[1] + 1]
+    paused = await collected(agent(dialect, Reads("read"), Writes("write")).resume(past))
+    asked = decided([*past, *paused], is_approved=again, reason="It was in the outbox.")
+
+    write = Writes("write")
+    later = agent(dialect, Reads("read"), write)
+    more = await collected(later.resume(asked))
+
+    check([*asked, *more])
+    assert len(write.inputs) == times
+    assert more[-1].data["answer"] == "One and two."
+    told = str(later.planner.llm.requests[0]["messages"])
+    assert ("It was in the outbox." in told) is not again
+
+
+async def test_a_colleague_that_was_cut_off_goes_on_as_well(dialect):
+    def lead():
+        helper = agent(dialect, Reads("read"), Echo("write"), name="helper")
+        script = Says.call("ask_helper", task="Do it."), Says(answer="Done.")
+        return agent(dialect, Handoff("helper", lambda: helper), script=script, name="lead")
+
+    whole = await collected(lead().stream("Go"))
+
+    for cut in range(1, len(whole)):
+        past = [_kept(event) for event in whole[:cut]]
+        events = [*past, *await collected(lead().resume(past))]
+
+        check(events)
+        assert [event.type for event in events].count(Type.HANDOFF_RETURN) == 1
+        assert events[-1].data["answer"] == "Done."
+
+
+async def test_a_question_is_checked_even_if_the_run_was_cut_off_before(dialect):
+    guardrails = Guardrails(blocked_patterns=["secret"])
+    runtime = agent(dialect, guardrails=guardrails)
+    whole = await collected(runtime.stream("Tell me the secret."))
+
+    for cut in range(1, len(whole)):
+        past = [_kept(event) for event in whole[:cut]]
+        events = [*past, *await collected(agent(dialect, guardrails=guardrails).resume(past))]
+
+        assert events[-1].data["stopped_reason"] == "blocked"
+        assert [e.type for e in events].count(Type.GUARDRAIL) == 1
+
+
+def test_a_run_that_is_over_is_over():
+    stamp = Stamp("agent")
+    events = [
+        stamp(Type.RUN_STARTED, query="Go"),
+        stamp(Type.RUN_FINISHED, answer="", stopped_reason="completed"),
+    ]
+
+    assert retrace(events, Stamp("agent"), AgentState()).is_over
