@@ -7,6 +7,7 @@ from .fallback import effect
 from .handoff import Handoff
 from .tool import ToolRegistry
 from .trail import Data, Trail
+from .turn import PlanResult, Turn
 
 PREVIEW = 200
 
@@ -37,6 +38,15 @@ def doubt(trail: Trail, registry: ToolRegistry) -> None:
         if effect(tool) == "at_most_once":
             trail.unsure.add(call.id)
             trail.verdicts.pop(call.id, None)
+
+
+def last_plan(trail: Trail) -> PlanResult:
+    """What the model had decided in its last turn."""
+    if trail.open:
+        return PlanResult(thought=trail.thought, calls=trail.open)
+    facts = trail.cut.answer or {"answer": None}
+    turn = Turn(content=facts["answer"] or "", finish_reason=facts.get("finish_reason"))
+    return PlanResult(thought=trail.thought, final_answer=facts["answer"], turn=turn)
 
 
 def _ended(trail: Trail, data: Data) -> Event:

@@ -12,14 +12,15 @@ from .breaker import Circuits
 from .errors import AgentError, PlanParseError
 from .events import Event, Stamp, Type
 from .fallback import FallbackStrategy
-from .guardrails import GuardrailAction, GuardrailResult, Guardrails
+from .guardrails import GuardrailAction, Guardrails
 from .listening import Listening
-from .mending import doubt, mend
+from .mending import doubt, last_plan, mend
 from .output import OutputSchema
 from .phases import OutputPhase, ThinkingAloud
 from .planner import ReActPlanner
 from .retry import RetryPolicy
 from .state import AgentState, AgentStep
+from .telling import failed, finished, guarded, started
 from .termination import (
     ContinueWithTools,
     StopReason,
@@ -29,10 +30,10 @@ from .termination import (
     standard_policy,
 )
 from .thinking import Thinking
-from .tool import ToolRegistry, specification
+from .tool import ToolRegistry
 from .toolbox import Toolbox
 from .trail import Trail, retrace
-from .turn import PlanResult, ToolCall, Turn
+from .turn import PlanResult, ToolCall
 
 MOST_REPAIRS = 2
 WAITING = "waiting"
@@ -142,7 +143,9 @@ class _Course:
         return self.trail.state
 
     async def begin(self) -> Events:
-        yield self._started()
+        yield started(
+            self.trail, self.agent.planner, self.toolbox.offered(), self.agent.max_steps
+        )
         async with aclosing(self._watched(self._first_turn())) as events:
             async for event in events:
                 yield event
@@ -161,8 +164,9 @@ class _Course:
                 async for event in events:
                     yield event
         except AgentError as error:
-            yield self._failed(error)
-            yield self._finished(
+            yield failed(self.trail, error)
+            yield finished(
+                self.trail,
                 StopReason.ERROR,
                 answer="".join(self.heard.said if self.heard else ()),
                 detail=str(error),
@@ -181,9 +185,9 @@ class _Course:
         check = self.agent.guardrails.check_input
         finding = await asyncio.to_thread(check, self.trail.query)
         if finding.action is not GuardrailAction.ALLOW:
-            yield self._guarded(finding)
+            yield guarded(self.trail, finding)
         if finding.action is GuardrailAction.BLOCK:
-            yield self._finished(StopReason.BLOCKED, detail=finding.reason)
+            yield finished(self.trail, StopReason.BLOCKED, detail=finding.reason)
             return
         async with aclosing(self._turns()) as turns:
             async for event in turns:
@@ -212,24 +216,20 @@ class _Course:
         """Follow what the model, a guardrail or a failure had decided, if any of them had."""
         trail, cut = self.trail, self.trail.cut
         if cut.finding is not None:
-            yield self._finished(StopReason.BLOCKED, detail=cut.finding["reason"])
+            yield finished(self.trail, StopReason.BLOCKED, detail=cut.finding["reason"])
         elif cut.error is not None:
             detail, advice = cut.error["message"], cut.error["advice"]
-            yield self._finished(
-                StopReason.ERROR, answer="".join(cut.words), detail=detail, advice=advice
+            yield finished(
+                self.trail,
+                StopReason.ERROR,
+                answer="".join(cut.words),
+                detail=detail,
+                advice=advice,
             )
         elif trail.open or cut.answer is not None:
-            async with aclosing(self._decide(self._last_plan())) as deciding:
+            async with aclosing(self._decide(last_plan(trail))) as deciding:
                 async for event in deciding:
                     yield event
-
-    def _last_plan(self) -> PlanResult:
-        trail, answer = self.trail, self.trail.cut.answer
-        if trail.open:
-            return PlanResult(thought=trail.thought, calls=trail.open)
-        facts = answer or {}
-        turn = Turn(content=facts["answer"], finish_reason=facts.get("finish_reason"))
-        return PlanResult(thought=trail.thought, final_answer=turn.content, turn=turn)
 
     async def _turns(self) -> Events:
         while not self.trail.is_over and self.trail.turn < self.agent.max_steps:
@@ -238,7 +238,8 @@ class _Course:
                 async for event in turn:
                     yield event
         if not self.trail.is_over:
-            yield self._finished(
+            yield finished(
+                self.trail,
                 StopReason.MAX_STEPS,
                 detail=f"There was no answer after {self.agent.max_steps} steps.",
             )
@@ -262,8 +263,8 @@ class _Course:
                 yield event
             return
         if heard.finding is not None:
-            yield self._guarded(heard.finding)
-            yield self._finished(StopReason.BLOCKED, detail=heard.finding.reason)
+            yield guarded(self.trail, heard.finding)
+            yield finished(self.trail, StopReason.BLOCKED, detail=heard.finding.reason)
             return
         async with aclosing(self._decide(heard.plan or PlanResult())) as deciding:
             async for event in deciding:
@@ -285,7 +286,7 @@ class _Course:
                 for event in await self._conclude(plan, text):
                     yield event
             case TerminateImmediately(reason, detail):
-                yield self._finished(reason, detail=detail)
+                yield finished(self.trail, reason, detail=detail)
 
     async def _shape(self, output: OutputSchema, words: str = "") -> Events:
         """Tools are off from here: the answer is asked for in the form of its schema."""
@@ -294,8 +295,8 @@ class _Course:
             async for event in events:
                 yield event
         if phase.finding is not None:
-            yield self._guarded(phase.finding)
-            yield self._finished(StopReason.BLOCKED, detail=phase.finding.reason)
+            yield guarded(self.trail, phase.finding)
+            yield finished(self.trail, StopReason.BLOCKED, detail=phase.finding.reason)
             return
         answer = phase.plan.final_answer or ""
         for event in await self._conclude(phase.plan, answer, output=phase.value):
@@ -338,67 +339,11 @@ class _Course:
 
     async def _conclude(self, plan: PlanResult, text: str, output: Any = None) -> list[Event]:
         finding = await asyncio.to_thread(self.agent.guardrails.check_output, text)
-        said = [] if finding.action is GuardrailAction.ALLOW else [self._guarded(finding)]
+        said = [] if finding.action is GuardrailAction.ALLOW else [guarded(self.trail, finding)]
         if finding.action is GuardrailAction.BLOCK:
-            return [*said, self._finished(StopReason.BLOCKED, detail=finding.reason)]
+            return [*said, finished(self.trail, StopReason.BLOCKED, detail=finding.reason)]
         self.state.add_message("assistant", text)
         self.state.add_step(AgentStep(thought=plan.thought))
         reason = StopReason.DEGRADED if self.toolbox.is_degraded else StopReason.COMPLETED
         detail = plan.turn.caveat
-        return [*said, self._finished(reason, answer=text, detail=detail, output=output)]
-
-    def _started(self) -> Event:
-        planner = self.agent.planner
-        nested = self.emit.parent is not None
-        return self.emit(
-            Type.HANDOFF if nested else Type.RUN_STARTED,
-            query=self.trail.query,
-            path=list(self.trail.path),
-            model=planner.model,
-            dialect=planner.dialect,
-            instructions=planner.instructions,
-            tools=[specification(tool) for tool in self.toolbox.offered()],
-            max_steps=self.agent.max_steps,
-        )
-
-    def _guarded(self, finding: GuardrailResult) -> Event:
-        return self.emit(
-            Type.GUARDRAIL,
-            step=self.trail.next_step(),
-            turn=self.trail.turn,
-            action=finding.action.value,
-            reason=finding.reason,
-            details=finding.details,
-        )
-
-    def _failed(self, error: AgentError) -> Event:
-        return self.emit(
-            Type.ERROR,
-            message=str(error),
-            type=type(error).__name__,
-            advice=error.advice,
-            step=self.trail.step,
-        )
-
-    def _finished(
-        self,
-        reason: StopReason,
-        *,
-        answer: str = "",
-        detail: str = "",
-        advice: str = "",
-        output: Any = None,
-    ) -> Event:
-        self.trail.is_over = True
-        nested = self.emit.parent is not None
-        return self.emit(
-            Type.HANDOFF_RETURN if nested else Type.RUN_FINISHED,
-            answer=answer,
-            stopped_reason=reason.value,
-            detail=detail,
-            advice=advice,
-            turns=self.trail.turn,
-            tool_calls=self.trail.progress.total(),
-            usage=self.trail.progress.used.to_dict(),
-            output=output,
-        )
+        return [*said, finished(self.trail, reason, answer=text, detail=detail, output=output)]

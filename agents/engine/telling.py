@@ -1,0 +1,74 @@
+"""How a run says that it began, that it was held up, and that it is over."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from .errors import AgentError
+from .events import Event, Type
+from .guardrails import GuardrailResult
+from .planner import ReActPlanner
+from .termination import StopReason
+from .tool import Tool, specification
+from .trail import Trail
+
+
+def started(
+    trail: Trail, planner: ReActPlanner, tools: Sequence[Tool], max_steps: int
+) -> Event:
+    nested = trail.emit.parent is not None
+    return trail.emit(
+        Type.HANDOFF if nested else Type.RUN_STARTED,
+        query=trail.query,
+        path=list(trail.path),
+        model=planner.model,
+        dialect=planner.dialect,
+        instructions=planner.instructions,
+        tools=[specification(tool) for tool in tools],
+        max_steps=max_steps,
+    )
+
+
+def guarded(trail: Trail, finding: GuardrailResult) -> Event:
+    return trail.emit(
+        Type.GUARDRAIL,
+        step=trail.next_step(),
+        turn=trail.turn,
+        action=finding.action.value,
+        reason=finding.reason,
+        details=finding.details,
+    )
+
+
+def failed(trail: Trail, error: AgentError) -> Event:
+    return trail.emit(
+        Type.ERROR,
+        message=str(error),
+        type=type(error).__name__,
+        advice=error.advice,
+        step=trail.step,
+    )
+
+
+def finished(
+    trail: Trail,
+    reason: StopReason,
+    *,
+    answer: str = "",
+    detail: str = "",
+    advice: str = "",
+    output: Any = None,
+) -> Event:
+    """The last event of a trail: nothing comes after it."""
+    trail.is_over = True
+    nested = trail.emit.parent is not None
+    return trail.emit(
+        Type.HANDOFF_RETURN if nested else Type.RUN_FINISHED,
+        answer=answer,
+        stopped_reason=reason.value,
+        detail=detail,
+        advice=advice,
+        turns=trail.turn,
+        tool_calls=trail.progress.total(),
+        usage=trail.progress.used.to_dict(),
+        output=output,
+    )
