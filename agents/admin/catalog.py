@@ -1,29 +1,122 @@
-from django.contrib import admin
+import re
+from typing import Any
 
-from agents.models import Agent, GuardrailPattern, ToolRegistration
+from django import forms
+from django.contrib import admin
+from django.db import models
+from django.db.models import Count, QuerySet
+from django.http import HttpRequest
+from django.urls import URLPattern
+from django.utils.translation import gettext_lazy as _
+
+from agents.models import Agent, GuardrailPattern
+
+from . import circuits
+from .json_field import ObjectField, example
+
+MODEL = re.compile(r"[^\s/]+/\S*[^\s/]|demo")
+OUTPUT = {
+    "type": "object",
+    "properties": {
+        "product": {"type": "string"},
+        "revenue": {"type": "number"},
+        "reasons": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["product", "revenue"],
+}
+
+
+class AgentForm(forms.ModelForm):
+    class Meta:
+        widgets = {
+            "description": forms.TextInput(attrs={"class": "vLargeTextField"}),
+            "fallback_models": forms.Textarea(
+                attrs={"class": "vLargeTextField code", "rows": 3}
+            ),
+        }
+        help_texts = {
+            "name": _("Letters, digits, - and _: the name that other agents ask it by."),
+            "description": _("What it is good at: people and other agents choose it by this."),
+            "instructions": _("Empty takes the instructions of this installation."),
+            "output_schema": example(
+                _("A JSON Schema that the answer has to fit. Empty: the answer is text."),
+                OUTPUT,
+            ),
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "handoffs" in self.fields:
+            others = Agent.objects.exclude(pk=self.instance.pk)
+            self.fields["handoffs"].queryset = others
+
+    def clean_fallback_models(self) -> str:
+        lines = self.cleaned_data["fallback_models"].splitlines()
+        names = {number: line.strip() for number, line in enumerate(lines, 1) if line.strip()}
+        wrong = [at for at in names.items() if not MODEL.fullmatch(at[1])]
+        if wrong:
+            raise forms.ValidationError(
+                [
+                    _("Line %(line)d, %(name)s: write it as provider/model, without spaces.")
+                    % {"line": line, "name": name}
+                    for line, name in wrong
+                ]
+            )
+        return "\n".join(dict.fromkeys(names.values()))
 
 
 @admin.register(Agent)
 class AgentAdmin(admin.ModelAdmin):
-    list_display = [
-        "name",
-        "description",
-        "model",
-        "dialect",
-        "max_steps",
-        "is_default",
-        "enabled",
-    ]
+    form = AgentForm
+    list_display = ["name", "description", "thinks_with", "tool_count", "asks_first"]
+    list_display += ["enabled", "is_default"]
     list_filter = ["enabled", "dialect"]
     search_fields = ["name", "description"]
-    filter_horizontal = ["tools"]
+    filter_horizontal = ["tools", "handoffs"]
+    formfield_overrides = {models.JSONField: {"form_class": ObjectField}}
+    fieldsets = [
+        (
+            _("Who it is"),
+            {"fields": ["name", "description", "instructions", "enabled", "is_default"]},
+        ),
+        (_("Model"), {"fields": ["model", "fallback_models", "dialect"]}),
+        (_("Tools and colleagues"), {"fields": ["tools", "auto_execute_tools", "handoffs"]}),
+        (
+            _("Limits"),
+            {
+                "fields": [
+                    *("max_steps", "max_duplicate_tool_calls", "max_tool_calls_per_tool"),
+                    *("max_seconds", "max_run_tokens", "max_cost"),
+                    *("max_input_tokens", "max_output_tokens"),
+                ]
+            },
+        ),
+        (_("Form of the answer"), {"fields": ["output_schema"]}),
+    ]
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Agent]:
+        return super().get_queryset(request).annotate(has_tools=Count("tools"))
 
-@admin.register(ToolRegistration)
-class ToolRegistrationAdmin(admin.ModelAdmin):
-    list_display = ["name", "enabled", "timeout"]
-    list_editable = ["enabled"]
-    search_fields = ["name", "description"]
+    def get_urls(self) -> list[URLPattern]:
+        return [*circuits.urls(self.admin_site), *super().get_urls()]
+
+    def formfield_for_manytomany(self, db_field: Any, request: Any, **options: Any) -> Any:
+        field = super().formfield_for_manytomany(db_field, request, **options)
+        if db_field.name == "handoffs":
+            field.widget.verbose_name = _("colleagues")
+        return field
+
+    @admin.display(description=_("model"), ordering="model")
+    def thinks_with(self, agent: Agent) -> str:
+        return agent.model or _("of this installation")
+
+    @admin.display(description=_("tools"), ordering="has_tools")
+    def tool_count(self, agent: Agent) -> int:
+        return agent.has_tools
+
+    @admin.display(description=_("asks first"), ordering="auto_execute_tools")
+    def asks_first(self, agent: Agent) -> str:
+        return _("as its tools say") if agent.auto_execute_tools else _("before every call")
 
 
 @admin.register(GuardrailPattern)

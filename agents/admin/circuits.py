@@ -1,0 +1,125 @@
+"""How models and tools have been lately, and a way to say that one works again."""
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime
+from math import ceil
+from typing import Self
+
+from django.contrib import admin, messages
+from django.contrib.auth.decorators import permission_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import URLPattern, path, reverse
+from django.utils.text import Truncator
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_POST
+
+from agents.assembly import CIRCUITS
+from agents.engine.breaker import CircuitState
+from agents.models import ToolRegistration
+from agents.sentences import told
+
+PERMISSION = "agents.change_agent"
+MOST_ERROR = 400
+KINDS = {"model": _("model"), "provider": _("provider"), "tool": _("tool")}
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Circuit:
+    """A circuit in words."""
+
+    key: str
+    kind: str
+    name: str
+    page: str
+    is_open: bool
+    failures: int
+    since: datetime
+    next_try: str
+    error: str
+
+    @classmethod
+    def read(cls, state: CircuitState, pages: dict[str, str]) -> Self:
+        kind, _colon, name = state.key.partition(":")
+        return cls(
+            key=state.key,
+            kind=str(KINDS.get(kind, kind)),
+            name=name,
+            page=pages.get(state.key, ""),
+            is_open=state.state != "closed",
+            failures=state.failures,
+            since=state.since,
+            next_try=_next_try(state),
+            error=Truncator(told(state.error)).chars(MOST_ERROR),
+        )
+
+
+def tool_state(name: str) -> str:
+    """How a tool has been lately, in words."""
+    key = f"tool:{name}"
+    state = next((state for state in CIRCUITS.state() if state.key == key), None)
+    if state is None or state.state == "closed":
+        return _("in order")
+    if state.state == "half_open":
+        return _("out of order, tried again at its next use")
+    return _("out of order, tried again in %(seconds)d s") % {"seconds": ceil(state.retry_in)}
+
+
+def forget(tool: str) -> None:
+    """What failed before says nothing of a tool that was changed since."""
+    CIRCUITS.close(f"tool:{tool}")
+
+
+def urls(site: admin.AdminSite) -> list[URLPattern]:
+    """Pages without rows of their own, so they are kept with those of the agents."""
+    return [
+        path("circuits/", site.admin_view(page), name="agents_circuits"),
+        path("circuits/close/", site.admin_view(close), name="agents_circuits_close"),
+    ]
+
+
+@permission_required(PERMISSION, raise_exception=True)
+def page(request: HttpRequest) -> HttpResponse:
+    pages = _tool_pages()
+    known = [Circuit.read(state, pages) for state in CIRCUITS.state()]
+    known.sort(key=lambda circuit: (not circuit.is_open, not circuit.failures))
+    context = {
+        **admin.site.each_context(request),
+        "title": _("Circuits"),
+        "circuits": known,
+        "is_calm": not any(circuit.failures for circuit in known),
+    }
+    return render(request, "admin/agents/circuits.html", context)
+
+
+@require_POST
+@permission_required(PERMISSION, raise_exception=True)
+def close(request: HttpRequest) -> HttpResponse:
+    """The next use goes through, because a person says that it works again."""
+    key = request.POST.get("key", "")
+    if key in {state.key for state in CIRCUITS.state()}:
+        CIRCUITS.close(key)
+        logger.info("%s said that %s is to be tried again.", request.user, key)
+        name = key.partition(":")[2]
+        messages.success(request, _("At its next use, %(name)s is tried.") % {"name": name})
+    else:
+        messages.warning(request, _("Nothing is known of it any more."))
+    return redirect("admin:agents_circuits")
+
+
+def _next_try(state: CircuitState) -> str:
+    if state.state == "closed":
+        return "—"
+    if state.state == "half_open":
+        return _("at its next use")
+    return _("in %(seconds)d s") % {"seconds": ceil(state.retry_in)}
+
+
+def _tool_pages() -> dict[str, str]:
+    """Where tools are changed, by the keys of their circuits."""
+    rows = ToolRegistration.objects.values_list("pk", "name")
+    change = "admin:agents_toolregistration_change"
+    return {f"tool:{name}": reverse(change, args=[pk]) for pk, name in rows}

@@ -1,0 +1,56 @@
+import json
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.forms.fields import InvalidJSONInput
+from django.utils.functional import keep_lazy
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+NOT_JSON = _("This is not JSON: line %(line)d, column %(column)d: %(reason)s.")
+NOT_KEPT = _("This has something in it that cannot be kept as JSON.")
+NOT_AN_OBJECT = _("Write a JSON object: {…}.")
+
+
+class ObjectField(forms.JSONField):
+    """A JSON object in lines; a mistake is told by its place, in the text as it was typed."""
+
+    widget = forms.Textarea(
+        attrs={"class": "vLargeTextField code", "rows": 12, "spellcheck": "false"}
+    )
+
+    def to_python(self, value: Any) -> dict[str, Any] | None:
+        if value in self.empty_values:
+            return None
+        try:
+            found = json.loads(value)
+            pretty(found).encode()
+        except json.JSONDecodeError as error:
+            place = {"line": error.lineno, "column": error.colno, "reason": error.msg}
+            raise ValidationError(NOT_JSON, params=place) from error
+        except (ValueError, RecursionError) as error:
+            raise ValidationError(NOT_KEPT) from error
+        if not isinstance(found, dict):
+            raise ValidationError(NOT_AN_OBJECT)
+        return found
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        return initial if self.disabled else InvalidJSONInput(data or "")
+
+    def prepare_value(self, value: Any) -> str:
+        if isinstance(value, InvalidJSONInput):
+            return value
+        return "" if value is None else pretty(value)
+
+
+def pretty(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+@keep_lazy(SafeString)
+def example(sentence: Any, value: Any) -> SafeString:
+    """A sentence of help, with an example that can be opened and copied."""
+    form = '{}<details class="example"><summary>{}</summary><pre>{}</pre></details>'
+    return format_html(form, sentence, _("Example"), pretty(value))

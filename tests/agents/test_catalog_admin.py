@@ -1,0 +1,465 @@
+"""The pages for tools, agents and circuits: what works is kept, what cannot is told why."""
+
+import json
+from html import unescape
+from math import inf
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import Permission
+from django.test import Client
+from django.urls import reverse
+
+from agents import toolset
+from agents.admin.tools import WEATHER
+from agents.assembly import CIRCUITS
+from agents.models import Agent, McpServer, ToolRegistration
+from tests.conftest import asked
+from tests.scripted import Says
+from tests.wire import WireServer
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+PARAMETERS = WEATHER["function"]["parameters"]
+
+
+@pytest.fixture(autouse=True)
+def _forgotten():
+    yield
+    for state in CIRCUITS.state():
+        CIRCUITS.close(state.key)
+
+
+@pytest.fixture
+def root(administrator):
+    client = Client()
+    client.force_login(administrator)
+    return client
+
+
+@pytest.fixture
+def remote():
+    server = McpServer.objects.create(name="files", url="https://files.example/mcp")
+    definition = {"name": "read", "description": "Reads a\u200b file.", "annotations": {}}
+    return server.tools.create(name="files__read", source="mcp", definition=definition)
+
+
+def page(name, *args, of="toolregistration"):
+    return reverse(f"admin:agents_{of}_{name}", args=args)
+
+
+def typed(**changes):
+    usual = {"name": "weather", "description": "", "enabled": "on", "method": "GET"}
+    place = {"endpoint": "https://weather.example/{city}", "headers": ""}
+    use = {"approval": "tool", "effect": "", "timeout": "30", "fallback": ""}
+    return {**usual, **place, **use, "definition": json.dumps(WEATHER), **changes}
+
+
+def over_http(**changes):
+    about = {"endpoint": "https://weather.example/{city}", "definition": WEATHER}
+    return ToolRegistration.objects.create(
+        **{"name": "weather", "source": "http", "method": "GET", **about, **changes}
+    )
+
+
+def own(name):
+    return ToolRegistration.objects.get(name=name)
+
+
+def errors(response):
+    return {k: " ".join(v) for k, v in response.context["adminform"].form.errors.items()}
+
+
+def fail(key, error="Nobody answered.", times=CIRCUITS.policy.failures):
+    for _ in range(times):
+        with CIRCUITS.of(key).attempt() as attempt:
+            attempt.failed(error)
+
+
+def test_an_http_tool_is_added(root):
+    root.post(page("add"), typed(headers='{"X-Key": "hunter2"}'))
+
+    row = own("weather")
+    assert (row.source, row.endpoint) == ("http", "https://weather.example/{city}")
+    assert row.headers.reveal() == {"X-Key": "hunter2"}
+    assert toolset.over_http(row).effect == "read"
+
+
+@pytest.mark.parametrize("definition", [WEATHER, WEATHER["function"], PARAMETERS])
+def test_a_definition_may_be_whole_or_a_part(root, definition):
+    described = {"description": "Tells the weather.", "definition": json.dumps(definition)}
+    root.post(page("add"), typed(**described))
+
+    assert toolset.over_http(own("weather")).parameters["required"] == ["city"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "words"),
+    [
+        ({"endpoint": ""}, "endpoint", "required"),
+        ({"endpoint": "ftp://weather.example/"}, "endpoint", "begin with https://"),
+        ({"endpoint": "javascript:alert(1)"}, "endpoint", "begin with https://"),
+        ({"endpoint": "https://weather.example/{town}"}, "endpoint", "'town', which is no"),
+        ({"endpoint": "https://a:b@weather.example/"}, "endpoint", "password"),
+        ({"definition": '{\n"name": }'}, "definition", "line 2, column 9"),
+        ({"definition": "[]"}, "definition", "a JSON object"),
+        ({"definition": '{"function": "x"}'}, "definition", "“function” has to be"),
+        ({"definition": '{"input_schema": {}}'}, "definition", "input_schema: not known here"),
+        ({"definition": '{"parameters": {"type": "array"}}'}, "definition", "type 'object'"),
+        ({"definition": '{"description": NaN}'}, "definition", "cannot be kept"),
+        ({"definition": '{"description": "\\ud800"}'}, "definition", "cannot be kept"),
+        ({"definition": "[" * 100_000}, "definition", "cannot be kept"),
+        ({"definition": json.dumps(PARAMETERS)}, "description", "Say what it does"),
+        ({"headers": "[1]"}, "headers", "a JSON object of texts"),
+        ({"headers": '{"X": 1}'}, "headers", "a JSON object of texts"),
+        ({"headers": '{"Host": "x"}'}, "headers", "'Host' is set by the request itself"),
+        ({"name": "two words"}, "name", "letters, numbers"),
+        ({"timeout": "0"}, "timeout", "greater than or equal to 1"),
+    ],
+)
+def test_a_tool_that_cannot_work_is_not_saved(root, changes, field, words):
+    response = root.post(page("add"), typed(**changes))
+
+    assert errors(response).keys() == {field}
+    assert words in errors(response)[field]
+    assert not ToolRegistration.objects.filter(source="http").exists()
+
+
+def test_a_wrong_endpoint_is_told_although_something_else_is_wrong_too(root):
+    response = root.post(page("add"), typed(endpoint="weather.example", definition="{"))
+
+    assert errors(response).keys() == {"endpoint", "definition"}
+    assert ">\n{</textarea>" in response.content.decode()
+
+
+def test_headers_are_written_and_never_shown(root):
+    row = over_http(headers={"X-Key": "hunter2"})
+    html = root.get(page("change", row.pk)).content.decode()
+    root.post(page("change", row.pk), typed(description="Tells the weather."))
+
+    row.refresh_from_db()
+    assert "hunter2" not in html
+    assert "They are set." in html
+    assert row.description == "Tells the weather."
+    assert row.headers.reveal() == {"X-Key": "hunter2"}
+
+
+def test_who_may_only_look_sees_no_secret(person):
+    row = over_http(headers={"X-Key": "hunter2"})
+    person.is_staff = True
+    person.save()
+    person.user_permissions.set(Permission.objects.filter(codename="view_toolregistration"))
+    client = Client()
+    client.force_login(person)
+
+    html = client.get(page("change", row.pk)).content.decode()
+    assert "https://weather.example/{city}" in html
+    assert "hunter2" not in html
+    assert client.post(page("change", row.pk), typed()).status_code == 403
+
+
+def test_headers_do_not_follow_the_endpoint_to_somebody_else(root):
+    row = over_http(headers={"X-Key": "hunter2"})
+    elsewhere = typed(endpoint="https://elsewhere.example/{city}")
+
+    refused = root.post(page("change", row.pk), elsewhere)
+    root.post(page("change", row.pk), elsewhere | {"headers": "{}"})
+
+    row.refresh_from_db()
+    assert "another endpoint" in errors(refused)["headers"]
+    assert row.endpoint == "https://elsewhere.example/{city}"
+    assert row.headers.reveal() == {}
+
+
+def test_headers_of_a_lost_key_have_to_be_entered_again(root, settings):
+    row = over_http(headers={"X-Key": "hunter2"})
+    settings.ENCRYPTION_KEYS = ["another"]
+
+    listed = root.get(page("changelist")).content.decode()
+    refused = root.post(page("change", row.pk), typed())
+
+    assert "cannot be used" in listed
+    assert "enter it again" in errors(refused)["headers"]
+
+
+async def test_an_http_tool_is_used_by_the_very_next_run(root, agent, scripted, settings):
+    settings.EGRESS_ALLOW = ["127.0.0.1"]
+    model = scripted(Says.call("weather", city="Kyoto"), Says(answer="It is clear in Kyoto."))
+    async with WireServer(pages={"/of/Kyoto": {"sky": "clear"}}) as server:
+        endpoint = f"http://127.0.0.1:{server.port}/of/{{city}}"
+        new = typed(endpoint=endpoint, headers='{"X-Key": "hunter2"}')
+        await sync_to_async(root.post)(page("add"), new)
+        await agent.tools.aadd(await ToolRegistration.objects.aget(name="weather"))
+        run = await asked("How is the weather in Kyoto?")
+
+    step = await run.steps.aget(kind="tool")
+    assert (step.action, step.status) == ("weather", "done")
+    assert '"sky": "clear"' in step.observation
+    assert server.requests[0].headers["x-key"] == "hunter2"
+    model.assert_used_up()
+
+
+@pytest.mark.parametrize("name", ["calculator", "files__read"])
+def test_of_a_tool_from_elsewhere_only_its_use_is_changed(root, remote, name):
+    row = own(name)
+    fields = root.get(page("change", row.pk)).context["adminform"].form.fields
+    root.post(
+        page("change", row.pk),
+        typed(
+            name="other", description="Mine.", approval="always", endpoint="https://x.example"
+        ),
+    )
+
+    row.refresh_from_db()
+    assert [*fields] == ["description", "enabled", "approval", "effect", "timeout", "fallback"]
+    assert (row.name, row.description, row.approval) == (name, "Mine.", "always")
+    assert row.endpoint == ""
+
+
+def test_a_tool_of_a_server_shows_what_was_accepted_and_what_waits(root, remote):
+    calm = root.get(page("change", remote.pk)).content.decode()
+    remote.pending = remote.definition | {"description": "Sends it."}
+    remote.save()
+    held = root.get(page("change", remote.pk)).content.decode()
+
+    there = f"{page('change', remote.server_id, of='mcpserver')}#tool-{remote.pk}"
+    assert "Reads a⟨U+200B⟩ file." in calm
+    assert there not in calm
+    assert there in held
+    assert "changed, held back" in root.get(page("changelist")).content.decode()
+
+
+def test_the_list_says_how_tools_are_used_and_how_they_are(root, remote):
+    over_http(method="POST", name="order")
+    fail("tool:order")
+
+    listed = root.get(page("changelist")).context["cl"].model_admin
+    rows = {row.name: row for row in ToolRegistration.objects.all()}
+    said = {
+        name: [str(column(row)) for column in (listed.asks_first, listed.what_it_does)]
+        for name, row in rows.items()
+    }
+    assert said["calculator"] == ["never", "only reads"]
+    assert said["files__read"] == ["always", "must not be repeated"]
+    assert said["order"][1] == "must not be repeated"
+    assert listed.state(rows["calculator"]) == "in order"
+    assert str(listed.state(rows["order"])).startswith("out of order, tried again in ")
+
+
+@pytest.mark.parametrize(
+    ("tool", "stand_in", "words"),
+    [
+        ({"effect": "at_most_once"}, {}, "must not be repeated"),
+        ({"method": "POST"}, {}, "must not be repeated"),
+        ({}, {"effect": "idempotent"}, "may change more than weather"),
+        ({}, {"approval": "always"}, "asks a person first"),
+        ({}, {"fallback": "search"}, "has a stand-in itself"),
+    ],
+)
+def test_a_stand_in_that_would_not_be_used_is_refused(root, tool, stand_in, words):
+    if "fallback" in stand_in:
+        stand_in = {"fallback": own("search")}
+    ToolRegistration.objects.filter(name="calculator").update(**stand_in)
+
+    fallback = own("calculator").pk
+    response = root.post(page("add"), typed(fallback=fallback, **tool))
+
+    assert words in errors(response)["fallback"]
+
+
+def test_a_stand_in_has_none_itself(root):
+    over_http(fallback=own("calculator"))
+
+    changes = typed(fallback=own("search").pk)
+    response = root.post(page("change", own("calculator").pk), changes)
+
+    assert "calculator stands in for weather already" in errors(response)["fallback"]
+
+
+def test_a_tool_does_not_stand_in_for_itself(root):
+    row = over_http()
+    response = root.post(page("change", row.pk), typed(fallback=row.pk))
+
+    assert "fallback" in errors(response)
+
+
+def test_a_stand_in_that_fits_is_kept(root):
+    root.post(page("add"), typed(fallback=own("calculator").pk))
+
+    assert own("weather").fallback == own("calculator")
+
+
+def test_a_tool_that_was_mended_is_tried_at_once(root):
+    row = over_http()
+    fail("tool:weather")
+    root.post(page("change", row.pk), typed(endpoint="https://better.example/{city}"))
+
+    assert CIRCUITS.state() == []
+
+
+def test_only_a_tool_that_would_not_come_back_is_deleted(root):
+    mine, made = own("calculator"), over_http()
+    chosen = {
+        "action": "delete_selected",
+        "_selected_action": [mine.pk, made.pk],
+        "post": "yes",
+    }
+
+    form = root.get(page("change", mine.pk)).content.decode()
+    assert page("delete", mine.pk) not in form
+    assert root.post(page("delete", mine.pk), {"post": "yes"}).status_code == 403
+    assert root.post(page("changelist"), {"post": "yes", **chosen}).status_code == 403
+    root.post(page("delete", made.pk), {"post": "yes"})
+    assert {*ToolRegistration.objects.values_list("name", flat=True)} == {
+        *("calculator", "database", "search")
+    }
+
+
+def test_a_server_is_deleted_with_its_tools(root, remote):
+    root.post(page("delete", remote.server_id, of="mcpserver"), {"post": "yes"})
+
+    assert not ToolRegistration.objects.filter(source="mcp").exists()
+
+
+def agent_form(**changes):
+    who = {"name": "writer", "dialect": "native", "enabled": "on", "auto_execute_tools": "on"}
+    limits = {"max_steps": 5, "max_duplicate_tool_calls": 2}
+    tokens = {"max_input_tokens": 100, "max_output_tokens": 100}
+    return who | limits | tokens | changes
+
+
+def test_an_agent_is_set_up(root, agent):
+    chosen = {"tools": [own("search").pk], "handoffs": [agent.pk]}
+    fallbacks = " openai/gpt-5 \n\nollama/llama3/8b\nopenai/gpt-5\ndemo\n"
+    form = json.dumps({"type": "object", "properties": {"title": {"type": "string"}}})
+    root.post(
+        page("add", of="agent"),
+        agent_form(fallback_models=fallbacks, output_schema=form, **chosen),
+    )
+
+    writer = Agent.objects.get(name="writer")
+    assert writer.fallback_models == "openai/gpt-5\nollama/llama3/8b\ndemo"
+    assert writer.output_schema == json.loads(form)
+    assert [*writer.handoffs.all()] == [agent]
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "words"),
+    [
+        ({"fallback_models": "openai/x\ngpt-5"}, "fallback_models", "Line 2, gpt-5: write it"),
+        (
+            {"fallback_models": "demo\n\nopenai/ x"},
+            "fallback_models",
+            "Line 3, openai/ x: write it",
+        ),
+        ({"fallback_models": "openai/"}, "fallback_models", "as provider/model"),
+        ({"model": "openai/"}, "model", "as provider/model"),
+        ({"output_schema": "{"}, "output_schema", "line 1, column 2"),
+        ({"output_schema": "[]"}, "output_schema", "a JSON object"),
+        ({"output_schema": '{"type": "text"}'}, "output_schema", "text"),
+    ],
+)
+def test_an_agent_that_cannot_be_is_not_saved(root, changes, field, words):
+    response = root.post(page("add", of="agent"), agent_form(**changes))
+
+    assert errors(response).keys() == {field}
+    assert words in errors(response)[field]
+    assert not Agent.objects.filter(name="writer").exists()
+
+
+def test_an_agent_is_no_colleague_of_itself(root, agent):
+    form = root.get(page("change", agent.pk, of="agent")).context["adminform"].form
+    response = root.post(
+        page("change", agent.pk, of="agent"), agent_form(name="helper", handoffs=[agent.pk])
+    )
+
+    assert agent not in form.fields["handoffs"].queryset
+    assert "handoffs" in errors(response)
+
+
+def test_a_schema_is_shown_in_lines(root, agent):
+    def shown():
+        html = root.get(page("change", agent.pk, of="agent")).content.decode()
+        return unescape(html.split('id="id_output_schema"')[1].split(">", 1)[1].split("<")[0])
+
+    assert shown() == "\n"
+    agent.output_schema = {"type": "object", "title": "題"}
+    agent.save()
+    assert shown() == '\n{\n  "type": "object",\n  "title": "題"\n}'
+
+
+def test_the_list_of_agents_says_what_each_is(root, agent):
+    Agent.objects.create(name="shy", model="openai/gpt-5", auto_execute_tools=False)
+    html = root.get(page("changelist", of="agent")).content.decode()
+
+    for words in ("of this installation", "openai/gpt-5", "before every call", ">3<", ">0<"):
+        assert words in html
+
+
+def test_the_circuits_are_calm_where_nothing_failed(root):
+    html = root.get(reverse("admin:agents_circuits")).content.decode()
+
+    assert "Nothing has failed lately." in html
+    assert "This shows the server process that answered you." in html
+    assert "<tbody" not in html.split('id="content-main"')[1]
+
+
+def test_a_circuit_is_shown_in_words(root):
+    fail("provider:openai", times=1)
+    fail("tool:calculator", error="<b>Down</b> for a while.")
+    html = root.get(reverse("admin:agents_circuits")).content.decode()
+
+    troubled, other = html.split("<tr data-key=")[1:]
+    assert "out of order" in troubled
+    assert f'href="{page("change", own("calculator").pk)}"' in troubled
+    assert "&lt;b&gt;Down&lt;/b&gt; for a while." in troubled
+    assert ">5</td>" in troubled
+    assert "openai" in other
+    assert ">in order</td>" in other
+    assert "Nothing has failed lately." not in html
+
+
+def test_a_pause_that_is_over_is_told_in_words(root, monkeypatch):
+    fail("tool:calculator")
+    monkeypatch.setattr(CIRCUITS.of("tool:calculator"), "clock", lambda: inf)
+
+    listed = root.get(page("changelist")).content.decode()
+    assert "out of order, tried again at its next use" in listed
+    assert "at its next use" in root.get(reverse("admin:agents_circuits")).content.decode()
+
+
+def test_a_circuit_is_tried_at_a_persons_word(root):
+    fail("model:openai/gpt-5")
+    close = reverse("admin:agents_circuits_close")
+    assert CIRCUITS.of("model:openai/gpt-5").is_refusing
+
+    assert root.get(close).status_code == 405
+    said = root.post(close, {"key": "model:openai/gpt-5"}, follow=True).content.decode()
+    again = root.post(close, {"key": "model:openai/gpt-5"}, follow=True).content.decode()
+
+    assert not CIRCUITS.of("model:openai/gpt-5").is_refusing
+    assert "At its next use, openai/gpt-5 is tried." in said
+    assert "Nothing is known of it any more." in again
+
+
+def test_circuits_are_for_those_who_may_change_agents(person):
+    person.is_staff = True
+    person.save()
+    client = Client()
+    client.force_login(person)
+    there = reverse("admin:agents_circuits")
+    fail("tool:calculator")
+
+    assert client.get(there).status_code == 403
+    closing = client.post(reverse("admin:agents_circuits_close"), {"key": "tool:calculator"})
+    assert closing.status_code == 403
+    assert CIRCUITS.of("tool:calculator").is_refusing
+    assert there not in client.get("/admin/").content.decode()
+
+    person.user_permissions.set(Permission.objects.filter(codename="change_agent"))
+    assert client.get(there).status_code == 200
+    assert there in client.get("/admin/").content.decode()
+    assert there in client.get(page("changelist", of="agent")).content.decode()

@@ -1,0 +1,37 @@
+import json
+
+from playwright.sync_api import Page, expect
+
+TOOLS = "/admin/agents/toolregistration/"
+
+
+def test_a_tool_is_made_of_an_endpoint_once_it_fits(page: Page):
+    page.goto(f"{TOOLS}add/")
+    page.locator(".example summary").click()
+    page.locator("[name=definition]").fill(page.locator(".example pre").inner_text())
+    page.locator("[name=name]").fill("weather")
+    page.locator("[name=endpoint]").fill("weather.example/{city}")
+    page.locator("[name=_save]").click()
+    expect(page.locator(".field-endpoint .errorlist")).to_contain_text("https://")
+
+    page.locator("[name=endpoint]").fill("https://weather.example/{city}")
+    page.locator("[name=method]").select_option("GET")
+    page.locator("[name=_save]").click()
+    row = page.locator("#result_list tr", has_text="weather")
+    expect(row.locator(".field-what_it_does")).to_have_text("only reads")
+    expect(row.locator(".field-state")).to_have_text("in order")
+
+    row.get_by_role("link", name="weather").click()
+    assert json.loads(page.locator("[name=definition]").input_value())["type"] == "function"
+    page.locator(".deletelink").click()
+    page.locator("#content form [type=submit]").click()
+    expect(page.locator(".messagelist .success")).to_be_visible()
+
+
+def test_the_circuits_are_found_and_read_on_a_phone(phone: Page):
+    phone.goto("/admin/")
+    phone.locator("#content").get_by_role("link", name="Circuits").click()
+
+    expect(phone.get_by_role("heading", level=1)).to_have_text("Circuits")
+    expect(phone.locator(".circuits")).to_contain_text("the server process that answered you")
+    assert phone.evaluate("() => document.documentElement.scrollWidth") <= 390
