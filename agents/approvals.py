@@ -9,7 +9,7 @@ from channels.db import database_sync_to_async
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from agents import live, runs, trace
+from agents import leases, live, runs, trace
 from agents.engine.errors import BadSchema
 from agents.engine.events import Event, Stamp, Type
 from agents.engine.schema import TooManyChecks, usable, violations
@@ -38,6 +38,15 @@ class Word:
     reason: str = ""
 
 
+class AtTerminal:
+    """Whoever sits at this machine: they decide what is asked in runs that are nobody's."""
+
+    pk = None
+
+    def get_username(self) -> str:
+        return "terminal"
+
+
 async def decide(user, pk: int, word: Word) -> Run:
     """Take the word, tell everyone, and let the run go on if nothing else waits.
 
@@ -59,14 +68,20 @@ async def decide(user, pk: int, word: Word) -> Run:
 
 def _take(user, pk: int, word: Word) -> tuple[Run, Event, bool]:
     with transaction.atomic():
-        mine = Approval.objects.for_user(user)
+        mine = _decidable(user)
         run = Run.objects.select_for_update().get(pk=mine.get(pk=pk).run_id)
         approval = mine.get(pk=pk)  # again, now that nobody else can change it
         _check(approval, run, word)
         event = _event(approval, run, user, word)
         trace.keep([(run.pk, event)])
-        goes_on = not run.approvals.waiting().exists() and runs.claim(run)
-        return Run.objects.select_related("agent").get(pk=run.pk), event, goes_on
+        woken = None if run.approvals.waiting().exists() else leases.wake(run)
+        return woken or run, event, woken is not None
+
+
+def _decidable(user):
+    if isinstance(user, AtTerminal):
+        return Approval.objects.filter(run__user=None)
+    return Approval.objects.for_user(user)
 
 
 def _check(approval: Approval, run: Run, word: Word) -> None:

@@ -64,9 +64,11 @@ async def begin(run: Run) -> Events:
 
 
 async def resume(run: Run) -> Events:
-    """The events of a run that has paused, from there on."""
+    """The events of a run that has paused or was left behind, from there on."""
     runtime = await build(run)
     past = await database_sync_to_async(_past)(run)
+    if not past:
+        return runtime.stream(run.query, _state(run.history))
     return runtime.resume(past, _state(run.history))
 
 

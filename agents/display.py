@@ -56,8 +56,18 @@ class StepView:
         return self.step.get_kind_display()
 
     @property
+    def is_live(self) -> bool:
+        """While a person is waited for, nothing moves: not even what has begun."""
+        return self.step.is_live and not self.run.is_waiting
+
+    @property
+    def status(self) -> str:
+        is_held_up = self.step.is_live and self.run.is_waiting
+        return AgentStep.Status.WAITING.value if is_held_up else self.step.status
+
+    @property
     def status_label(self) -> str:
-        return self.step.get_status_display()
+        return AgentStep.Status(self.status).label
 
     @cached_property
     def intent(self) -> str:
@@ -121,7 +131,7 @@ class StepView:
 
     @cached_property
     def live_text(self) -> str:
-        if not self.step.is_live or self.step.kind != AgentStep.Kind.THOUGHT:
+        if not self.is_live or self.step.kind != AgentStep.Kind.THOUGHT:
             return ""
         return trace.thought_so_far(self.run, self.step, self.until)
 
@@ -152,6 +162,12 @@ class ApprovalView:
 
     @property
     def verdict_label(self) -> str:
+        words = {
+            Approval.Verdict.APPROVED: _("to be made again"),
+            Approval.Verdict.REJECTED: _("it was done"),
+        }
+        if self.approval.is_unknown and self.approval.verdict in words:
+            return words[self.approval.verdict]
         return self.approval.get_verdict_display()
 
     @cached_property

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from django.db import transaction
 
-from agents import live, trace
+from agents import leases, live, trace
 from agents.engine.events import Event, Type
 from agents.models import Run
 
@@ -25,7 +25,7 @@ SETTLED = {Type.TOOL_CALL, Type.RUN_PAUSED, Type.RUN_FINISHED}
 
 
 class RunIsOver(Exception):
-    """This run has ended; nothing can be added to it."""
+    """This run has ended, or is another process's; nothing can be added to it from here."""
 
 
 @dataclass(slots=True)
@@ -44,6 +44,7 @@ class Journal:
     def __init__(self) -> None:
         self._entries: list[_Entry] = []
         self._over: set[int] = set()
+        self._is_closed = False
         self._wake = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="journal")
         self._task = asyncio.create_task(self._write())
@@ -65,13 +66,20 @@ class Journal:
         """Nobody is left who could add to this run."""
         self._over.discard(run.pk)
 
+    async def renew(self, runs: Iterable[Run]) -> None:
+        """Say that these are being worked on."""
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._thread, leases.renew, list(runs))
+
     async def stop(self) -> None:
-        self._task.cancel()
-        await asyncio.wait([self._task])
+        """What was handed over is written; whoever comes later is told that it is over."""
+        self._is_closed = True
+        self._wake.set()
+        await self._task
         self._thread.shutdown()
 
     def _add(self, entry: _Entry) -> asyncio.Future[None]:
-        if entry.run.pk in self._over:
+        if self._is_closed or entry.run.pk in self._over:
             raise RunIsOver
         self._entries.append(entry)
         self._wake.set()
@@ -79,7 +87,7 @@ class Journal:
 
     async def _write(self) -> None:
         loop = asyncio.get_running_loop()
-        while True:
+        while self._entries or not self._is_closed:
             await self._wake.wait()
             self._wake.clear()
             batch, self._entries = self._entries, []
@@ -119,7 +127,8 @@ class Pages:
 
 
 def _seen(kept: asyncio.Future[None]) -> None:
-    if not kept.cancelled() and (error := kept.exception()) is not None:
+    error = None if kept.cancelled() else kept.exception()
+    if error is not None and not isinstance(error, RunIsOver):
         logger.error("An event could not be kept.", exc_info=error)
 
 
@@ -148,6 +157,7 @@ def _commit(batch: list[_Entry]) -> None:
         _commit_together(batch)
     except Exception:
         for entry in batch:
+            entry.error = None
             try:
                 _commit_together([entry])
             except Exception as error:
@@ -157,6 +167,11 @@ def _commit(batch: list[_Entry]) -> None:
 def _commit_together(batch: list[_Entry]) -> None:
     events = [entry for entry in batch if entry.event is not None]
     with transaction.atomic():
+        ours = leases.held([entry.run for entry in events]) if events else set()
+        for entry in events:
+            if entry.run.pk not in ours:
+                entry.error = RunIsOver()
+        events = [entry for entry in events if entry.error is None]
         trace.keep([(entry.run.pk, entry.event) for entry in events])
         for entry in batch:
             if entry.ending is not None:

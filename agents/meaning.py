@@ -52,27 +52,28 @@ def _step_started(run: int, event: Event) -> None:
 def _asked(run: int, event: Event) -> None:
     """A call that waits: its row is there already, and is the one that shows the question."""
     function = event.data["function"]
-    AgentStep.objects.create(
-        **_place(run, event),
-        kind=AgentStep.Kind.TOOL,
-        status=AgentStep.Status.WAITING,
-        thought=event.data["thought"],
-        call_id=event.data["id"],
-        action=function["name"],
-        action_input=decoded(function["arguments"]),
-        started_at=event.time,
-    )
-    Approval.objects.create(
-        run_id=run,
-        step=event.data["step"],
-        agent_name=event.agent,
-        call_id=event.data["id"],
-        tool=function["name"],
-        arguments=function["arguments"],
-        digest=event.data["digest"],
-        why=event.data["why"],
-        asked_at=event.time,
-    )
+    call = {
+        "kind": AgentStep.Kind.TOOL,
+        "status": AgentStep.Status.WAITING,
+        "thought": event.data["thought"],
+        "call_id": event.data["id"],
+        "action": function["name"],
+        "action_input": decoded(function["arguments"]),
+        "started_at": event.time,
+    }
+    if not _step(run, event).update(**call):
+        AgentStep.objects.create(**_place(run, event), **call)
+    question = {
+        "agent_name": event.agent,
+        "call_id": event.data["id"],
+        "tool": function["name"],
+        "arguments": function["arguments"],
+        "digest": event.data["digest"],
+        "why": event.data["why"],
+        "verdict": Approval.Verdict.WAITING,
+        "asked_at": event.time,
+    }
+    Approval.objects.update_or_create(question, run_id=run, step=event.data["step"])
 
 
 def _decided(run: int, event: Event) -> None:

@@ -14,6 +14,7 @@ MOST_ROWS = 200
 MOST_NESTED = 6
 MOST_VALUES = 5_000
 MOST_JSON = 20_000
+GROUPED = 10_000
 NOTHING = "—"
 
 Kind = Literal["text", "number", "nothing", "list", "fields", "table", "json"]
@@ -21,8 +22,11 @@ Kind = Literal["text", "number", "nothing", "list", "fields", "table", "json"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
+    """Numbers below one another are written alike: with as many decimals, grouped or not."""
+
     name: str
     is_number: bool
+    form: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,13 +109,28 @@ class _Shown:
 
     def _cell(self, row: Mapping[str, Any], column: Column) -> OutputView:
         """Nothing stands in line with the numbers above and below it."""
-        view = self._plain(row.get(column.name))
-        return replace(view, kind="number") if column.is_number else view
+        value = row.get(column.name)
+        view = self._plain(value)
+        if not column.is_number:
+            return view
+        text = view.text if value is None else format(value, column.form)
+        return replace(view, kind="number", text=text)
 
 
 def _column(name: str, rows: Sequence[Mapping[str, Any]]) -> Column:
     values = [row[name] for row in rows if row.get(name) is not None]
-    return Column(name=name, is_number=bool(values) and all(map(is_number, values)))
+    are_numbers = bool(values) and all(map(is_number, values))
+    return Column(name=name, is_number=are_numbers, form=_form(values) if are_numbers else "")
+
+
+def _form(numbers: Sequence[int | float]) -> str:
+    """Grouped from ten thousand on: a year is not."""
+    written = [repr(number) for number in numbers]
+    grouped = "," if any(abs(number) >= GROUPED for number in numbers) else ""
+    if any("e" in number for number in written):
+        return grouped  # very large or very small: as they are
+    decimals = max(len(number.partition(".")[2].rstrip("0")) for number in written)
+    return f"{grouped}.{decimals}f"
 
 
 def _json(value: Any) -> OutputView:

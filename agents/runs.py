@@ -2,15 +2,15 @@
 
 import asyncio
 import logging
-import os
-import socket
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from channels.db import database_sync_to_async
+from django.db import DatabaseError, IntegrityError, transaction
+from django.utils import timezone
 
-from agents import assembly, servers, trace
+from agents import assembly, leases, servers, trace
 from agents.engine.errors import AgentError
 from agents.engine.runtime import Events
 from agents.engine.state import Message
@@ -21,6 +21,7 @@ from agents.models import Agent, Run
 logger = logging.getLogger(__name__)
 
 STOP_WITHIN = 1.5
+HANDOVER, SHUTDOWN = "handover", "shutdown"
 ADVICE = "Try again; if it happens again, tell your administrator."
 
 
@@ -29,17 +30,32 @@ class StillAnswering(Exception):
 
 
 class _Workshop:
-    """The running tasks of this event loop, and the journal they write."""
+    """The running tasks of this event loop, the journal they write, and their heartbeat."""
 
     def __init__(self) -> None:
         self.tasks: dict[int, asyncio.Task[None]] = {}
+        self.runs: dict[int, Run] = {}
         self.journal = Journal()
+        self.pulse = asyncio.create_task(self._beat())
 
     def leave(self, run: Run, task: asyncio.Task[None]) -> None:
         """The run may have gone on already, in another task."""
         if self.tasks.get(run.pk) is task:
-            del self.tasks[run.pk]
+            del self.tasks[run.pk], self.runs[run.pk]
             self.journal.forget(run)
+
+    async def stop(self) -> None:
+        self.pulse.cancel()
+        await asyncio.wait([self.pulse])
+        await self.journal.stop()
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(leases.BEAT)
+            try:
+                await self.journal.renew(self.runs.values())
+            except DatabaseError:
+                logger.exception("The heartbeat of the runs could not be written.")
 
 
 _workshops: dict[asyncio.AbstractEventLoop, _Workshop] = {}
@@ -67,7 +83,8 @@ def prepare(
                 model=assembly.model_name(agent),
                 dialect=agent.dialect,
                 max_steps=agent.max_steps,
-                owner=owner(),
+                owner=leases.owner(),
+                heartbeat_at=timezone.now(),
             )
     except IntegrityError as error:
         raise StillAnswering from error
@@ -79,14 +96,8 @@ def launch(run: Run) -> None:
 
 
 def resume(run: Run) -> None:
-    """Let it go on after a pause. Whoever calls this has claimed it, with `claim`."""
+    """Let it go on from its events. Whoever calls this holds its lease."""
     _set_going(run, assembly.resume)
-
-
-def claim(run: Run) -> bool:
-    """Make a waiting run a running one, for this process; True for one caller only."""
-    waiting = Run.objects.waiting().filter(pk=run.pk)
-    return bool(waiting.update(status=Run.Status.RUNNING, owner=owner()))
 
 
 async def stop(run: Run) -> None:
@@ -109,45 +120,68 @@ async def wait(run: Run) -> None:
         await asyncio.wait([task])
 
 
-async def shut_down() -> None:
-    """Stop everything that runs on this event loop; leave no thread and no program behind."""
-    await _stop_all()
+async def tend() -> None:
+    """Take over what nobody drives any more, for as long as the server runs."""
+    while True:
+        try:
+            await take_over()
+        except DatabaseError:
+            logger.exception("Abandoned runs could not be looked for.")
+        await asyncio.sleep(leases.BEAT)
+
+
+async def take_over() -> int:
+    """Go on with the runs that were left behind; say how many."""
+    mine = _workshop().tasks
+    left = await database_sync_to_async(_left_behind)(set(mine))
+    for run in left:
+        resume(run)
+    return len(left)
+
+
+def _left_behind(mine: set[int]) -> list[Run]:
+    taken = []
+    for run in leases.abandoned():
+        if run.pk in mine:
+            continue
+        if run.takeovers >= leases.MOST_TAKEOVERS:
+            with transaction.atomic():
+                trace.close(run.pk, trace.Ending(StopReason.INTERRUPTED))
+        elif (ours := leases.take(run)) is not None:
+            taken.append(ours)
+    return taken
+
+
+async def shut_down(grace: float = 0, *, hand_over: bool = True) -> None:
+    """Stop everything that runs on this event loop; leave no thread and no program behind.
+
+    What does not end within the grace is left to whoever comes next, or closed.
+    """
+    await _stop_all(grace, HANDOVER if hand_over else SHUTDOWN)
     await servers.shut_down()
 
 
-async def _stop_all() -> None:
+async def _stop_all(grace: float, why: str) -> None:
     workshop = _workshops.pop(asyncio.get_running_loop(), None)
     if workshop is None:
         return
-    tasks = dict(workshop.tasks)
-    for task in tasks.values():
-        task.cancel("shutdown")
-    if tasks:
-        await asyncio.wait(tasks.values(), timeout=STOP_WITHIN)
-        async for run in Run.objects.live().filter(pk__in=tasks):
-            await _close(run, workshop.journal, trace.Ending(StopReason.INTERRUPTED))
-    await workshop.journal.stop()
-
-
-def close_abandoned() -> int:
-    """Close the runs of processes that are gone; say how many. What waits goes on waiting."""
-    ending = trace.Ending(StopReason.INTERRUPTED)
-    running = Run.objects.filter(status=Run.Status.RUNNING)
-    abandoned = [run for run in running if not _is_owned(run)]
-    for run in abandoned:
-        with transaction.atomic():
-            trace.close(run.pk, ending)
-    return len(abandoned)
-
-
-def owner() -> str:
-    return f"{os.getpid()}@{socket.gethostname()}"
+    if workshop.tasks and grace:
+        await asyncio.wait(workshop.tasks.values(), timeout=grace)
+    left = [(workshop.runs[pk], task) for pk, task in workshop.tasks.items()]
+    for _, task in left:
+        task.cancel(why)
+    if left:
+        await asyncio.wait([task for _, task in left], timeout=STOP_WITHIN)
+    for run, _ in left:
+        # In any case: a task that was cancelled before its first step has done nothing.
+        await _leave(run, workshop.journal, (why,))
+    await workshop.stop()
 
 
 def _set_going(run: Run, course: Callable[[Run], Awaitable[Events]]) -> None:
     workshop = _workshop()
     task = asyncio.create_task(_drive(run, course, workshop.journal))
-    workshop.tasks[run.pk] = task
+    workshop.tasks[run.pk], workshop.runs[run.pk] = task, run
     task.add_done_callback(lambda task: workshop.leave(run, task))
 
 
@@ -161,9 +195,8 @@ async def _drive(
             async for event in events:
                 await pages.write(event)
     except asyncio.CancelledError as cancelled:
-        interrupted = cancelled.args == ("shutdown",)
-        reason = StopReason.INTERRUPTED if interrupted else StopReason.CANCELLED
-        await _close(run, journal, trace.Ending(reason))
+        if cancelled.args != (HANDOVER,):
+            await _leave(run, journal, cancelled.args)
     except AgentError as error:
         await _close(run, journal, trace.Ending(StopReason.ERROR, str(error), error.advice))
     except RunIsOver:
@@ -176,6 +209,15 @@ async def _drive(
         pages.leave()
 
 
+async def _leave(run: Run, journal: Journal, why: tuple[str, ...]) -> None:
+    """Stopped by a person it ends; stopped with the server it may go on elsewhere."""
+    if why == (HANDOVER,):
+        await database_sync_to_async(leases.release)(run)
+        return
+    reason = StopReason.INTERRUPTED if why == (SHUTDOWN,) else StopReason.CANCELLED
+    await _close(run, journal, trace.Ending(reason))
+
+
 async def _close(run: Run, journal: Journal, ending: trace.Ending) -> None:
     with suppress(RunIsOver):
         await journal.close(run, ending)
@@ -186,20 +228,3 @@ def _workshop() -> _Workshop:
     if loop not in _workshops:
         _workshops[loop] = _Workshop()
     return _workshops[loop]
-
-
-def _is_owned(run: Run) -> bool:
-    pid, _, host = run.owner.partition("@")
-    if host != socket.gethostname():
-        return False  # a container that was replaced; one process serves an installation
-    return pid != str(os.getpid()) and _is_alive(int(pid))
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

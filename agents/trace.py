@@ -44,7 +44,7 @@ def keep(entries: Sequence[tuple[int, Event]]) -> None:
 
 def close(run_pk: int, ending: Ending) -> list[Event]:
     """End a run that cannot end itself, and give the events that say so."""
-    run = Run.objects.live().filter(pk=run_pk).first()
+    run = Run.objects.live().select_for_update().filter(pk=run_pk).first()
     if run is None:
         return []
     emit = partial(Stamp(run.agent_name, after=last_seq(run)), **_ended(run, ending))

@@ -1,7 +1,7 @@
 """A model that needs no key and no network: rules instead of AI, in the form of a real one.
 
 It plans with the tools that it is offered, native or as ReAct text, and streams what it
-thinks, calls and answers like any model. `demo_skills` is what it can do.
+thinks, calls and answers like any model, in a given form too. `demo.skills` is what it can do.
 """
 
 import asyncio
@@ -14,12 +14,10 @@ from datetime import date
 from hashlib import blake2s
 from typing import Any
 
-from .demo import help as help
-from .demo import history as history
-from .demo import passages as passages
-from .demo import rows as rows
+from .demo import filling, help, history, known, passages, rows, skills
+from .demo import form as forms
 from .demo import schema as schemas
-from .demo import skills as skills
+from .demo.form import Form
 from .demo.history import Finding, Situation
 from .demo.plan import Plan
 
@@ -58,8 +56,9 @@ class DemoModel:
         **parameters: Any,
     ) -> AsyncIterator[dict[str, Any]]:
         offered = None if parameters.get("tool_choice") == "none" else tools
-        situation = history.read(messages, offered)
-        step = decide(situation, self.today())
+        form = None if offered else forms.read(messages, parameters.get("response_format"))
+        situation = history.read(form.messages if form else messages, offered)
+        step = write(situation, form) if form else decide(situation, self.today())
         wire = _Wire(model, messages)
         deltas = list(_deltas(step, situation, wire.mark))
         for delta in deltas:
@@ -81,7 +80,19 @@ def decide(situation: Situation, today: date) -> Step:
     if next_call is None:
         return Step(thought=_closing(situation), answer=plan.answer(done))
     last = situation.findings[-1] if situation.findings else None
-    return _after_failure(situation, last, next_call) if last and last.failed else next_call
+    if last is None or not last.failed:
+        return next_call
+    return _after_failure(situation, last, next_call) or _failed(situation, plan, done, last)
+
+
+def write(situation: Situation, form: Form) -> Step:
+    """The answer that was given in words, in the form that is asked for."""
+    thought = situation.question.say(
+        "Now I write it in the form that is asked for.", "指定された形式で書きます。"
+    )
+    answer = situation.words or _answer_from(situation)
+    value = filling.fill(form.schema, known.learn(situation, answer))
+    return Step(thought=thought, answer=json.dumps(value, ensure_ascii=False))
 
 
 def _next(plan: Plan, done: Sequence[Finding]) -> Step | None:
@@ -123,20 +134,27 @@ def _without_column(situation: Situation, name: str, column: str) -> Situation:
     return replace(situation, tools=tuple(tools))
 
 
-def _after_failure(situation: Situation, last: Finding, next_call: Step) -> Step:
-    """Another way if there is one and none was tried yet; else an honest end."""
-    question = situation.question
+def _after_failure(situation: Situation, last: Finding, next_call: Step) -> Step | None:
+    """Another way, if there is one and none was tried yet."""
     failures = sum(finding.failed for finding in situation.findings)
-    if failures == 1 and last.input not in (next_call.input or {}).values():
-        other = question.say(
-            "That failed, but there is another way to ask.",
-            "失敗しましたが、別の方法で問い合わせます。",
-        )
-        return replace(next_call, thought=other)
+    if failures > 1 or last.input in (next_call.input or {}).values():
+        return None
+    other = situation.question.say(
+        "That failed, but there is another way to ask.",
+        "失敗しましたが、別の方法で問い合わせます。",
+    )
+    return replace(next_call, thought=other)
+
+
+def _failed(situation: Situation, plan: Plan, done: Sequence[Finding], last: Finding) -> Step:
+    """An honest end."""
+    question = situation.question
     end = question.say(
         "That failed and I know no other way, so I say so.",
         "失敗し、ほかの方法を知らないので、そのまま伝えます。",
     )
+    if plan.failed is not None:
+        return Step(thought=end, answer=plan.failed(done, last))
     return Step(thought=end, answer=help.failure(last.tool, last.text, question))
 
 

@@ -31,6 +31,10 @@ class Approval(models.Model):
     class Why(models.TextChoices):
         AGENT = "agent", _("This agent shows every call before it is made.")
         TOOL = "tool", _("This tool may change something, so it asks before it is used.")
+        UNKNOWN = (
+            "unknown",
+            _("The server stopped while this ran. It may have been done."),
+        )
 
     run = models.ForeignKey(
         Run, verbose_name=_("run"), on_delete=models.CASCADE, related_name="approvals"
@@ -71,6 +75,10 @@ class Approval(models.Model):
 
     def __str__(self) -> str:
         return f"{self.run_id}#{self.step} {self.tool}"
+
+    @property
+    def is_unknown(self) -> bool:
+        return self.why == self.Why.UNKNOWN
 
     @property
     def is_waiting(self) -> bool:

@@ -21,6 +21,9 @@ class RunQuerySet(models.QuerySet):
     def live(self):
         return self.filter(status__in=Run.LIVE)
 
+    def running(self):
+        return self.filter(status=Run.Status.RUNNING)
+
     def waiting(self):
         return self.filter(status=Run.Status.WAITING)
 
@@ -83,6 +86,13 @@ class Run(models.Model):
     owner = models.CharField(
         _("owner"), max_length=120, blank=True, help_text=_("The process that runs it.")
     )
+    epoch = models.PositiveIntegerField(
+        _("epoch"), default=0, help_text=_("Grows with each owner; a former one cannot write.")
+    )
+    heartbeat_at = models.DateTimeField(
+        _("heartbeat"), null=True, blank=True, help_text=_("Empty: whoever comes may take it.")
+    )
+    takeovers = models.PositiveSmallIntegerField(_("takeovers"), default=0)
     started_at = models.DateTimeField(_("started"), auto_now_add=True, db_index=True)
     ended_at = models.DateTimeField(_("ended"), null=True, blank=True)
 

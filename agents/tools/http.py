@@ -68,6 +68,7 @@ class HttpTool:
         self.parameters = _parameters(function)
         self.method = _method(method)
         self.effect: Effect = effect or ("read" if method == "GET" else "at_most_once")
+        self.needs_approval = self.effect != "read"
         self.timeout = timeout + 2  # for whoever runs tools: after our own, clearer, limit
         self._endpoint = _Endpoint.read(endpoint, self.parameters)
         self._headers = _checked(headers or {})

@@ -1,7 +1,10 @@
 """What an operator types, and what comes back."""
 
 import json
+import os
+import pty
 import socket
+import sys
 from datetime import date
 from io import StringIO
 
@@ -10,9 +13,10 @@ from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 from pydantic import SecretStr
 
-from agents import samples
+from agents import runs, samples
 from agents.management.commands import seed_demo, serve
 from agents.models import Agent, GuardrailPattern, Run, ToolRegistration
+from tests.scripted import Call, Says
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -71,10 +75,10 @@ def test_a_blocked_question_is_a_failure(agent):
     assert Run.objects.get().status == "blocked"
 
 
-@pytest.mark.parametrize("question", ["", "  \n "])
-def test_an_empty_question_is_refused(agent, question):
-    with pytest.raises(CommandError, match="Ask something"):
-        ask(question)
+@pytest.mark.parametrize("arguments", [[], [""], ["  \n "], ["6 * 7", "--resume", "1"]])
+def test_a_question_or_a_run_to_go_on_with_is_needed(agent, arguments):
+    with pytest.raises(CommandError, match="Ask something, or name a run to go on with"):
+        ask(*arguments)
 
 
 def test_without_an_agent_the_advice_is_given(db):
@@ -89,6 +93,114 @@ def test_a_failed_run_is_a_failure_in_words(agent, scripted):
 
     with pytest.raises(CommandError, match="The provider refused"):
         ask("6 * 7")
+
+
+# ask, where an agent waits for a word
+
+
+@pytest.fixture
+def careful(agent):
+    careful = Agent.objects.create(name="careful", auto_execute_tools=False)
+    careful.tools.set(ToolRegistration.objects.all())
+    return careful
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """A real terminal, at which the lines are typed that a test gives it."""
+    ours, theirs = pty.openpty()
+    with open(theirs) as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        yield lambda text: os.write(ours, text.encode())
+    os.close(ours)
+
+
+def test_a_call_is_asked_about_at_the_terminal_with_its_exact_arguments(careful, terminal):
+    terminal("y\n")
+
+    out, err = ask("6 * 7", "--agent", "careful")
+
+    assert 'careful wants to use calculator {"expression": "6 * 7"}\n' in err
+    assert "This agent shows every call before it is made. Allow it? [y/N] " in err
+    assert "42" in out
+    approval = Run.objects.get().approvals.get()
+    assert (approval.verdict, approval.decided_by) == ("approved", None)
+
+
+@pytest.mark.parametrize("said", ["n", "", "what?"])
+def test_anything_but_yes_at_the_terminal_declines_the_call(careful, terminal, said):
+    terminal(f"{said}\n")
+
+    out, _ = ask("6 * 7", "--agent", "careful")
+
+    assert "a person declined this call" in out
+    assert Run.objects.get().approvals.get().verdict == "rejected"
+
+
+def test_without_a_terminal_the_run_is_left_waiting_and_can_be_gone_on_with(
+    careful, terminal, monkeypatch
+):
+    at_terminal = sys.stdin
+    monkeypatch.setattr(sys, "stdin", StringIO("y\n"))
+
+    with pytest.raises(CommandError, match=r"Run (\d+) waits .* ask --resume \1") as error:
+        ask("6 * 7", "--agent", "careful")
+    left = Run.objects.get()
+    monkeypatch.setattr(sys, "stdin", at_terminal)
+    terminal("y\n")
+    out, _ = ask("--resume", str(left.pk))
+
+    assert (error.value.returncode, left.status) == (3, "waiting")
+    assert "42" in out
+    assert Run.objects.get().status == "completed"
+
+
+def test_the_end_of_input_leaves_the_run_waiting(careful, terminal):
+    terminal("\x04")
+
+    with pytest.raises(CommandError, match="waits for your word"):
+        ask("6 * 7", "--agent", "careful")
+
+    assert Run.objects.get().status == "waiting"
+
+
+def test_a_run_of_somebody_else_is_not_gone_on_with(careful, person, terminal):
+    left = runs.prepare(query="6 * 7", topic="chat.1", user=person, agent=careful)
+    Run.objects.update(status="waiting")
+
+    with pytest.raises(CommandError, match=f"No run {left.pk} was left waiting"):
+        ask("--resume", str(left.pk))
+
+
+def test_what_a_model_writes_cannot_steer_the_terminal(careful, terminal, scripted):
+    scripted(
+        Says(calls=(Call("calculator", '{"expression": "1\x1b[2K\u202e1"}'),)), Says(answer=".")
+    )
+    terminal("n\n")
+
+    _, err = ask("6 * 7", "--agent", "careful")
+
+    assert r'{"expression": "1\u001b[2K\u202e1"}' in err
+
+
+def test_an_agent_asks_another_one_on_the_command_line(db):
+    seed_demo.make_agents()
+
+    out, err = ask("Ask helper: what is 6 * 7?", "--agent", "lead")
+
+    assert out == "helper says: The result is **42** (`6 * 7`).\n"
+    assert '[ask_helper {"task": "what is 6 * 7?"}]' in err
+    assert '[helper: calculator {"expression": "6 * 7"}]' in err
+
+
+def test_a_call_of_an_agent_that_was_asked_waits_for_a_word_too(db, terminal):
+    seed_demo.make_agents()
+    terminal("y\n")
+
+    out, err = ask("Ask careful: what is 6 * 7?", "--agent", "lead")
+
+    assert "careful wants to use calculator" in err
+    assert out == "careful says: The result is **42** (`6 * 7`).\n"
 
 
 # seed_demo
@@ -119,6 +231,19 @@ def test_a_first_visit_has_all_it_needs(no_samples):
     assert get_user_model().objects.get(username="demo").check_password(password)
 
 
+def test_a_first_visit_meets_agents_that_wait_report_and_hand_on(no_samples):
+    seeded()
+
+    careful, reporter, lead = (
+        Agent.objects.get(name=n) for n in ("careful", "reporter", "lead")
+    )
+    assert not careful.auto_execute_tools
+    assert [tool.name for tool in reporter.tools.all()] == ["calculator", "database", "search"]
+    assert reporter.full_clean() is None
+    assert not lead.tools.exists()
+    assert {agent.name for agent in lead.handoffs.all()} == {"helper", "careful", "reporter"}
+
+
 def test_seeding_again_changes_nothing(no_samples):
     seeded()
     before = get_user_model().objects.get().password
@@ -127,7 +252,7 @@ def test_seeding_again_changes_nothing(no_samples):
 
     assert "password " not in said.replace("changepassword ", "")
     assert get_user_model().objects.get().password == before
-    assert (Agent.objects.count(), GuardrailPattern.objects.count()) == (2, 2)
+    assert (Agent.objects.count(), GuardrailPattern.objects.count()) == (4, 2)
 
 
 def test_what_an_administrator_changed_stays_changed(no_samples):

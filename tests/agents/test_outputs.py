@@ -47,7 +47,7 @@ def test_rows_are_a_table_with_a_caption_and_numbers_to_the_right():
         ("th", "", "is_old"),
         ("th", "", "mayor"),
         ("td", "", "Kyoto"),
-        ("td", "number", "1440000"),
+        ("td", "number", "1,440,000"),
         ("td", "", "Yes"),
         ("td", "nothing", "—"),
         ("td", "", "Chiba"),
@@ -130,3 +130,19 @@ def test_one_value_alone_is_one_line(value, kind, text):
 def test_numbers_are_the_same_in_every_language():
     with translation.override("de"):
         assert "1234567.5" in page({"n": 1234567.5})
+
+
+@pytest.mark.parametrize(
+    ("numbers", "shown"),
+    [
+        ([1156, 681.5], ["1156.0", "681.5"]),
+        ([2026, 2025], ["2026", "2025"]),
+        ([12345, 9.25], ["12,345.00", "9.25"]),
+        ([3.0, 4], ["3", "4"]),
+        ([1e-9, 2e30], ["1e-09", "2e+30"]),
+    ],
+)
+def test_numbers_below_one_another_are_written_alike(numbers, shown):
+    view = shown_output([{"value": number} for number in numbers])
+
+    assert [row[0].text for row in view.rows] == shown

@@ -1,9 +1,6 @@
 """Every run ends, with a sentence and a whole record, whatever the model or a tool does."""
 
 import asyncio
-import os
-import socket
-import subprocess
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -227,28 +224,3 @@ async def test_a_second_run_of_a_topic_waits_its_turn():
     with pytest.raises(runs.StillAnswering):
         await prepare(query="6 * 7", topic="chat.1")
     await prepare(query="6 * 7", topic="chat.2")
-
-
-def live_run(topic, owner):
-    return Run.objects.create(topic=topic, query="6 * 7", agent_name="helper", owner=owner)
-
-
-def test_only_the_runs_of_processes_that_are_gone_are_closed():
-    host = socket.gethostname()
-    with subprocess.Popen(["sleep", "0"]) as gone:
-        gone.wait()
-    left = [
-        live_run("a", f"{gone.pid}@{host}"),
-        live_run("b", f"{os.getpid()}@{host}"),
-        live_run("c", ""),
-        live_run("e", "12@a-container-that-was-replaced"),
-    ]
-    kept = [live_run("d", f"{os.getppid()}@{host}")]
-
-    assert runs.close_abandoned() == 4
-
-    for run in [*left, *kept]:
-        run.refresh_from_db()
-    assert {run.status for run in left} == {"interrupted"}
-    assert {run.status for run in kept} == {"running"}
-    assert runs.close_abandoned() == 0

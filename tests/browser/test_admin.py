@@ -72,7 +72,7 @@ def most_steps(page: Page, number: int):
 
 def limit_steps(page: Page, number: int) -> None:
     page.goto("/admin/agents/agent/")
-    page.locator("#result_list tbody a").first.click()
+    page.locator("#result_list").get_by_role("link", name="helper", exact=True).click()
     page.locator("[name=max_steps]").fill(str(number))
     page.locator("[name=_save]").click()
     expect(page.locator(".messagelist .success")).to_be_visible()

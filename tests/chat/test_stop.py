@@ -160,19 +160,19 @@ async def test_stop_and_finish_together_give_one_end():
     assert "stopped" in endings
 
 
-async def test_a_restart_says_so_and_leaves_a_tools_outcome_open(monkeypatch):
+async def test_a_run_that_is_closed_with_its_process_leaves_a_tools_outcome_open(monkeypatch):
     act_with(monkeypatch, Slow())
     run = await launched()
     await until(run, "tool_call")
 
-    await runs.shut_down()
+    await runs.shut_down(hand_over=False)
 
     run = await checked(run)
     assert (run.status, run.stopped_reason) == ("interrupted", "interrupted")
     assert [step.status async for step in run.steps.all()] == ["done", "unknown"]
 
 
-async def test_a_restart_ends_what_has_not_begun_and_what_does_not_let_go(monkeypatch):
+async def test_a_process_that_ends_leaves_its_runs_to_the_next_one(monkeypatch):
     monkeypatch.setattr(runs, "STOP_WITHIN", 0.1)
     tool = Stubborn()
     tool.let_go = asyncio.Event()
@@ -181,12 +181,16 @@ async def test_a_restart_ends_what_has_not_begun_and_what_does_not_let_go(monkey
     await until(deaf, "tool_call")
     fresh = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.2")
     runs.launch(fresh)
-
     await runs.shut_down()
+    monkeypatch.undo()
+
+    taken = await runs.take_over()
     tool.let_go.set()
 
-    assert (await checked(deaf)).status == "interrupted"
-    assert (await checked(fresh)).status == "interrupted"
+    assert taken == 2
+    for run in (deaf, fresh):
+        await runs.wait(run)
+        assert (await checked(run)).status == "completed"
 
 
 async def test_the_next_question_after_a_stop_is_answered(chat, monkeypatch):

@@ -113,7 +113,8 @@ def _rank(example: str, skills: list[tuple[str, tuple[str, ...]]]) -> int:
 
 
 def _skills(situation: Situation) -> list[tuple[str, tuple[str, ...]] | None]:
-    return [_arithmetic(situation), _data(situation), _handbook(situation)]
+    own = [_arithmetic(situation), _data(situation), _handbook(situation)]
+    return [*own, _others(situation)]
 
 
 def _arithmetic(situation: Situation) -> tuple[str, tuple[str, ...]] | None:
@@ -154,6 +155,25 @@ def _handbook(situation: Situation) -> tuple[str, tuple[str, ...]] | None:
     say = situation.question.say
     what = say("look things up in the documents, with sources.", "文書の検索（出典つき）")
     return what, (say("How do I connect a real model?", "本物のモデルに接続するには？"),)
+
+
+def _others(situation: Situation) -> tuple[str, tuple[str, ...]] | None:
+    agents = [tool.agent for tool in situation.tools if tool.agent]
+    if not agents:
+        return None
+    say, names = situation.question.say, ", ".join(agents)
+    what = say(
+        f"give a task to another agent: {names}.", f"ほかのエージェントへの依頼（{names}）"
+    )
+    asks = [
+        say("Ask {}: What is 12.5% of 3480?", "{}に聞いて: 3480の12.5%は？"),
+        say("Ask {}: What is 6 times 7?", "{}に聞いて: 6かける7は？"),
+        say(
+            "Ask {}: Which five products brought in the most this year?",
+            "{}に聞いて: 今年の売上上位5商品は？",
+        ),
+    ]
+    return what, tuple(ask.format(agent) for ask, agent in zip(asks, agents, strict=False))
 
 
 def _connecting(question: Question) -> str:

@@ -61,6 +61,12 @@ class Offer:
         texts = [name for name in names if properties.get(name, {}).get("type") == "string"]
         return next(iter(texts), "input")
 
+    @property
+    def agent(self) -> str:
+        """The agent that is asked with it; empty where it is no other agent."""
+        is_handoff = self.name.startswith("ask_") and self.argument == "task"
+        return self.name.removeprefix("ask_") if is_handoff else ""
+
     def fill(self, text: str) -> dict[str, str]:
         return {self.argument: text}
 
@@ -80,47 +86,58 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """All that the next step is decided from."""
+    """All that the next step is decided from; `words` are an answer that was given already."""
 
     question: Question
     earlier: Question | None = None
     tools: tuple[Offer, ...] = ()
     findings: tuple[Finding, ...] = ()
+    words: str = ""
     dialect: Dialect = "direct"
 
     def tool(self, word: str, *arguments: str) -> Offer | None:
         """The offered tool of this name, of a name with this word, or with such an argument."""
+        own = [tool for tool in self.tools if not tool.agent]
         return (
-            next((tool for tool in self.tools if tool.name == word), None)
-            or next((tool for tool in self.tools if word in _name_words(tool.name)), None)
-            or next((tool for tool in self.tools if tool.argument in arguments), None)
+            next((tool for tool in own if tool.name == word), None)
+            or next((tool for tool in own if word in _name_words(tool.name)), None)
+            or next((tool for tool in own if tool.argument in arguments), None)
         )
 
 
 def read(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] | None) -> Situation:
     """The situation that a conversation leaves the model in."""
-    system = "\n".join(_text(message) for message in messages if message["role"] == "system")
+    system = "\n".join(spoken(message) for message in messages if message["role"] == "system")
     dialect: Dialect = "native" if tools else "direct"
     offers = tuple(_offer(tool["function"]) for tool in tools or ())
     if not tools and "Action Input:" in system:
         dialect, offers = "react", tuple(_listed(system))
     asked = [at for at, message in enumerate(messages) if _is_asked(message)]
-    questions = [Question(text=_text(messages[at])[:LONGEST_QUESTION]) for at in asked]
+    questions = [Question(text=spoken(messages[at])[:LONGEST_QUESTION]) for at in asked]
     since = messages[asked[-1] + 1 :] if asked else messages
     return Situation(
         question=questions[-1] if questions else Question(text=""),
         earlier=questions[-2] if len(questions) > 1 else None,
         tools=offers,
         findings=tuple(_findings(since)),
+        words=_words(since[-1]) if since else "",
         dialect=dialect,
     )
 
 
+def _words(message: Message) -> str:
+    """The answer in a message; empty where it is none."""
+    text = spoken(message)
+    is_answer = message["role"] == "assistant" and not _calls(message) and not _action(text)
+    return text.removeprefix("Final Answer:").strip() if is_answer else ""
+
+
 def _is_asked(message: Message) -> bool:
-    return message["role"] == "user" and not _text(message).startswith(OBSERVATION.strip())
+    return message["role"] == "user" and not spoken(message).startswith(OBSERVATION.strip())
 
 
-def _text(message: Message) -> str:
+def spoken(message: Message) -> str:
+    """The text of a message, whatever form it has."""
     content = message.get("content") or ""
     if isinstance(content, str):
         return content
@@ -153,7 +170,7 @@ def _findings(messages: Sequence[Message]) -> Iterable[Finding]:
     calls: dict[str, tuple[str, str]] = {}
     action = ("", "")
     for message in messages:
-        text = _text(message)
+        text = spoken(message)
         if message["role"] == "assistant":
             calls |= {call["id"]: _call(call["function"]) for call in _calls(message)}
             action = _action(text) or action

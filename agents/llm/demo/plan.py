@@ -32,8 +32,11 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
+    """`failed` is the answer where a stage failed after some that did not."""
+
     stages: tuple[Stage, ...] = ()
     answer: Callable[[Findings], str]
+    failed: Callable[[Findings, Finding], str] | None = None
 
 
 def one_after_another(parts: Sequence[Plan]) -> Plan:

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Any
 
 from . import words
@@ -38,11 +39,11 @@ def parse(text: str) -> Rows | None:
     """The rows in an observation, wherever in it they begin."""
     try:
         value, _ = json.JSONDecoder().raw_decode(text, text.index("{"))
-        return Rows(
-            columns=value["columns"],
-            rows=value["rows"],
-            truncated=bool(value.get("truncated")),
-        )
+        columns, rows = value["columns"], value["rows"]
+        is_table = all(isinstance(name, str) for name in columns)
+        if not is_table or not all(len(row) == len(columns) for row in rows):
+            return None
+        return Rows(columns=columns, rows=rows, truncated=bool(value.get("truncated")))
     except (ValueError, KeyError, TypeError):
         return None
 
@@ -55,6 +56,13 @@ def figure(text: str) -> str | None:
 
 def is_figure(text: str) -> bool:
     return _NUMBER.fullmatch(text.strip()) is not None
+
+
+def is_number(value: Any) -> bool:
+    """Whether this is a number, and one that JSON can write."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return isinstance(value, int) or isfinite(value)
 
 
 def percentage(text: str, *, signed: bool = False) -> str:
@@ -354,8 +362,7 @@ def _heading(column: str, question: Question, request: Request | None) -> str:
 
 
 def _cell(cell: Any, dimension: Dimension | None, question: Question) -> str:
-    is_number = isinstance(cell, int | float) and not isinstance(cell, bool)
-    return number(cell) if is_number else _safe(name_of(cell, dimension, question))
+    return number(cell) if is_number(cell) else _safe(name_of(cell, dimension, question))
 
 
 def _safe(text: str) -> str:

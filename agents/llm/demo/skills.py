@@ -15,6 +15,7 @@ from . import measure as measures
 from . import period as periods
 from . import schema as schemas
 from .chains import averaged, chained, compared, share
+from .colleagues import handed_on
 from .history import Question, Situation
 from .plan import Findings, Plan, Stage, asked, one_after_another, query
 from .reading import LISTED
@@ -147,6 +148,7 @@ def looked_up(situation: Situation, today: date) -> Plan | None:
 
 
 SKILLS: tuple[Skill, ...] = (
+    handed_on,
     greeted,
     chained,
     several,

@@ -1,56 +1,137 @@
 import asyncio
 import json
+import sys
+from collections.abc import Sequence
+from contextlib import aclosing
 from uuid import uuid4
 
 from django.core.management.base import BaseCommand, CommandError
 
-from agents import live, runs
+from agents import approvals, live, runs, trace
+from agents.approvals import AtTerminal, NotDecided, Word
 from agents.engine.errors import AgentError
 from agents.engine.events import Event, Type
-from agents.models import Agent, Run
+from agents.models import Agent, Approval, Run
 
 ANSWERED = {"completed", "tool_failure_degraded"}
+WAITS = 3
+
+Words = Sequence[tuple[int, Word]]
 
 
 class Command(BaseCommand):
-    help = "Asks an agent one question and prints its answer, or every event with --json."
+    help = (
+        "Asks an agent one question and prints its answer, or every event with --json. At a "
+        "terminal it asks before a call that needs your word; elsewhere it leaves the run "
+        f"waiting and exits with {WAITS}."
+    )
 
     def add_arguments(self, parser) -> None:
-        parser.add_argument("question")
+        parser.add_argument("question", nargs="?", default="")
         parser.add_argument("--agent", default="", help="its name; the default one if left out")
         parser.add_argument("--json", action="store_true", help="one event a line, as JSON")
+        parser.add_argument(
+            "--resume", type=int, metavar="RUN", help="go on with a run that was left waiting"
+        )
 
-    def handle(self, question: str, agent: str, **options) -> None:
+    def handle(self, question: str, agent: str, resume: int | None, **options) -> None:
+        self.as_json = options["json"]
         question = question.encode(errors="replace").decode().replace("\0", "").strip()
-        if not question:
-            raise CommandError("Ask something.")
-        try:
-            run = runs.prepare(query=question, topic=f"ask.{uuid4().hex}", agent=_agent(agent))
-        except AgentError as error:
-            raise CommandError(f"{error} {error.advice}") from error
-        finished = asyncio.run(self._follow(run, options["json"]))
-        if finished.data["stopped_reason"] not in ANSWERED:
-            raise CommandError(finished.data["detail"] or finished.data["stopped_reason"])
+        if bool(question) == (resume is not None):
+            raise CommandError("Ask something, or name a run to go on with.")
+        run = _prepared(question, agent) if resume is None else _left_waiting(resume)
+        last = self._go_on(run) if run.is_waiting else asyncio.run(self._begin(run))
+        while last.type is Type.RUN_PAUSED:
+            last = self._go_on(run)
+        if last.data["stopped_reason"] not in ANSWERED:
+            raise CommandError(last.data["detail"] or last.data["stopped_reason"])
 
-    async def _follow(self, run: Run, as_json: bool) -> Event:
+    async def _begin(self, run: Run) -> Event:
         try:
             runs.launch(run)
-            async for row in live.events(run):
+            return await self._follow(run)
+        finally:
+            await runs.shut_down(hand_over=False)
+
+    def _go_on(self, run: Run) -> Event:
+        """Ask about what waits, outside of the event loop: a prompt would hold it up."""
+        words = [(call.pk, self._word(call)) for call in run.approvals.waiting()]
+        try:
+            return asyncio.run(self._decide(run, words, trace.last_seq(run)))
+        except NotDecided as error:
+            raise CommandError(error) from error
+
+    async def _decide(self, run: Run, words: Words, after: int) -> Event:
+        try:
+            for pk, word in words:
+                await approvals.decide(AtTerminal(), pk, word)
+            return await self._follow(run, after)
+        finally:
+            await runs.shut_down(hand_over=False)
+
+    async def _follow(self, run: Run, after: int = 0) -> Event:
+        """Print what happens; gives the last of it, be it an end or a pause."""
+        async with aclosing(live.events(run, after)) as rows:
+            async for row in rows:
                 if row is not None:
                     last = row.value
-                    self._print(last, as_json)
-        finally:
-            await runs.shut_down()
+                    self._print(last)
+                    if last.type is Type.RUN_PAUSED:
+                        break
+        await runs.wait(run)
         return last
 
-    def _print(self, event: Event, as_json: bool) -> None:
-        if as_json:
+    def _word(self, call: Approval) -> Word:
+        if not (sys.stdin and sys.stdin.isatty()):
+            raise _waits(call.run_id)
+        asks = f"{call.agent_name} wants to use {call.tool} {call.arguments}"
+        self._tell(f"{_visible(asks)}\n{call.get_why_display()} Allow it? [y/N] ", ending="")
+        self.stderr.flush()
+        try:
+            said = sys.stdin.readline()
+        except KeyboardInterrupt:
+            said = ""
+        if not said:
+            raise _waits(call.run_id)
+        return Word(digest=call.digest, is_approved=said.strip().lower() in {"y", "yes"})
+
+    def _print(self, event: Event) -> None:
+        if self.as_json:
             self.stdout.write(json.dumps(event.to_dict(), ensure_ascii=False))
         elif event.type is Type.TOOL_CALL:
+            who = f"{event.agent}: " if "parent" in event.data else ""
             function = event.data["function"]
-            self.stderr.write(f"[{function['name']} {function['arguments']}]")
+            self._tell(f"[{who}{_visible(function['name'])} {_visible(function['arguments'])}]")
         elif event.type is Type.RUN_FINISHED:
             self.stdout.write(event.data["answer"])
+
+    def _tell(self, text: str, ending: str = "\n") -> None:
+        """Beside the answer, and not in the colour of an error."""
+        self.stderr.write(text, style_func=str, ending=ending)
+
+
+def _prepared(question: str, agent: str) -> Run:
+    try:
+        return runs.prepare(query=question, topic=f"ask.{uuid4().hex}", agent=_agent(agent))
+    except AgentError as error:
+        raise CommandError(f"{error} {error.advice}") from error
+
+
+def _left_waiting(number: int) -> Run:
+    try:
+        return Run.objects.waiting().get(pk=number, user=None)
+    except Run.DoesNotExist as error:
+        raise CommandError(f"No run {number} was left waiting by this command.") from error
+
+
+def _waits(run: int) -> CommandError:
+    sentence = f"Run {run} waits for your word. Give it: manage.py ask --resume {run}"
+    return CommandError(sentence, returncode=WAITS)
+
+
+def _visible(text: str) -> str:
+    """The text with nothing in it that a terminal would hide or obey."""
+    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
 
 
 def _agent(name: str) -> Agent | None:

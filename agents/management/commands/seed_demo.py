@@ -9,9 +9,32 @@ from django.utils import timezone
 from agents import samples, toolset
 from agents.models import Agent, GuardrailPattern, ToolRegistration
 
+# What the reporter's answers look like: a table with a heading and, if need be, a remark.
+REPORT = {
+    "type": "object",
+    "properties": {
+        "title": {"type": "string", "description": "What the table is about."},
+        "rows": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"name": {"type": "string"}, "value": {"type": "number"}},
+                "required": ["name", "value"],
+                "additionalProperties": False,
+            },
+        },
+        "note": {
+            "type": ["string", "null"],
+            "description": "What the rows do not say; null where there is nothing to add.",
+        },
+    },
+    "required": ["title", "rows"],
+    "additionalProperties": False,
+}
+
 
 class Command(BaseCommand):
-    help = "Makes what a first visit needs: an account, an agent, its tools and the samples."
+    help = "Makes what a first visit needs: an account, agents, their tools and the samples."
 
     def handle(self, **options) -> None:
         try:
@@ -54,8 +77,18 @@ def make_agents() -> None:
         description="The same, but shows every call first and waits for your word.",
         auto_execute_tools=False,
     )
+    reporter = Agent.objects.create(
+        name="reporter",
+        description="Answers as a table, in a fixed form.",
+        output_schema=REPORT,
+    )
+    lead = Agent.objects.create(
+        name="lead", description="Gives tasks to helper, careful and reporter."
+    )
     for agent in (helper, careful):
         agent.tools.set(ToolRegistration.objects.filter(name__in=toolset.own_names()))
+    reporter.tools.set(ToolRegistration.objects.filter(name__in=toolset.BUILT_IN))
+    lead.handoffs.set([helper, careful, reporter])
 
 
 def make_guardrails() -> None:

@@ -17,9 +17,11 @@ from django.utils.module_loading import import_string
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 
-from agents import assembly, runs, servers
+from agents import assembly, leases, runs, servers
 from agents.llm import discovery, litellm_model, tokens
 from agents.models import Agent
+
+_tasks: list[asyncio.Task] = []
 
 
 class Command(BaseCommand):
@@ -35,9 +37,9 @@ class Command(BaseCommand):
         call_command("migrate", verbosity=0)
         self.stdout.write("")
         call_command("seed_demo", stdout=self.stdout)
-        if (closed := runs.close_abandoned()) > 0:
-            what = "1 run that was" if closed == 1 else f"{closed} runs that were"
-            self.stdout.write(f"Closed    {what} left behind")
+        if (left := len(leases.abandoned())) > 0:
+            what = "a run that was" if left == 1 else f"{left} runs that were"
+            self.stdout.write(f"Goes on   with {what} left behind")
         choice = assembly.default_model()
         self.stdout.write(f"Model     {choice.label} ({choice.source})")
         self.stdout.write(f"Open      http://{_shown(host)}:{port}/")
@@ -56,6 +58,7 @@ def warm(choice: discovery.Choice) -> None:
 
 
 def serve(host: str, port: int) -> None:
+    reactor.callWhenRunning(_tend)
     reactor.addSystemEventTrigger("before", "shutdown", _shut_down)
     # Each request has a thread of its own, whose connection nobody else would close.
     request_finished.connect(_close_connections)
@@ -74,9 +77,16 @@ def _close_connections(**about) -> None:
     connections.close_all()
 
 
+def _tend() -> None:
+    _tasks.append(asyncio.ensure_future(runs.tend()))
+
+
 def _shut_down() -> Deferred:
-    """Give every run its end before the process has its own."""
-    return Deferred.fromFuture(asyncio.ensure_future(runs.shut_down()))
+    """Let every run end, or leave it to the next process, before this one has its end."""
+    for task in _tasks:
+        task.cancel()
+    grace = settings.ENVIRONMENT.grace
+    return Deferred.fromFuture(asyncio.ensure_future(runs.shut_down(grace)))
 
 
 def check_free(host: str, port: int) -> None:

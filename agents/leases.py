@@ -1,0 +1,93 @@
+"""Which process a run belongs to: one at a time, and no longer than it is heard of.
+
+A lease is an owner, an epoch and a heartbeat by the database's clock. Whoever takes a run over
+raises its epoch in one statement, so only one can; what a former owner still wants to write
+is refused, because it names an epoch that is over.
+"""
+
+import os
+import secrets
+import socket
+from collections.abc import Collection, Iterable
+from datetime import timedelta
+
+from django.db.models import DurationField, ExpressionWrapper, F, Q, Value
+from django.db.models.functions import Now
+
+from agents.models import Run
+
+# A number of its own: in a container every process has the same id as the one before it.
+PROCESS = secrets.token_hex(4)
+BEAT = 5.0
+LEASE = 20.0
+MOST_TAKEOVERS = 3
+
+
+def owner() -> str:
+    return f"{os.getpid()}.{PROCESS}@{socket.gethostname()}"
+
+
+def held(runs: Collection[Run]) -> set[int]:
+    """Those of these runs that still belong to the process which drives them.
+
+    Asked in the transaction that writes for them: their rows are locked until it is over.
+    """
+    rows = Run.objects.select_for_update().running().filter(pk__in={run.pk for run in runs})
+    epochs = dict(rows.values_list("pk", "epoch"))
+    return {run.pk for run in runs if epochs.get(run.pk) == run.epoch}
+
+
+def renew(runs: Iterable[Run]) -> None:
+    ours = Run.objects.running().filter(pk__in=[run.pk for run in runs], owner=owner())
+    ours.update(heartbeat_at=Now())
+
+
+def release(run: Run) -> None:
+    """Whoever comes next may take it at once."""
+    Run.objects.filter(pk=run.pk, epoch=run.epoch).update(heartbeat_at=None)
+
+
+def abandoned() -> list[Run]:
+    """Runs that nobody drives: released, not heard of for too long, or of a dead process."""
+    late = ExpressionWrapper(
+        Now() - Value(timedelta(seconds=LEASE), output_field=DurationField()),
+        output_field=Run._meta.get_field("heartbeat_at"),
+    )
+    silent = Q(heartbeat_at=None) | Q(heartbeat_at__lt=late)
+    others = Run.objects.running().select_related("agent")
+    found = list(others.filter(silent))
+    known = {run.pk for run in found}
+    here = others.filter(owner__endswith=f"@{socket.gethostname()}").exclude(pk__in=known)
+    return found + [run for run in here if not _is_alive(run.owner)]
+
+
+def take(run: Run) -> Run | None:
+    """The run, now ours; None where somebody else was quicker."""
+    same = Run.objects.running().filter(pk=run.pk, epoch=run.epoch)
+    return _taken(same, run, takeovers=F("takeovers") + 1)
+
+
+def wake(run: Run) -> Run | None:
+    """A run that waited, now running and ours; None where somebody else was quicker."""
+    same = Run.objects.waiting().filter(pk=run.pk)
+    return _taken(same, run, status=Run.Status.RUNNING)
+
+
+def _taken(same, run: Run, **changes) -> Run | None:
+    ours = {"owner": owner(), "epoch": F("epoch") + 1, "heartbeat_at": Now()}
+    if not same.update(**ours, **changes):
+        return None
+    return Run.objects.select_related("agent").get(pk=run.pk)
+
+
+def _is_alive(owner: str) -> bool:
+    pid, _, process = owner.partition("@")[0].partition(".")
+    if not pid.isdigit() or (int(pid) == os.getpid() and process != PROCESS):
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,208 @@
+"""HTTP to model servers: one client an event loop, whose connections are used again.
+
+aiohttp, because it costs about half the CPU of the others. Proxies of the environment are
+used; redirects are never followed, since a key belongs to the address it was given for.
+"""
+
+import asyncio
+import ipaddress
+import re
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from functools import cache
+from typing import Any
+from urllib.request import getproxies_environment, proxy_bypass
+
+import aiohttp
+import certifi
+from yarl import URL
+
+from agents.llm.failures import StreamGarbled
+from agents.llm.wire_json import decode
+
+LONGEST_REFUSAL = 64 * 1024
+REFUSAL_SECONDS = 5.0
+KEPT_SECONDS = 30.0
+DEPTH = 8
+TITLE = re.compile(r"<title[^>]*>([^<]{1,200})", re.I)
+REDIRECTED = "It answered with a redirect to another address, which is not followed."
+
+
+class ConnectError(Exception):
+    """Nobody could be reached. These names are those that `failures.explain` knows."""
+
+    def __init__(self, url: URL) -> None:
+        super().__init__(str(url.origin()))
+        self._request = _Asked(url)
+
+
+class ConnectTimeout(ConnectError):
+    """Nobody answered in time."""
+
+
+class ReadError(Exception):
+    """The connection ended before the answer did."""
+
+
+class TimeoutException(Exception):
+    """The answer did not go on."""
+
+
+class Refused(Exception):
+    """The server answered with an error."""
+
+    def __init__(self, message: str, response: aiohttp.ClientResponse) -> None:
+        super().__init__(message)
+        self.status_code = response.status
+        self.response = response
+
+
+class _Asked:
+    def __init__(self, url: URL) -> None:
+        self.url = url
+
+
+@asynccontextmanager
+async def post(
+    address: str, body: bytes, headers: Mapping[str, str], patience: aiohttp.ClientTimeout
+) -> AsyncIterator[aiohttp.StreamReader]:
+    """The body of the answer; who leaves before its end leaves the server, too."""
+    url = URL(address)
+    try:
+        response = await (await _client()).post(
+            url,
+            data=body,
+            headers=headers,
+            timeout=patience,
+            proxy=_proxy(url),
+            allow_redirects=False,
+        )
+        try:
+            if not response.ok or response.status >= 300:
+                raise Refused(await _refusal(response), response)
+            yield response.content
+        finally:
+            response.close()  # a connection whose answer was read to its end is kept
+    except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError):
+        raise
+    except (aiohttp.ClientError, OSError) as error:
+        raise _named(error, url) from error
+
+
+async def close() -> None:
+    """End the connections of this event loop; one that is run to its end does so by itself."""
+    if kept := _CLIENTS.get(asyncio.get_running_loop()):
+        await kept[0].aclose()
+
+
+_Opened = AsyncGenerator[aiohttp.ClientSession, None]
+_CLIENTS: dict[asyncio.AbstractEventLoop, tuple[_Opened, aiohttp.ClientSession]] = {}
+
+
+async def _client() -> aiohttp.ClientSession:
+    loop = asyncio.get_running_loop()
+    if loop not in _CLIENTS:
+        opened = _open(loop)
+        _CLIENTS[loop] = opened, await anext(opened)
+    return _CLIENTS[loop][1]
+
+
+async def _open(loop: asyncio.AbstractEventLoop) -> _Opened:
+    """Stays half-way: an event loop that ends closes the generators that it has begun."""
+    connector = aiohttp.TCPConnector(limit=0, ssl=_tls(), keepalive_timeout=KEPT_SECONDS)
+    jar = aiohttp.DummyCookieJar()
+    headers = {"User-Agent": "ashiato"}
+    try:
+        async with aiohttp.ClientSession(
+            connector=connector, cookie_jar=jar, headers=headers
+        ) as client:
+            yield client
+    finally:
+        del _CLIENTS[loop]
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    """Trusts whom the machine trusts, and the usual ones where it has no list of them."""
+    context = ssl.create_default_context()
+    context.load_verify_locations(certifi.where())
+    return context
+
+
+def _proxy(url: URL) -> URL | None:
+    """The proxy that the environment names for this address; this machine needs none."""
+    proxies = getproxies_environment()
+    address = proxies.get(url.scheme) or proxies.get("all")
+    host = url.host or ""
+    if not address or _is_here(host) or proxy_bypass(host):
+        return None
+    return URL(address if "://" in address else f"http://{address}")
+
+
+def _is_here(host: str) -> bool:
+    with suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return host == "localhost"
+
+
+def _named(error: Exception, url: URL) -> Exception:
+    match error:
+        case aiohttp.ConnectionTimeoutError():
+            return ConnectTimeout(url)
+        case aiohttp.ClientConnectorError() | aiohttp.ClientHttpProxyError():
+            return ConnectError(url)
+        case TimeoutError():
+            return TimeoutException()
+        case _:
+            return ReadError()
+
+
+async def _refusal(response: aiohttp.ClientResponse) -> str:
+    """What the server says about it, as far as that comes in time."""
+    if 300 <= response.status < 400:
+        return REDIRECTED
+    body = bytearray()
+    with suppress(TimeoutError, aiohttp.ClientError):
+        async with asyncio.timeout(REFUSAL_SECONDS):
+            async for piece in response.content.iter_any():
+                body += piece
+                if len(body) > LONGEST_REFUSAL:
+                    break
+    return message_in(bytes(body))
+
+
+def message_in(body: bytes) -> str:
+    """The words for a person in an error, for which every provider has a form of its own."""
+    text = body.decode(errors="replace").strip()
+    if text.startswith("<"):
+        title = TITLE.search(text)
+        return title[1].strip() if title else ""
+    try:
+        return _words(decode(body)) if text else ""
+    except StreamGarbled:
+        return text.partition("\n")[0]
+
+
+def _words(value: Any, depth: int = DEPTH) -> str:
+    if isinstance(value, str) or not depth:
+        return value if isinstance(value, str) else ""
+    if isinstance(value, list):
+        return "; ".join(filter(None, (_words(item, depth - 1) for item in value)))
+    if not isinstance(value, Mapping):
+        return ""
+    names = ("error", "message", "detail", "msg")
+    said = next(filter(None, (_words(value.get(name), depth - 1) for name in names)), "")
+    parts = (_place(value.get("loc")), said, _beneath(value.get("metadata")))
+    return ": ".join(filter(None, parts))
+
+
+def _place(path: Any) -> str:
+    """Which field it is about, as servers that check with pydantic say it."""
+    return ".".join(map(str, path)) if isinstance(path, list) else ""
+
+
+def _beneath(metadata: Any) -> str:
+    """What the provider behind OpenRouter said."""
+    raw = metadata.get("raw") if isinstance(metadata, Mapping) else None
+    return message_in(raw.encode()) if isinstance(raw, str) else ""

@@ -1,0 +1,87 @@
+"""What a server on OpenAI's wire is asked, in the way that it wants to be asked."""
+
+import re
+from collections.abc import Mapping, Sequence
+from hashlib import blake2s
+from typing import Any
+
+from agents.engine.state import Message
+from agents.engine.thoughts import plain
+from agents.llm.providers import Quirks
+
+USAGE = {"include_usage": True}
+
+
+def body(
+    name: str,
+    quirks: Quirks,
+    messages: Sequence[Message],
+    tools: Sequence[Mapping[str, Any]] | None,
+    parameters: Mapping[str, Any],
+) -> dict[str, Any]:
+    asked = {
+        "model": name,
+        "messages": [_message(message, quirks) for message in messages],
+        **({"tools": _tools(tools, quirks)} if tools else {}),
+        **_parameters(parameters, quirks),
+        **quirks.added,
+    }
+    if "response_format" in asked and not quirks.streams_forms:
+        return asked
+    streamed = {"stream": True} | (
+        {"stream_options": USAGE} if quirks.takes_stream_options else {}
+    )
+    return asked | streamed
+
+
+def _parameters(parameters: Mapping[str, Any], quirks: Quirks) -> dict[str, Any]:
+    taken = {
+        quirks.renamed.get(name, name): value
+        for name, value in parameters.items()
+        if value is not None and name not in quirks.dropped
+    }
+    choice = taken.get("tool_choice")
+    if isinstance(choice, str) and choice in quirks.tool_choices:
+        taken["tool_choice"] = quirks.tool_choices[choice]
+    return taken
+
+
+def _message(message: Message, quirks: Quirks) -> Message:
+    said = message if quirks.takes_thoughts else plain(message)
+    said = {name: value for name, value in said.items() if value is not None}
+    if not quirks.takes_names:
+        said.pop("name", None)
+    return _with_ids(said, quirks.call_ids) if quirks.call_ids else said
+
+
+def _with_ids(message: Message, pattern: str) -> Message:
+    """With ids that the server accepts, the same in a call and in its result."""
+    changed = dict(message)
+    if "tool_call_id" in changed:
+        changed["tool_call_id"] = _id(changed["tool_call_id"], pattern)
+    if calls := changed.get("tool_calls"):
+        changed["tool_calls"] = [{**call, "id": _id(call["id"], pattern)} for call in calls]
+    return changed
+
+
+def _id(id: str, pattern: str) -> str:
+    return id if re.fullmatch(pattern, id) else blake2s(id.encode()).hexdigest()[:9]
+
+
+def _tools(tools: Sequence[Mapping[str, Any]], quirks: Quirks) -> list[Any]:
+    if not quirks.schemas_without:
+        return list(tools)
+    return [_without(tool, quirks.schemas_without) for tool in tools]
+
+
+def _without(schema: Any, keywords: frozenset[str], *, are_names: bool = False) -> Any:
+    """The schema without these keywords; what is named in `properties` is no keyword."""
+    if isinstance(schema, list):
+        return [_without(item, keywords) for item in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    return {
+        name: _without(value, keywords, are_names=name == "properties" and not are_names)
+        for name, value in schema.items()
+        if are_names or name not in keywords
+    }

@@ -1,0 +1,331 @@
+"""The demo model's answers in a given form: made of what the conversation holds."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.engine.fallback import FallbackStrategy
+from agents.engine.guardrails import Guardrails
+from agents.engine.output import OutputSchema
+from agents.engine.planner import ReActPlanner
+from agents.engine.runtime import AgentRuntime
+from agents.engine.schema import usable, violations
+from agents.engine.tool import ToolRegistry
+from agents.engine.turn import assemble
+from agents.llm.demo import filling
+from agents.llm.demo.history import Finding, Question, Situation
+from agents.llm.demo.known import Known, learn
+from agents.llm.demo.rows import Rows
+from tests.agents.test_demo_model import chunks_of, demo, shop, tools
+
+__all__ = ["shop", "tools"]
+
+ROWS = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "value": {"type": "number"}},
+        "required": ["name", "value"],
+        "additionalProperties": False,
+    },
+}
+REPORT = {
+    "type": "object",
+    "properties": {
+        "title": {"type": "string"},
+        "rows": ROWS,
+        "note": {"type": ["string", "null"]},
+    },
+    "required": ["title", "rows"],
+    "additionalProperties": False,
+}
+
+
+def an_object(**properties):
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+async def output_of(question, schema, tools, dialect="native"):
+    """What a whole run gives: tools first, and then the form."""
+    agent = AgentRuntime(
+        ReActPlanner(demo(), "demo", dialect=dialect),
+        ToolRegistry(tools),
+        Guardrails(),
+        FallbackStrategy(),
+        output=OutputSchema(schema),
+    )
+    events = [event async for event in agent.stream(question)]
+    assert events[-1].data["stopped_reason"] == "completed", events[-1].data["detail"]
+    assert not [e for e in events if e.type == "step" and e.data["status"] == "failed"]
+    return events[-1].data["output"]
+
+
+BEST = [{"name": "Teapot", "value": 360}, {"name": "Matcha", "value": 210}]
+REPORTS = [
+    ("top 2 products by revenue", BEST, "The best product by revenue is Teapot, with 360."),
+    ("売上トップ2の商品", BEST, "売上が最も多い商品は Teapot（360）です。"),
+    (
+        "What is 12.5% of 3480?",
+        [{"name": "3480 * 12.5 / 100", "value": 435}],
+        "The result is 435 (3480 * 12.5 / 100).",
+    ),
+    (
+        "How many customers are there?",
+        [{"name": "customers", "value": 4}],
+        "There are 4 customers.",
+    ),
+    (
+        "Where are my secrets kept?",
+        [],
+        "Secrets are kept in the data folder. Only the server may read them.",
+    ),
+    ("What was the revenue in 2019?", [], "The database has no revenue in 2019."),
+    (
+        "latest 2 orders",
+        [{"name": "2026-11-10", "value": 60.5}, {"name": "2026-10-03", "value": 30}],
+        "The 2 orders, newest first",
+    ),
+]
+
+
+@pytest.mark.parametrize(("question", "rows", "note"), REPORTS, ids=lambda v: str(v)[:30])
+@pytest.mark.parametrize("dialect", ["native", "react"])
+async def test_a_report_holds_what_was_found_in_the_language_of_the_question(
+    question, rows, note, dialect, tools
+):
+    output = await output_of(question, REPORT, tools, dialect)
+
+    assert output == {"title": question, "rows": rows, "note": note}
+
+
+@pytest.mark.parametrize("dialect", ["native", "react"])
+async def test_a_form_that_is_no_object_is_read_from_its_instructions(dialect, tools):
+    assert await output_of("top 2 products by revenue", ROWS, tools, dialect) == BEST
+    assert await output_of("6 * 7", {"type": "integer"}, tools, dialect) == 42
+
+
+@pytest.mark.parametrize("dialect", ["native", "react"])
+async def test_without_tools_the_form_says_that_a_demo_cannot_know(dialect):
+    output = await output_of("Who wrote Genji?", REPORT, [], dialect)
+
+    assert (output["title"], output["rows"]) == ("Who wrote Genji?", [])
+    assert "rules, not AI" in output["note"]
+
+
+async def test_a_form_is_written_as_plain_json_and_nothing_else():
+    form = {"type": "json_schema", "json_schema": {"schema": REPORT}}
+    turn = assemble(await chunks_of([{"role": "user", "content": "Hi"}], response_format=form))
+
+    assert json.loads(turn.content)["title"] == "Hi"
+    assert turn.reasoning == "Now I write it in the form that is asked for."
+
+
+def known(answer="", question="Which?", tables=(), **more):
+    return Known(question=Question(text=question), answer=answer, tables=tables, **more)
+
+
+def table(columns, *rows):
+    return Rows(columns=columns.split(), rows=rows)
+
+
+CITIES = table(
+    "id city_name Country orders", [1, "Tokyo", "Japan", 7], [2, "Paris", "France", 3]
+)
+WINNER = known("The best country is **Japan**, with **2** customers.", "Which country is best?")
+
+
+@pytest.mark.parametrize(
+    ("properties", "row"),
+    [
+        ({"cityName": "string", "orders": "integer"}, {"cityName": "Tokyo", "orders": 7}),
+        ({"country": "string", "ORDER": "number"}, {"country": "Japan", "ORDER": 7}),
+        ({"where": "string", "how_many": "number"}, {"where": "Tokyo", "how_many": 7}),
+        ({"id": "integer", "country": "string"}, {"id": 1, "country": "Japan"}),
+        ({"orders": "string"}, {"orders": "7"}),
+    ],
+)
+def test_rows_find_their_columns_by_name_and_then_by_kind(properties, row):
+    item = an_object(**{name: {"type": kind} for name, kind in properties.items()})
+    schema = an_object(places={"type": "array", "items": item})
+
+    assert filling.fill(schema, known(tables=(CITIES,)))["places"][0] == row
+
+
+def test_columns_that_differ_in_a_digit_are_not_confused():
+    years = table("city y2024 y2025", ["Tokyo", 3, 7], ["Paris", 2, 5])
+    item = an_object(city={"type": "string"}, y2024={"type": "number"})
+
+    rows = filling.fill({"type": "array", "items": item}, known(tables=(years,)))
+
+    assert rows == [{"city": "Tokyo", "y2024": 3}, {"city": "Paris", "y2024": 2}]
+
+
+async def test_a_large_number_keeps_all_its_digits(tools):
+    output = await output_of("12345678901234567 * 10 + 1", {"type": "integer"}, tools)
+
+    assert output == 123456789012345671
+
+
+def test_a_list_of_single_values_is_the_column_of_its_name_or_nothing():
+    lists = {
+        name: {"type": "array", "items": {"type": kind}}
+        for name, kind in [("countries", "string"), ("values", "number"), ("tags", "string")]
+    }
+
+    assert filling.fill(an_object(**lists), known(tables=(CITIES,))) == {
+        "countries": ["Japan", "France"],
+        "values": [7, 3],
+        "tags": [],
+    }
+
+
+def test_a_row_with_a_cell_that_cannot_be_said_is_left_out_rather_than_invented():
+    rows = table("name revenue", ["Tea", 5], ["Cups", None])
+
+    assert filling.fill(ROWS, known(tables=(rows,))) == [{"name": "Tea", "value": 5}]
+
+
+def test_what_is_not_known_is_left_out_or_null():
+    maybe = {"anyOf": [{"type": "string"}, {"type": "null"}]}
+    schema = an_object(country={"type": "string"}, customers={"type": "integer"}, author=maybe)
+    schema["properties"]["is_large"] = {"type": "boolean"}
+
+    assert filling.fill(schema, WINNER) == {"country": "Japan", "customers": 2, "author": None}
+
+
+def test_what_must_be_there_and_is_not_known_is_empty():
+    schema = an_object(
+        is_large={"type": "boolean"},
+        price={"type": "number", "minimum": 0},
+        seen={"type": "string", "format": "date"},
+        tags={"type": "array", "items": {"type": "string"}},
+        kind={"enum": ["big", "small", "unknown"]},
+    )
+    value = filling.fill(schema, known("I found nothing."))
+
+    assert value == {"is_large": False, "price": 0, "seen": "", "tags": [], "kind": "unknown"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "question", "choice"),
+    [
+        ("The order was **refunded**, not shipped.", "Which?", "refunded"),
+        ("It waits.", "Was it shipped?", "shipped"),
+        ("It is sent back.", "What is it?", None),
+        ("It is still in transit.", "Which?", "in_transit"),
+    ],
+)
+def test_a_choice_is_a_word_that_was_said(answer, question, choice):
+    schema = an_object(status={"enum": ["shipped", "refunded", "in_transit", None]})
+
+    assert filling.fill(schema, known(answer, question)) == {"status": choice}
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_so"),
+    [("Yes, it does.", True), ("いいえ、ありません。", False), ("No customer did.", None)],
+)
+def test_a_yes_is_a_yes_only_where_the_words_say_so(answer, is_so):
+    schema = an_object(is_so={"type": ["boolean", "null"]})
+
+    assert filling.fill(schema, known(answer)) == {"is_so": is_so}
+
+
+def test_parts_that_refer_to_others_are_followed_but_not_in_circles():
+    schema = {
+        "$ref": "#/$defs/node",
+        "$defs": {
+            "node": an_object(
+                answer={"$ref": "#/$defs/word"},
+                inner={"anyOf": [{"$ref": "#/$defs/node"}, {"type": "null"}]},
+                total={"allOf": [{"type": "number"}]},
+            ),
+            "word": {"type": "string", "maxLength": 9},
+        },
+    }
+    value = filling.fill(schema, known("It is **42** in all."))
+
+    assert violations(usable(schema), value) == []
+    assert (value["answer"], value["total"]) == ("It is 42…", 42)
+
+
+def test_only_what_succeeded_is_known():
+    findings = (
+        Finding(
+            tool="calculator", input="1 / 0", text="Error: Division by zero has no result."
+        ),
+        Finding(tool="calculator", input="6 * 7", text="42"),
+        Finding(tool="database", text='{"columns": ["n"], "rows": [["A"], ["B"]]}'),
+        Finding(tool="other", text='{"columns": 5, "rows": "many"}'),
+    )
+    learnt = learn(Situation(question=Question(text="6 * 7"), findings=findings), "It is 42.")
+
+    assert learnt.sums == (("6 * 7", 42),)
+    assert [shown.rows for shown in learnt.tables] == [[["A"], ["B"]]]
+
+
+WORDS = "title rows note name value revenue product total country is_open 件名 totalRevenue id"
+NAMES = st.sampled_from(WORDS.split())
+TEXTS = st.fixed_dictionaries(
+    {"type": st.just("string")},
+    optional={"maxLength": st.integers(3, 30), "minLength": st.integers(0, 3)},
+)
+NUMBERS = st.fixed_dictionaries(
+    {"type": st.sampled_from(["number", "integer"])},
+    optional={"minimum": st.integers(-9, 9), "maximum": st.integers(10, 99)},
+)
+CHOICES = st.lists(st.sampled_from(["Tea", "Paper", "open", "x"]), min_size=1, unique=True)
+SINGLE = st.one_of(
+    TEXTS,
+    NUMBERS,
+    st.just({"type": "boolean"}),
+    CHOICES.map(lambda values: {"enum": values}),
+    CHOICES.map(lambda values: {"const": values[0]}),
+    st.just({"$ref": "#/$defs/one"}),
+)
+
+
+def nested(parts):
+    objects = st.dictionaries(NAMES, parts, max_size=4).flatmap(
+        lambda properties: st.fixed_dictionaries(
+            {
+                "type": st.just("object"),
+                "properties": st.just(properties),
+                "additionalProperties": st.booleans(),
+                "required": st.lists(st.sampled_from(sorted(properties) or ["x"]), unique=True)
+                if properties
+                else st.just([]),
+            }
+        )
+    )
+    arrays = st.fixed_dictionaries(
+        {"type": st.just("array"), "items": parts},
+        optional={"minItems": st.integers(0, 2), "maxItems": st.integers(2, 5)},
+    )
+    either = parts.map(lambda part: {"anyOf": [part, {"type": "null"}]})
+    return st.one_of(objects, arrays, either)
+
+
+SCHEMAS = st.recursive(SINGLE, nested, max_leaves=8).map(
+    lambda schema: {**schema, "$defs": {"one": {"type": "string", "minLength": 1}}}
+)
+SHOP = table("product revenue", ["Tea", 12.5], ["Paper", 7])
+CONVERSATIONS = st.sampled_from(
+    [
+        known(),
+        known("The best product is **Tea**, with **12.50**.", "Best products?", (SHOP,)),
+        known("答えは **42** です。", "6かける7は？", sums=(("6 * 7", 42),)),
+        known("It is so. [1]", "Is it open?", quotes=(("Handbook", "It is so."),)),
+        known("There are **7**.", "How many?", (table("orders", [7]),)),
+    ]
+)
+
+
+@given(schema=SCHEMAS, about=CONVERSATIONS)
+def test_any_ordinary_form_is_filled_so_that_it_fits(schema, about):
+    value = filling.fill(usable(schema), about)
+
+    assert violations(schema, value) == []
+    assert json.loads(json.dumps(value)) == value

@@ -1,0 +1,161 @@
+"""The demo model as an agent that gives tasks to others."""
+
+import time
+
+import pytest
+
+from agents.engine import ModelError
+from agents.engine.fallback import FallbackStrategy
+from agents.engine.guardrails import Guardrails
+from agents.engine.handoff import Handoff
+from agents.engine.planner import ReActPlanner
+from agents.engine.runtime import AgentRuntime
+from agents.engine.tool import ToolRegistry
+from agents.llm.demo.history import Offer, Question, Situation
+from agents.llm.demo_model import decide
+from agents.tools.calculator import CalculatorTool
+from tests.agents.test_demo_model import TODAY, demo
+from tests.scripted import ScriptedModel
+
+TASK = {"type": "object", "properties": {"task": {"type": "string"}}, "required": ["task"]}
+COLLEAGUES = tuple(
+    Offer(name=f"ask_{agent}", parameters=TASK) for agent in ("careful", "helper", "helper-2")
+)
+
+
+def agent(name, tools, dialect="native", model=None):
+    return AgentRuntime(
+        ReActPlanner(model or demo(), "demo", dialect=dialect),
+        ToolRegistry(tools),
+        Guardrails(),
+        FallbackStrategy(),
+        name=name,
+    )
+
+
+def lead(dialect="native", **models):
+    """An agent with two others to ask, who can calculate."""
+    others = [
+        agent(name, [CalculatorTool()], dialect, models.get(name))
+        for name in ("careful", "helper")
+    ]
+    handoffs = [Handoff(other.name, lambda other=other: other) for other in others]
+    return agent("lead", handoffs, dialect)
+
+
+def asked(text, tools=COLLEAGUES):
+    step = decide(Situation(question=Question(text=text), tools=tools), TODAY)
+    return step.tool, (step.input or {}).get("task")
+
+
+@pytest.mark.parametrize(
+    ("wish", "name", "task"),
+    [
+        ("Ask careful: what is 6 × 7?", "careful", "what is 6 × 7?"),
+        ("ask the careful agent to calculate 6 * 7", "careful", "calculate 6 * 7"),
+        ("Please ask Helper what 6 times 7 is.", "helper", "what 6 times 7 is."),
+        ("Could you ask agent helper-2 about refunds?", "helper-2", "refunds?"),
+        ("Tell helper, 6 * 7", "helper", "6 * 7"),
+        ("@careful 6 * 7", "careful", "6 * 7"),
+        ("Ask helper, careful, and helper-2: 6 * 7", "helper", "6 * 7"),
+        ("carefulに聞いて: 6かける7は？", "careful", "6かける7は？"),
+        ("carefulに6かける7を聞いて", "careful", "6かける7"),
+        ("helperに「6かける7は？」と聞いてください。", "helper", "6かける7は？"),
+        ("helperエージェントに注文が何件か尋ねて", "helper", "注文が何件"),
+        ("carefulさんに、6かける7を計算してもらって", "careful", "6かける7を計算して"),
+        ("helper-2にお願いして、売上合計", "helper-2", "売上合計"),
+    ],
+)
+def test_a_wish_that_names_an_agent_is_handed_to_it(wish, name, task):
+    assert asked(wish) == (f"ask_{name}", task)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What is 6 times 7?",
+        "Ask nobody: 6 * 7",
+        "Ask helpers: 6 * 7",
+        "I ask, carefully",
+        "Ask careful",
+    ],
+)
+def test_without_such_a_wish_nobody_is_asked(text):
+    assert asked(text) == (None, None)
+
+
+@pytest.mark.parametrize("seed", ["ask helper , ", "helper  ,  ", "helperに聞", "@helper and "])
+def test_a_long_strange_wish_is_read_in_no_time(seed):
+    begin = time.perf_counter()
+    asked((seed * 500)[:2_000])
+
+    assert time.perf_counter() - begin < 2
+
+
+def test_an_agent_named_like_a_tool_is_not_taken_for_one():
+    question = Question(text="What is 6 times 7?")
+    tools = (Offer(name="ask_calculator", parameters=TASK),)
+    step = decide(Situation(question=question, tools=tools, dialect="native"), TODAY)
+
+    assert step.tool is None
+    assert "Ask calculator: What is 12.5% of 3480?" in step.answer
+
+
+@pytest.mark.parametrize("dialect", ["native", "react"])
+@pytest.mark.parametrize(
+    ("wish", "answer"),
+    [
+        ("Ask careful: what is 6 × 7?", "careful says: The result is **42** (`6 * 7`)."),
+        ("carefulに6かける7を聞いて", "carefulによると、答えは **42** です（`6 * 7`）。"),
+        (
+            "Ask helper and careful: 6 * 7",
+            "helper says: The result is **42** (`6 * 7`).\n\n"
+            "careful says: The result is **42** (`6 * 7`).",
+        ),
+    ],
+)
+async def test_the_answer_names_who_said_it(wish, answer, dialect):
+    result = await lead(dialect).run(wish)
+
+    assert result.answer == answer
+
+
+@pytest.mark.parametrize(
+    ("wish", "said"),
+    [
+        ("Ask careful: 6 * 7", "careful could not finish this: The provider refused."),
+        (
+            "carefulに聞いて: 6かける7",
+            "carefulは最後までできませんでした: The provider refused.",
+        ),
+    ],
+)
+async def test_a_colleague_that_could_not_finish_is_said_so(wish, said):
+    broken = ScriptedModel(ModelError("The provider refused."))
+
+    result = await lead(careful=broken).run(wish)
+
+    assert result.answer == said
+    assert result.stopped_reason == "completed"
+
+
+async def test_what_the_others_said_is_kept_where_one_could_not_finish():
+    broken = ScriptedModel(ModelError("The provider refused."))
+
+    result = await lead(careful=broken).run("Ask helper and careful: 6 * 7")
+
+    assert result.answer.startswith("helper says: The result is **42**")
+    assert result.answer.endswith("careful could not finish this: The provider refused.")
+
+
+async def test_an_agent_that_can_only_ask_others_says_how():
+    result = await lead().run("Hello")
+
+    assert "give a task to another agent: careful, helper." in result.answer
+    assert "- Ask helper: What is 6 times 7?" in result.answer
+
+
+async def test_an_answer_of_several_lines_stands_below_the_name():
+    result = await lead().run("Ask helper: hello")
+
+    assert result.answer.startswith("helper says:\n\nI am Ashiato's demo model")

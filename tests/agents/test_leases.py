@@ -1,0 +1,210 @@
+"""A run belongs to one process at a time, and outlives each of them."""
+
+import asyncio
+import socket
+import subprocess
+from datetime import timedelta
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.utils import timezone
+
+from agents import approvals, leases, runs, toolset
+from agents.engine.events import Stamp, Type
+from agents.engine.tool import ToolResult
+from agents.journal import Journal, RunIsOver
+from agents.models import AgentStep, Approval, Run
+from tests.conftest import asked, checked, until
+from tests.scripted import Says
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+HERE = socket.gethostname()
+
+
+class Held:
+    """A tool that answers only when it is let go, and counts how often it was called."""
+
+    name, description, timeout = "calculator", "Holds.", 30
+
+    def __init__(self, effect="read"):
+        self.effect = effect
+        self.calls = 0
+        self.let_go = asyncio.Event()
+
+    async def execute(self, input):
+        self.calls += 1
+        await self.let_go.wait()
+        return ToolResult("42")
+
+
+def running(topic, **fields):
+    fields = {"owner": leases.owner(), "heartbeat_at": timezone.now()} | fields
+    return Run.objects.create(topic=topic, query="6 * 7", agent_name="helper", **fields)
+
+
+def test_what_nobody_drives_is_found_and_nothing_else():
+    with subprocess.Popen(["sleep", "0"]) as gone:
+        gone.wait()
+    late = timezone.now() - timedelta(seconds=leases.LEASE + 1)
+    left = [
+        running("a", owner=f"{gone.pid}.abcd@{HERE}"),
+        running("b", heartbeat_at=None),
+        running("c", owner="1.ab@elsewhere", heartbeat_at=late),
+        running("d", owner=leases.owner().replace(leases.PROCESS, "before")),
+    ]
+    running("e")
+    running("f", owner="1.ab@elsewhere")
+    running("g", status="waiting", heartbeat_at=None)
+    running("h", status="completed", heartbeat_at=None)
+
+    assert {run.pk for run in leases.abandoned()} == {run.pk for run in left}
+
+
+def test_only_one_can_take_a_run():
+    run = running("a", heartbeat_at=None)
+    same = Run.objects.get(pk=run.pk)
+
+    first, second = leases.take(run), leases.take(same)
+
+    assert (first.epoch, first.takeovers, first.owner) == (1, 1, leases.owner())
+    assert second is None
+
+
+async def test_a_former_owner_can_write_no_more():
+    run = await sync_to_async(running)("a")
+    journal, stamp = Journal(), Stamp("helper")
+    await journal.keep(run, stamp(Type.RUN_STARTED, query="6 * 7"))
+    await sync_to_async(leases.take)(run)
+
+    with pytest.raises(RunIsOver):
+        await journal.keep(run, stamp(Type.STATUS, kind="retry", step=1))
+
+    await journal.stop()
+    assert await run.events.acount() == 1
+
+
+async def test_the_heart_of_a_run_beats_while_it_runs(monkeypatch):
+    monkeypatch.setattr(leases, "BEAT", 0.02)
+    tool = Held()
+    monkeypatch.setitem(toolset.BUILT_IN, "calculator", lambda: tool)
+    run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
+    runs.launch(run)
+    await until(run, "tool_call")
+    first = (await Run.objects.aget(pk=run.pk)).heartbeat_at
+
+    async with asyncio.timeout(10):
+        while (await Run.objects.aget(pk=run.pk)).heartbeat_at == first:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+    tool.let_go.set()
+    await runs.wait(run)
+    assert (await checked(run)).status == "completed"
+
+
+async def interrupted(monkeypatch, scripted, effect):
+    """A run whose process ends while a tool is at work."""
+    tool = Held(effect)
+    monkeypatch.setitem(toolset.BUILT_IN, "calculator", lambda: tool)
+    scripted(Says.call("calculator", input="6 * 7"), Says(answer="It is 42."))
+    run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
+    runs.launch(run)
+    await until(run, "tool_call")
+    await runs.shut_down()
+    tool.let_go.set()
+    return run, tool
+
+
+async def test_a_run_goes_on_in_the_next_process(monkeypatch, scripted):
+    run, tool = await interrupted(monkeypatch, scripted, "read")
+
+    assert await runs.take_over() == 1
+
+    await runs.wait(run)
+    run = await checked(run)
+    assert (run.status, run.answer, run.takeovers) == ("completed", "It is 42.", 1)
+    assert tool.calls == 2
+    assert [step.status async for step in run.steps.all()] == ["done", "done", "done"]
+
+
+@pytest.mark.parametrize(("again", "calls"), [(True, 2), (False, 1)])
+async def test_what_must_not_be_repeated_waits_for_a_person(
+    monkeypatch, scripted, person, again, calls
+):
+    run, tool = await interrupted(monkeypatch, scripted, "at_most_once")
+    await Run.objects.aupdate(user=person)
+    await runs.take_over()
+    await runs.wait(run)
+    await run.arefresh_from_db()
+    approval = await Approval.objects.aget(run=run)
+    assert (run.status, approval.why, tool.calls) == ("waiting", "unknown", 1)
+
+    word = approvals.Word(digest=approval.digest, is_approved=again, reason="I saw it.")
+    await approvals.decide(person, approval.pk, word)
+    await runs.wait(run)
+
+    step = await AgentStep.objects.aget(run=run, kind="tool")
+    assert (await checked(run)).status == "completed"
+    assert (tool.calls, step.status) == (calls, "done")
+    assert ("I saw it." in step.observation) is not again
+
+
+async def test_a_run_that_ends_every_process_is_given_up(monkeypatch):
+    run = await sync_to_async(running)("a", heartbeat_at=None, takeovers=leases.MOST_TAKEOVERS)
+
+    assert await runs.take_over() == 0
+
+    run = await checked(run)
+    assert (run.status, run.stopped_reason) == ("interrupted", "interrupted")
+
+
+async def test_a_run_that_ends_within_the_grace_is_let_end(monkeypatch):
+    tool = Held()
+    monkeypatch.setitem(toolset.BUILT_IN, "calculator", lambda: tool)
+    run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
+    runs.launch(run)
+    await until(run, "tool_call")
+    asyncio.get_running_loop().call_later(0.05, tool.let_go.set)
+
+    await runs.shut_down(grace=10)
+
+    assert (await checked(run)).status == "completed"
+
+
+async def test_a_run_stopped_from_another_process_is_stopped(monkeypatch):
+    tool = Held()
+    monkeypatch.setitem(toolset.BUILT_IN, "calculator", lambda: tool)
+    run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
+    runs.launch(run)
+    await until(run, "tool_call")
+    task = runs._workshop().tasks[run.pk]
+    elsewhere = Journal()
+
+    await runs._close(run, elsewhere, runs.trace.Ending(runs.StopReason.CANCELLED))
+    tool.let_go.set()
+    await asyncio.wait([task])
+    await elsewhere.stop()
+
+    run = await checked(run)
+    assert (run.status, run.stopped_reason) == ("stopped", "cancelled")
+
+
+async def test_a_run_prepared_but_never_launched_is_answered():
+    run = await sync_to_async(runs.prepare)(query="What is 6 * 7?", topic="chat.1")
+    await Run.objects.aupdate(heartbeat_at=None)
+
+    await runs.take_over()
+    await runs.wait(run)
+
+    assert (await checked(run)).status == "completed"
+
+
+async def test_a_finished_run_is_left_alone():
+    run = await asked("6 * 7")
+    await Run.objects.aupdate(heartbeat_at=None)
+
+    assert await runs.take_over() == 0
+    assert (await checked(run)).status == "completed"

@@ -1,0 +1,71 @@
+"""The agents of a first visit: one answers in a form, one hands tasks to the others."""
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conversation import FIGURES, ask, html, last_run
+
+
+def asked(page: Page, agent: str, question: str) -> Locator:
+    """A question to this agent in a new chat; gives the run that answers it."""
+    page.goto("/")
+    page.locator("select[name=agent]").select_option(agent)
+    ask(page, question)
+    return last_run(page)
+
+
+def assert_equals_its_reload(page: Page) -> None:
+    watched = html(page.locator("#messages"))
+    page.reload()
+    expect(last_run(page)).to_have_attribute("data-status", "completed")
+    assert html(page.locator("#messages")) == watched
+
+
+@pytest.mark.parametrize(
+    ("question", "note"),
+    [
+        (FIGURES, "The best product by revenue in "),
+        ("今年の売上上位5商品は？", "年の売上が最も多い"),
+    ],
+)
+def test_an_answer_in_a_form_is_a_table_and_equals_its_reload(page: Page, question, note):
+    run = asked(page, "reporter", question)
+    expect(run).to_have_attribute("data-status", "completed")
+
+    answer = run.locator(".answer")
+    expect(answer.get_by_role("columnheader")).to_have_text(["name", "value"])
+    expect(answer.locator("tbody tr")).to_have_count(5)
+    expect(answer.locator("dd").first).to_have_text(question)
+    expect(answer.locator("dd").last).to_contain_text(note)
+    assert_equals_its_reload(page)
+
+
+def test_a_task_that_is_handed_on_is_seen_below_the_step_that_asked(page: Page):
+    run = asked(page, "lead", "Ask helper: What is 12.5% of 3480?")
+    expect(run).to_have_attribute("data-status", "completed")
+
+    nested = run.locator(".step[data-depth='1']")
+    expect(nested.locator(".speaker")).to_have_text(["helper"] * 3)
+    expect(nested.locator(".intent").nth(1)).to_contain_text("calculator: 3480 * 12.5 / 100")
+    expect(run.locator(".answer")).to_contain_text("helper says: The result is 435")
+    assert_equals_its_reload(page)
+
+
+def test_a_call_of_an_agent_that_was_asked_waits_for_the_person_who_asked(page: Page):
+    run = asked(page, "lead", "Ask careful: What is 6 times 7?")
+    approval = run.locator(".step[data-depth='1'] .approval[data-verdict=waiting]")
+    expect(approval).to_contain_text("careful")
+    expect(approval).to_contain_text('{"expression": "6 * 7"}')
+
+    approval.get_by_role("button", name="Approve", exact=True).click()
+
+    expect(run).to_have_attribute("data-status", "completed")
+    expect(run.locator(".answer")).to_contain_text("careful says: The result is 42")
+    assert_equals_its_reload(page)
+
+
+def test_a_person_learns_from_an_agent_that_can_only_ask_others_how(page: Page):
+    run = asked(page, "lead", "What is 6 times 7?")
+
+    expect(run).to_have_attribute("data-status", "completed")
+    expect(run.locator(".answer")).to_contain_text("Ask helper: What is 6 times 7?")
