@@ -272,7 +272,7 @@ def test_any_result_can_be_shown(value):
     [
         ("completed", "because"),
         ("cancelled", "You stopped this run."),
-        ("interrupted", "The server was restarted"),
+        ("interrupted", "The server stopped during"),
         ("tool_failure_degraded", "A tool was out of order"),
         ("max_steps_reached", "No answer within 10 steps."),
         ("duplicate_tool_call", "the same thing again"),
