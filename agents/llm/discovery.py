@@ -10,6 +10,8 @@ from typing import Literal
 
 from pydantic import BaseModel
 
+from agents.llm import providers
+
 DEMO = "demo"
 PROBE_SECONDS = 0.3
 LARGEST_ANSWER = 1024 * 1024
@@ -29,14 +31,6 @@ class Choice:
     @property
     def is_demo(self) -> bool:
         return self.model == DEMO
-
-
-@dataclass(frozen=True, slots=True)
-class Provider:
-    label: str
-    keys: tuple[str, ...]
-    model: str
-    base_url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +67,7 @@ class Models(BaseModel):
     data: list[Listed]
 
 
-PROVIDERS = (
-    Provider("Anthropic", ("ANTHROPIC_API_KEY",), "anthropic/claude-sonnet-5"),
-    Provider("OpenAI", ("OPENAI_API_KEY",), "openai/gpt-6.1-sol", "OPENAI_BASE_URL"),
-    Provider("Gemini", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "gemini/gemini-3.8-flash"),
-    Provider(
-        "OpenRouter", ("OPENROUTER_API_KEY",), "openrouter/~anthropic/claude-sonnet-latest"
-    ),
-    Provider("Mistral", ("MISTRAL_API_KEY",), "mistral/mistral-large-4"),
-    Provider("Groq", ("GROQ_API_KEY",), "groq/openai/gpt-oss-120b"),
-    Provider("DeepSeek", ("DEEPSEEK_API_KEY",), "deepseek/deepseek-v4-pro"),
-    Provider("xAI", ("XAI_API_KEY",), "xai/grok-4.7"),
-)
+PROVIDERS = tuple(provider for provider in providers.PROVIDERS if provider.model)
 LOCAL_SERVERS = (
     LocalServer("Ollama", 11434, "ollama"),
     LocalServer("LM Studio", 1234),
@@ -128,16 +111,15 @@ def demo(source: str) -> Choice:
 def with_key(environ: Mapping[str, str]) -> Choice | None:
     """The first provider whose key is in the environment."""
     for provider in PROVIDERS:
-        for name in provider.keys:
-            if key := environ.get(name, "").strip():
-                address = environ.get(provider.base_url or "", "").strip()
-                return Choice(
-                    model=provider.model,
-                    source=f"{name} in the environment",
-                    label=f"{provider.label} {provider.model.rpartition('/')[2]}",
-                    base_url=address or None,
-                    api_key=key,
-                )
+        name, key = providers.first_set(provider.keys, environ)
+        if key:
+            return Choice(
+                model=provider.model,
+                source=f"{name} in the environment",
+                label=f"{provider.label} {provider.model.rpartition('/')[2]}",
+                base_url=providers.first_set(provider.addresses, environ)[1] or None,
+                api_key=key,
+            )
     return None
 
 

@@ -22,9 +22,14 @@ def encode(value: Mapping[str, Any]) -> bytes:
 
 def decode(data: bytes) -> Any:
     """What the bytes say; those that are no text become marks that they were there."""
-    if orjson is not None:
-        with suppress(ValueError):  # it is strict, and others are not
-            return orjson.loads(data)
+    try:
+        return json.loads(data) if orjson is None else orjson.loads(data)
+    except (ValueError, RecursionError):
+        return _decode_patiently(data)
+
+
+def _decode_patiently(data: bytes) -> Any:
+    """What others write and a strict reader refuses: half characters, NaN, broken bytes."""
     try:
         return json.loads(data.decode(errors="replace"))
     except (ValueError, RecursionError) as error:

@@ -75,6 +75,12 @@ async def test_openai_is_asked_at_the_address_that_the_environment_gives():
     assert choice.base_url == "https://proxy/v1"
 
 
+async def test_every_provider_may_be_asked_at_another_address():
+    choice = await find({"GROQ_API_KEY": SECRET, "GROQ_API_BASE": "https://gateway/v1"})
+
+    assert (choice.base_url, choice.api_key) == ("https://gateway/v1", SECRET)
+
+
 async def test_a_choice_does_not_show_its_key():
     assert SECRET not in repr(await find({"OPENAI_API_KEY": SECRET}))
 

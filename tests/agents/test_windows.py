@@ -1,9 +1,13 @@
 import subprocess
 import sys
+from datetime import UTC, datetime
 
 import pytest
 
-from agents.llm.windows import UNKNOWN, window
+from agents.llm.windows import UNKNOWN, Price, is_on_another_wire, price, window
+
+CHEAP, DEAR = datetime(2026, 11, 16, 12, tzinfo=UTC), datetime(2026, 11, 16, 8, tzinfo=UTC)
+SUNDAY = datetime(2026, 11, 15, 8, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("model", ["gpt-4o", "openai/gpt-4o"])
@@ -13,6 +17,46 @@ def test_a_listed_model_has_its_window_with_and_without_its_provider(model):
 
 def test_a_model_that_nobody_listed_gets_a_careful_guess():
     assert window("openai/my-own-model") == UNKNOWN
+
+
+def test_a_price_is_of_one_providers_model():
+    assert price("openai/gpt-4.1-mini") == Price(
+        input=0.4e-6, output=1.6e-6, read=0.1e-6, written=0.4e-6
+    )
+    assert price("groq/openai/gpt-oss-120b").input == 0.15e-6
+
+
+@pytest.mark.parametrize(
+    "model", ["openai/my-own", "hosted_vllm/gpt-4.1-mini", "openrouter/openai/gpt-4.1-mini"]
+)
+def test_what_nobody_priced_has_no_price(model):
+    assert price(model) is None
+
+
+def test_what_a_provider_reads_from_its_cache_is_not_paid_twice():
+    usage = {
+        "prompt_tokens": 100,
+        "completion_tokens": 10,
+        "prompt_tokens_details": {"cached_tokens": 60, "cache_write_tokens": 20},
+    }
+
+    assert Price(input=1.0, output=5.0, read=0.1, written=2.0).of(usage) == 20 + 6 + 40 + 50
+
+
+@pytest.mark.parametrize(("size", "times"), [(199_999, 1), (200_000, 2), (900_000, 2)])
+def test_a_long_prompt_costs_more(size, times):
+    assert price("xai/grok-4.7", size).input == pytest.approx(times * 2e-6)
+
+
+@pytest.mark.parametrize(("moment", "dollars"), [(DEAR, 1.32), (CHEAP, 0.66), (SUNDAY, 0.66)])
+def test_quiet_hours_are_cheaper_where_the_provider_says_so(moment, dollars):
+    assert price("deepseek/deepseek-v4-pro", moment=moment).input == dollars * 1e-6
+
+
+def test_a_model_may_be_on_another_wire_only():
+    assert is_on_another_wire("openai/gpt-5-codex")
+    assert not is_on_another_wire("openai/gpt-4.1")
+    assert not is_on_another_wire("openai/my-own")
 
 
 def test_looking_it_up_does_not_import_litellm():

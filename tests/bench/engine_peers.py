@@ -1,4 +1,4 @@
-"""Four ways to the same run; this process measures one of them whenever it is told to."""
+"""Seven ways to the same run; this process measures one of them whenever it is told to."""
 
 import asyncio
 import sys
@@ -7,12 +7,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import Any
 
+import aiohttp
 import orjson
 
 from agents.engine import AgentRuntime, FallbackStrategy, Guardrails, ReActPlanner, ToolRegistry
 from agents.engine.planner import LLM
 from agents.engine.tool import specification
 from agents.llm import tokens
+from agents.llm.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel, warm
 from agents.tools.calculator import CalculatorTool, calculate
 from tests.bench.fake_llm import Plan, call_deltas, stamps, turn_of
@@ -72,6 +74,26 @@ async def deltas_as_they_come(url: str, messages: list) -> AsyncIterator[dict[st
             yield {"content": choice.delta.content, "tool_calls": calls}
 
 
+class RawHTTP:
+    """The least that could do it: an HTTP client, a split at line feeds, a JSON parser."""
+
+    def __init__(self, url: str) -> None:
+        self.url = f"{url}/chat/completions"
+        self.client: aiohttp.ClientSession | None = None
+
+    async def deltas(self, messages: list) -> AsyncIterator[dict[str, Any]]:
+        self.client = self.client or aiohttp.ClientSession()
+        asked = {"model": PLAN.model, "messages": messages, "tools": TOOLS, "stream": True}
+        rest = b""
+        async with self.client.post(self.url, data=orjson.dumps(asked)) as answer:
+            async for piece in answer.content.iter_any():
+                *lines, rest = (rest + piece).split(b"\n")
+                for line in lines:
+                    if line.startswith(b"data: {"):
+                        for choice in orjson.loads(line[6:])["choices"]:
+                            yield choice["delta"]
+
+
 async def deltas_of(llm: LLM, messages: list) -> AsyncIterator[dict[str, Any]]:
     async for chunk in llm.stream(model=MODEL, messages=messages, tools=TOOLS):
         for choice in chunk["choices"]:
@@ -108,6 +130,11 @@ PEERS: dict[str, Callable[[str], Peer]] = {
     "by hand, our LiteLLM model": lambda url: partial(
         by_hand, partial(deltas_of, LiteLLMModel("none", url))
     ),
+    "by hand, raw HTTP": lambda url: partial(by_hand, RawHTTP(url).deltas),
+    "by hand, our direct model": lambda url: partial(
+        by_hand, partial(deltas_of, DirectModel("none", url))
+    ),
+    "engine, our direct model": lambda url: partial(by_engine, DirectModel("none", url)),
     "engine, our LiteLLM model": lambda url: partial(by_engine, LiteLLMModel("none", url)),
     "engine, model in process": lambda url: partial(by_engine, InProcess()),
 }
