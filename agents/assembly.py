@@ -25,7 +25,9 @@ from agents.engine.state import AgentState, Message
 from agents.engine.termination import standard_policy
 from agents.llm import discovery, tokens, windows
 from agents.llm.demo_model import DemoModel
+from agents.llm.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel
+from agents.llm.roads import road
 from agents.models import Agent, GuardrailPattern, Run, ToolRegistration
 
 DEMO = "demo"
@@ -108,8 +110,14 @@ async def _runtime(parts: Parts, model: str, handoffs: list[Handoff]) -> AgentRu
     )
 
 
+def models_of(agent: Agent) -> list[str]:
+    """Its model, and those that it falls back to."""
+    first = model_name(agent)
+    return [first, *(name for name in agent.fallback_models.split() if name != first)]
+
+
 def _planners(agent: Agent, model: str) -> list[ReActPlanner]:
-    """One for its model, and one for each that it falls back to."""
+    """One for the model of the run, and one for each that the agent falls back to."""
     others = [name for name in agent.fallback_models.split() if name != model]
     return [_planner(agent, name) for name in [model, *others]]
 
@@ -148,9 +156,10 @@ def llm(model: str) -> LLM:
     if model == DEMO:
         return DemoModel(settings.ENVIRONMENT.demo_delay)
     choice = default_model()
-    if model == choice.model:
-        return LiteLLMModel(choice.api_key, choice.base_url)
-    return LiteLLMModel()
+    key, url = (choice.api_key, choice.base_url) if model == choice.model else (None, None)
+    forced = settings.ENVIRONMENT.model_road
+    way = road(model, os.environ, base_url=url, api_key=key, forced=forced)
+    return DirectModel(key, url) if way == "direct" else LiteLLMModel(key, url)
 
 
 _choosing = threading.Lock()

@@ -242,6 +242,12 @@ class RunView:
         return model_label(self.run.model)
 
     @property
+    def road_label(self) -> str:
+        """How the model was asked, for whoever reads a trace."""
+        roads = {"direct": _("asked directly"), "litellm": _("by LiteLLM")}
+        return roads.get(self.run.road, "") if self.place == "trace" else ""
+
+    @property
     def duration_ms(self) -> float | None:
         return _milliseconds(self.run.started_at, self.run.ended_at)
 

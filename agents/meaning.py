@@ -38,6 +38,11 @@ def _is_deeper(value: Any, levels: int) -> bool:
     return levels == 0 or any(_is_deeper(item, levels - 1) for item in items)
 
 
+def _run_started(run: int, event: Event) -> None:
+    if event.data.get("road"):
+        Run.objects.filter(pk=run).update(road=event.data["road"])
+
+
 def _step_started(run: int, event: Event) -> None:
     AgentStep.objects.create(
         **_place(run, event),
@@ -202,6 +207,7 @@ def _step(run: int, event: Event):
 
 
 MEANING = {
+    Type.RUN_STARTED: _run_started,
     Type.STEP_STARTED: _step_started,
     Type.TOOL_CALL: _tool_called,
     Type.TOOL_RESPONSE: _tool_responded,

@@ -16,6 +16,7 @@ from agents.engine.runtime import Events
 from agents.engine.state import Message
 from agents.engine.termination import StopReason
 from agents.journal import Journal, Pages, RunIsOver
+from agents.llm import connection
 from agents.models import Agent, Run
 
 logger = logging.getLogger(__name__)
@@ -159,6 +160,7 @@ async def shut_down(grace: float = 0, *, hand_over: bool = True) -> None:
     """
     await _stop_all(grace, HANDOVER if hand_over else SHUTDOWN)
     await servers.shut_down()
+    await connection.close()
 
 
 async def _stop_all(grace: float, why: str) -> None:

@@ -45,6 +45,7 @@ class Environment(BaseSettings):
     model: str = ""
     model_url: str = ""
     model_key: SecretStr | None = None
+    model_road: Literal["auto", "direct", "litellm"] = "auto"
     model_discovery: bool = True
     tools: str = ""
     model_retries: int = Field(2, ge=0, le=10)

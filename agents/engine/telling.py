@@ -22,6 +22,7 @@ def started(
         path=list(trail.path),
         model=planner.model,
         dialect=planner.dialect,
+        road=getattr(planner.llm, "road", ""),
         instructions=planner.instructions,
         tools=[specification(tool) for tool in tools],
         max_steps=max_steps,

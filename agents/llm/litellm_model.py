@@ -60,6 +60,8 @@ FINISHES = {
 class LiteLLMModel:
     """A key goes only to the address it was given with: `base_url`, or the provider's own."""
 
+    road = "litellm"
+
     def __init__(
         self,
         api_key: str | None = None,

@@ -7,184 +7,453 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('agents', '0003_budgets'),
+        ("agents", "0003_budgets"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Approval',
+            name="Approval",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('step', models.PositiveIntegerField(verbose_name='step')),
-                ('call_id', models.CharField(max_length=120, verbose_name='call')),
-                ('agent_name', models.CharField(max_length=64, verbose_name="agent's name")),
-                ('tool', models.CharField(max_length=120, verbose_name='tool')),
-                ('arguments', models.TextField(verbose_name='arguments')),
-                ('digest', models.CharField(max_length=64, verbose_name='digest')),
-                ('why', models.CharField(choices=[('agent', 'This agent shows every call before it is made.'), ('tool', 'This tool may change something, so it asks before it is used.')], default='tool', max_length=10, verbose_name='why')),
-                ('verdict', models.CharField(choices=[('waiting', 'waiting'), ('approved', 'approved'), ('edited', 'approved with other arguments'), ('rejected', 'declined'), ('withdrawn', 'withdrawn')], default='waiting', max_length=10, verbose_name='verdict')),
-                ('new_arguments', models.TextField(blank=True, verbose_name='other arguments')),
-                ('reason', models.TextField(blank=True, verbose_name='reason')),
-                ('asked_at', models.DateTimeField(verbose_name='asked')),
-                ('decided_at', models.DateTimeField(blank=True, null=True, verbose_name='decided')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("step", models.PositiveIntegerField(verbose_name="step")),
+                ("call_id", models.CharField(max_length=120, verbose_name="call")),
+                ("agent_name", models.CharField(max_length=64, verbose_name="agent's name")),
+                ("tool", models.CharField(max_length=120, verbose_name="tool")),
+                ("arguments", models.TextField(verbose_name="arguments")),
+                ("digest", models.CharField(max_length=64, verbose_name="digest")),
+                (
+                    "why",
+                    models.CharField(
+                        choices=[
+                            ("agent", "This agent shows every call before it is made."),
+                            (
+                                "tool",
+                                "This tool may change something, so it asks before it is used.",
+                            ),
+                        ],
+                        default="tool",
+                        max_length=10,
+                        verbose_name="why",
+                    ),
+                ),
+                (
+                    "verdict",
+                    models.CharField(
+                        choices=[
+                            ("waiting", "waiting"),
+                            ("approved", "approved"),
+                            ("edited", "approved with other arguments"),
+                            ("rejected", "declined"),
+                            ("withdrawn", "withdrawn"),
+                        ],
+                        default="waiting",
+                        max_length=10,
+                        verbose_name="verdict",
+                    ),
+                ),
+                ("new_arguments", models.TextField(blank=True, verbose_name="other arguments")),
+                ("reason", models.TextField(blank=True, verbose_name="reason")),
+                ("asked_at", models.DateTimeField(verbose_name="asked")),
+                (
+                    "decided_at",
+                    models.DateTimeField(blank=True, null=True, verbose_name="decided"),
+                ),
             ],
             options={
-                'verbose_name': 'approval',
-                'verbose_name_plural': 'approvals',
-                'ordering': ['pk'],
+                "verbose_name": "approval",
+                "verbose_name_plural": "approvals",
+                "ordering": ["pk"],
             },
         ),
         migrations.CreateModel(
-            name='McpServer',
+            name="McpServer",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.SlugField(help_text='How its tools begin.', max_length=40, unique=True, verbose_name='name')),
-                ('transport', models.CharField(choices=[('stdio', 'a program on this machine'), ('http', 'an address (streamable HTTP)')], default='http', max_length=10, verbose_name='transport')),
-                ('url', models.CharField(blank=True, max_length=500, verbose_name='address')),
-                ('command', models.CharField(blank=True, help_text='One program, started without a shell.', max_length=500, verbose_name='command')),
-                ('args', models.JSONField(blank=True, default=list, help_text='A JSON list of texts.', verbose_name='arguments')),
-                ('enabled', models.BooleanField(default=True, verbose_name='enabled')),
-                ('timeout', models.PositiveIntegerField(default=30, help_text='Seconds after which a call is given up.', validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(600)], verbose_name='timeout')),
-                ('state', models.CharField(choices=[('unknown', 'not tried yet'), ('connecting', 'connecting'), ('ready', 'ready'), ('failed', 'out of order'), ('stopped', 'stopped')], default='unknown', editable=False, max_length=12, verbose_name='state')),
-                ('state_since', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='since')),
-                ('last_error', models.TextField(blank=True, editable=False, verbose_name='last error')),
-                ('latency_ms', models.FloatField(blank=True, editable=False, null=True, verbose_name='latency')),
-                ('restarts', models.PositiveIntegerField(default=0, editable=False, verbose_name='restarts')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "name",
+                    models.SlugField(
+                        help_text="How its tools begin.",
+                        max_length=40,
+                        unique=True,
+                        verbose_name="name",
+                    ),
+                ),
+                (
+                    "transport",
+                    models.CharField(
+                        choices=[
+                            ("stdio", "a program on this machine"),
+                            ("http", "an address (streamable HTTP)"),
+                        ],
+                        default="http",
+                        max_length=10,
+                        verbose_name="transport",
+                    ),
+                ),
+                ("url", models.CharField(blank=True, max_length=500, verbose_name="address")),
+                (
+                    "command",
+                    models.CharField(
+                        blank=True,
+                        help_text="One program, started without a shell.",
+                        max_length=500,
+                        verbose_name="command",
+                    ),
+                ),
+                (
+                    "args",
+                    models.JSONField(
+                        blank=True,
+                        default=list,
+                        help_text="A JSON list of texts.",
+                        verbose_name="arguments",
+                    ),
+                ),
+                ("enabled", models.BooleanField(default=True, verbose_name="enabled")),
+                (
+                    "timeout",
+                    models.PositiveIntegerField(
+                        default=30,
+                        help_text="Seconds after which a call is given up.",
+                        validators=[
+                            django.core.validators.MinValueValidator(1),
+                            django.core.validators.MaxValueValidator(600),
+                        ],
+                        verbose_name="timeout",
+                    ),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("unknown", "not tried yet"),
+                            ("connecting", "connecting"),
+                            ("ready", "ready"),
+                            ("failed", "out of order"),
+                            ("stopped", "stopped"),
+                        ],
+                        default="unknown",
+                        editable=False,
+                        max_length=12,
+                        verbose_name="state",
+                    ),
+                ),
+                (
+                    "state_since",
+                    models.DateTimeField(
+                        blank=True, editable=False, null=True, verbose_name="since"
+                    ),
+                ),
+                (
+                    "last_error",
+                    models.TextField(blank=True, editable=False, verbose_name="last error"),
+                ),
+                (
+                    "latency_ms",
+                    models.FloatField(
+                        blank=True, editable=False, null=True, verbose_name="latency"
+                    ),
+                ),
+                (
+                    "restarts",
+                    models.PositiveIntegerField(
+                        default=0, editable=False, verbose_name="restarts"
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'MCP server',
-                'verbose_name_plural': 'MCP servers',
-                'ordering': ['name'],
-                'permissions': [('use_stdio_servers', 'Can set up MCP servers that are programs on this machine')],
+                "verbose_name": "MCP server",
+                "verbose_name_plural": "MCP servers",
+                "ordering": ["name"],
+                "permissions": [
+                    (
+                        "use_stdio_servers",
+                        "Can set up MCP servers that are programs on this machine",
+                    )
+                ],
             },
         ),
         migrations.RemoveConstraint(
-            model_name='run',
-            name='one_live_run_a_topic',
+            model_name="run",
+            name="one_live_run_a_topic",
         ),
         migrations.AddField(
-            model_name='agent',
-            name='auto_execute_tools',
-            field=models.BooleanField(default=True, help_text='Switched off, every call is shown and waits for the person who asked.', verbose_name='calls tools by itself'),
+            model_name="agent",
+            name="auto_execute_tools",
+            field=models.BooleanField(
+                default=True,
+                help_text="Switched off, every call is shown and waits for the person who asked.",
+                verbose_name="calls tools by itself",
+            ),
         ),
         migrations.AddField(
-            model_name='agent',
-            name='fallback_models',
-            field=models.TextField(blank=True, help_text='One a line, asked in this order where the model cannot be used.', verbose_name='models to fall back to'),
+            model_name="agent",
+            name="fallback_models",
+            field=models.TextField(
+                blank=True,
+                help_text="One a line, asked in this order where the model cannot be used.",
+                verbose_name="models to fall back to",
+            ),
         ),
         migrations.AddField(
-            model_name='agent',
-            name='handoffs',
-            field=models.ManyToManyField(blank=True, help_text='Agents that this one may give a task to; they answer to it.', related_name='asked_by', to='agents.agent', verbose_name='may ask'),
+            model_name="agent",
+            name="handoffs",
+            field=models.ManyToManyField(
+                blank=True,
+                help_text="Agents that this one may give a task to; they answer to it.",
+                related_name="asked_by",
+                to="agents.agent",
+                verbose_name="may ask",
+            ),
         ),
         migrations.AddField(
-            model_name='agent',
-            name='output_schema',
-            field=models.JSONField(blank=True, help_text='A JSON Schema that the answer has to fit. Empty: the answer is text.', null=True, verbose_name='output schema'),
+            model_name="agent",
+            name="output_schema",
+            field=models.JSONField(
+                blank=True,
+                help_text="A JSON Schema that the answer has to fit. Empty: the answer is text.",
+                null=True,
+                verbose_name="output schema",
+            ),
         ),
         migrations.AddField(
-            model_name='agentstep',
-            name='depth',
-            field=models.PositiveSmallIntegerField(default=0, verbose_name='depth'),
+            model_name="agentstep",
+            name="depth",
+            field=models.PositiveSmallIntegerField(default=0, verbose_name="depth"),
         ),
         migrations.AddField(
-            model_name='agentstep',
-            name='parent',
-            field=models.PositiveIntegerField(blank=True, help_text='The step that it is a part of.', null=True, verbose_name='parent'),
+            model_name="agentstep",
+            name="parent",
+            field=models.PositiveIntegerField(
+                blank=True,
+                help_text="The step that it is a part of.",
+                null=True,
+                verbose_name="parent",
+            ),
         ),
         migrations.AddField(
-            model_name='run',
-            name='history',
-            field=models.JSONField(blank=True, default=list, help_text='As the model is told of it, so that the run can go on after a pause.', verbose_name='what was said before'),
+            model_name="run",
+            name="history",
+            field=models.JSONField(
+                blank=True,
+                default=list,
+                help_text="As the model is told of it, so that the run can go on after a pause.",
+                verbose_name="what was said before",
+            ),
         ),
         migrations.AddField(
-            model_name='run',
-            name='output',
-            field=models.JSONField(blank=True, null=True, verbose_name='structured answer'),
+            model_name="run",
+            name="output",
+            field=models.JSONField(blank=True, null=True, verbose_name="structured answer"),
         ),
         migrations.AddField(
-            model_name='toolregistration',
-            name='approval',
-            field=models.CharField(choices=[('tool', 'as the tool says'), ('always', 'always'), ('never', 'never')], default='tool', help_text='Whether the person who asked has to agree to each call.', max_length=10, verbose_name='asks a person first'),
+            model_name="toolregistration",
+            name="approval",
+            field=models.CharField(
+                choices=[
+                    ("tool", "as the tool says"),
+                    ("always", "always"),
+                    ("never", "never"),
+                ],
+                default="tool",
+                help_text="Whether the person who asked has to agree to each call.",
+                max_length=10,
+                verbose_name="asks a person first",
+            ),
         ),
         migrations.AddField(
-            model_name='toolregistration',
-            name='definition',
-            field=models.JSONField(blank=True, help_text='As the model is told of it: name, description and parameters.', null=True, verbose_name='definition'),
+            model_name="toolregistration",
+            name="definition",
+            field=models.JSONField(
+                blank=True,
+                help_text="As the model is told of it: name, description and parameters.",
+                null=True,
+                verbose_name="definition",
+            ),
         ),
         migrations.AddField(
-            model_name='toolregistration',
-            name='effect',
-            field=models.CharField(blank=True, choices=[('', 'as the tool says'), ('read', 'only reads'), ('idempotent', 'may be repeated'), ('at_most_once', 'must not be repeated')], default='', max_length=12, verbose_name='effect'),
+            model_name="toolregistration",
+            name="effect",
+            field=models.CharField(
+                blank=True,
+                choices=[
+                    ("", "as the tool says"),
+                    ("read", "only reads"),
+                    ("idempotent", "may be repeated"),
+                    ("at_most_once", "must not be repeated"),
+                ],
+                default="",
+                max_length=12,
+                verbose_name="effect",
+            ),
         ),
         migrations.AddField(
-            model_name='toolregistration',
-            name='endpoint',
-            field=models.CharField(blank=True, max_length=500, verbose_name='endpoint'),
+            model_name="toolregistration",
+            name="endpoint",
+            field=models.CharField(blank=True, max_length=500, verbose_name="endpoint"),
         ),
         migrations.AddField(
-            model_name='toolregistration',
-            name='fallback',
-            field=models.ForeignKey(blank=True, help_text='The tool that is used in its place where it is out of order.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='agents.toolregistration', verbose_name='stand-in'),
+            model_name="toolregistration",
+            name="fallback",
+            field=models.ForeignKey(
+                blank=True,
+                help_text="The tool that is used in its place where it is out of order.",
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="+",
+                to="agents.toolregistration",
+                verbose_name="stand-in",
+            ),
         ),
         migrations.AddField(
-            model_name='toolregistration',
-            name='is_gone',
-            field=models.BooleanField(default=False, editable=False, verbose_name='gone from its server'),
+            model_name="toolregistration",
+            name="is_gone",
+            field=models.BooleanField(
+                default=False, editable=False, verbose_name="gone from its server"
+            ),
         ),
         migrations.AddField(
-            model_name='toolregistration',
-            name='method',
-            field=models.CharField(choices=[('GET', 'Get'), ('POST', 'Post'), ('PUT', 'Put'), ('PATCH', 'Patch'), ('DELETE', 'Delete')], default='POST', max_length=6, verbose_name='method'),
+            model_name="toolregistration",
+            name="method",
+            field=models.CharField(
+                choices=[
+                    ("GET", "Get"),
+                    ("POST", "Post"),
+                    ("PUT", "Put"),
+                    ("PATCH", "Patch"),
+                    ("DELETE", "Delete"),
+                ],
+                default="POST",
+                max_length=6,
+                verbose_name="method",
+            ),
         ),
         migrations.AddField(
-            model_name='toolregistration',
-            name='pending',
-            field=models.JSONField(blank=True, editable=False, help_text='What its server says now, until an administrator accepts it.', null=True, verbose_name='changed definition'),
+            model_name="toolregistration",
+            name="pending",
+            field=models.JSONField(
+                blank=True,
+                editable=False,
+                help_text="What its server says now, until an administrator accepts it.",
+                null=True,
+                verbose_name="changed definition",
+            ),
         ),
         migrations.AddField(
-            model_name='toolregistration',
-            name='source',
-            field=models.CharField(choices=[('own', 'this installation'), ('http', 'an HTTP endpoint'), ('mcp', 'an MCP server')], default='own', editable=False, max_length=10, verbose_name='source'),
+            model_name="toolregistration",
+            name="source",
+            field=models.CharField(
+                choices=[
+                    ("own", "this installation"),
+                    ("http", "an HTTP endpoint"),
+                    ("mcp", "an MCP server"),
+                ],
+                default="own",
+                editable=False,
+                max_length=10,
+                verbose_name="source",
+            ),
         ),
         migrations.AlterField(
-            model_name='agentstep',
-            name='status',
-            field=models.CharField(choices=[('running', 'running'), ('waiting', 'waits for a person'), ('done', 'done'), ('failed', 'failed'), ('blocked', 'blocked'), ('rejected', 'declined'), ('cancelled', 'cancelled'), ('unknown', 'outcome unknown')], default='running', max_length=10, verbose_name='status'),
+            model_name="agentstep",
+            name="status",
+            field=models.CharField(
+                choices=[
+                    ("running", "running"),
+                    ("waiting", "waits for a person"),
+                    ("done", "done"),
+                    ("failed", "failed"),
+                    ("blocked", "blocked"),
+                    ("rejected", "declined"),
+                    ("cancelled", "cancelled"),
+                    ("unknown", "outcome unknown"),
+                ],
+                default="running",
+                max_length=10,
+                verbose_name="status",
+            ),
         ),
         migrations.AlterField(
-            model_name='run',
-            name='status',
-            field=models.CharField(choices=[('running', 'running'), ('waiting', 'waiting for a person'), ('completed', 'completed'), ('stopped', 'stopped'), ('blocked', 'blocked'), ('failed', 'failed'), ('interrupted', 'interrupted')], default='running', max_length=12, verbose_name='status'),
+            model_name="run",
+            name="status",
+            field=models.CharField(
+                choices=[
+                    ("running", "running"),
+                    ("waiting", "waiting for a person"),
+                    ("completed", "completed"),
+                    ("stopped", "stopped"),
+                    ("blocked", "blocked"),
+                    ("failed", "failed"),
+                    ("interrupted", "interrupted"),
+                ],
+                default="running",
+                max_length=12,
+                verbose_name="status",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='run',
-            constraint=models.UniqueConstraint(condition=models.Q(('status__in', ['running', 'waiting'])), fields=('topic',), name='one_live_run_a_topic'),
+            model_name="run",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("status__in", ["running", "waiting"])),
+                fields=("topic",),
+                name="one_live_run_a_topic",
+            ),
         ),
         migrations.AddField(
-            model_name='approval',
-            name='decided_by',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='decided by'),
+            model_name="approval",
+            name="decided_by",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="+",
+                to=settings.AUTH_USER_MODEL,
+                verbose_name="decided by",
+            ),
         ),
         migrations.AddField(
-            model_name='approval',
-            name='run',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='approvals', to='agents.run', verbose_name='run'),
+            model_name="approval",
+            name="run",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="approvals",
+                to="agents.run",
+                verbose_name="run",
+            ),
         ),
         migrations.AddField(
-            model_name='toolregistration',
-            name='server',
-            field=models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='tools', to='agents.mcpserver', verbose_name='MCP server'),
+            model_name="toolregistration",
+            name="server",
+            field=models.ForeignKey(
+                blank=True,
+                editable=False,
+                null=True,
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="tools",
+                to="agents.mcpserver",
+                verbose_name="MCP server",
+            ),
         ),
         migrations.AddIndex(
-            model_name='approval',
-            index=models.Index(fields=['verdict', 'run'], name='approvals_that_wait'),
+            model_name="approval",
+            index=models.Index(fields=["verdict", "run"], name="approvals_that_wait"),
         ),
         migrations.AddConstraint(
-            model_name='approval',
-            constraint=models.UniqueConstraint(fields=('run', 'step'), name='one_approval_a_step'),
+            model_name="approval",
+            constraint=models.UniqueConstraint(
+                fields=("run", "step"), name="one_approval_a_step"
+            ),
         ),
     ]

@@ -6,25 +6,39 @@ import agents.models.secret
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('agents', '0004_approvals_and_servers'),
+        ("agents", "0004_approvals_and_servers"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='mcpserver',
-            name='env',
-            field=agents.models.secret.EncryptedJSONField(blank=True, default=dict, help_text='A JSON object of texts. It is kept encrypted and never shown again.', verbose_name='environment'),
+            model_name="mcpserver",
+            name="env",
+            field=agents.models.secret.EncryptedJSONField(
+                blank=True,
+                default=dict,
+                help_text="A JSON object of texts. It is kept encrypted and never shown again.",
+                verbose_name="environment",
+            ),
         ),
         migrations.AddField(
-            model_name='mcpserver',
-            name='headers',
-            field=agents.models.secret.EncryptedJSONField(blank=True, default=dict, help_text='A JSON object of texts. It is kept encrypted and never shown again.', verbose_name='headers'),
+            model_name="mcpserver",
+            name="headers",
+            field=agents.models.secret.EncryptedJSONField(
+                blank=True,
+                default=dict,
+                help_text="A JSON object of texts. It is kept encrypted and never shown again.",
+                verbose_name="headers",
+            ),
         ),
         migrations.AddField(
-            model_name='toolregistration',
-            name='headers',
-            field=agents.models.secret.EncryptedJSONField(blank=True, default=dict, help_text='A JSON object of texts. It is kept encrypted and never shown again.', verbose_name='headers'),
+            model_name="toolregistration",
+            name="headers",
+            field=agents.models.secret.EncryptedJSONField(
+                blank=True,
+                default=dict,
+                help_text="A JSON object of texts. It is kept encrypted and never shown again.",
+                verbose_name="headers",
+            ),
         ),
     ]

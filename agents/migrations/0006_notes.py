@@ -4,15 +4,19 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('agents', '0005_secrets'),
+        ("agents", "0005_secrets"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='agentstep',
-            name='notes',
-            field=models.JSONField(blank=True, default=list, help_text='What happened on the way: asked again, fallen back, left out.', verbose_name='notes'),
+            model_name="agentstep",
+            name="notes",
+            field=models.JSONField(
+                blank=True,
+                default=list,
+                help_text="What happened on the way: asked again, fallen back, left out.",
+                verbose_name="notes",
+            ),
         ),
     ]

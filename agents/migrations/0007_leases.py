@@ -4,30 +4,47 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('agents', '0006_notes'),
+        ("agents", "0006_notes"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='run',
-            name='epoch',
-            field=models.PositiveIntegerField(default=0, help_text='Grows with each owner; a former one cannot write.', verbose_name='epoch'),
+            model_name="run",
+            name="epoch",
+            field=models.PositiveIntegerField(
+                default=0,
+                help_text="Grows with each owner; a former one cannot write.",
+                verbose_name="epoch",
+            ),
         ),
         migrations.AddField(
-            model_name='run',
-            name='heartbeat_at',
-            field=models.DateTimeField(blank=True, help_text='Empty: whoever comes may take it.', null=True, verbose_name='heartbeat'),
+            model_name="run",
+            name="heartbeat_at",
+            field=models.DateTimeField(
+                blank=True,
+                help_text="Empty: whoever comes may take it.",
+                null=True,
+                verbose_name="heartbeat",
+            ),
         ),
         migrations.AddField(
-            model_name='run',
-            name='takeovers',
-            field=models.PositiveSmallIntegerField(default=0, verbose_name='takeovers'),
+            model_name="run",
+            name="takeovers",
+            field=models.PositiveSmallIntegerField(default=0, verbose_name="takeovers"),
         ),
         migrations.AlterField(
-            model_name='approval',
-            name='why',
-            field=models.CharField(choices=[('agent', 'This agent shows every call before it is made.'), ('tool', 'This tool may change something, so it asks before it is used.'), ('unknown', 'The server stopped while this ran. It may have been done.')], default='tool', max_length=10, verbose_name='why'),
+            model_name="approval",
+            name="why",
+            field=models.CharField(
+                choices=[
+                    ("agent", "This agent shows every call before it is made."),
+                    ("tool", "This tool may change something, so it asks before it is used."),
+                    ("unknown", "The server stopped while this ran. It may have been done."),
+                ],
+                default="tool",
+                max_length=10,
+                verbose_name="why",
+            ),
         ),
     ]

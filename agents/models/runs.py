@@ -62,6 +62,9 @@ class Run(models.Model):
     agent_name = models.CharField(_("agent's name"), max_length=64)
     model = models.CharField(_("model"), max_length=200)
     dialect = models.CharField(_("dialect"), max_length=10, default=Agent.Dialect.NATIVE)
+    road = models.CharField(
+        _("road"), max_length=10, blank=True, help_text=_("How the model was asked.")
+    )
     query = models.TextField(_("question"))
     history = models.JSONField(
         _("what was said before"),

@@ -93,6 +93,8 @@ class Connection:
         """
         self.start()
         while self.health.state != "ready":
+            if self.health.state == "stopped":
+                self.start()  # its owner found it unused, and left in this very moment
             self._moved.clear()
             if self._is_closed:
                 raise ServerUnavailable(f"{self.config.name} was switched off, or set up anew.")
@@ -179,6 +181,7 @@ class Connection:
 
     async def _own(self) -> None:
         self._mcp = await _library()
+        self._used = time.monotonic()  # loading took a while, and somebody waits
         failures = 0
         while not self._is_idle():
             began = time.monotonic()
@@ -194,6 +197,7 @@ class Connection:
         self._become(state="stopped")
 
     def _over(self, owner: asyncio.Task[None]) -> None:
+        self._moved.set()
         if not owner.cancelled() and (error := owner.exception()):
             logger.error("The owner of an MCP connection failed.", exc_info=error)
             self._retry_at = math.inf

@@ -18,7 +18,7 @@ from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 
 from agents import assembly, leases, runs, servers
-from agents.llm import discovery, litellm_model, tokens
+from agents.llm import litellm_model, tokens
 from agents.models import Agent
 
 _tasks: list[asyncio.Task] = []
@@ -45,15 +45,16 @@ class Command(BaseCommand):
         self.stdout.write(f"Open      http://{_shown(host)}:{port}/")
         self.stdout.write("Stop      Ctrl-C\n")
         sys.stdout.flush()
-        warm(choice)
+        warm()
         serve(host, port)
 
 
-def warm(choice: discovery.Choice) -> None:
+def warm() -> None:
     """Load what is slow to load while nobody waits for it."""
     Thread(target=tokens.count, args=["warm"], daemon=True).start()
-    others = Agent.objects.filter(enabled=True).exclude(model__in=["", assembly.DEMO])
-    if not choice.is_demo or others.exists():
+    agents = Agent.objects.filter(enabled=True)
+    names = {name for agent in agents for name in assembly.models_of(agent)}
+    if any(getattr(assembly.llm(name), "road", "") == "litellm" for name in names):
         litellm_model.warm()
 
 

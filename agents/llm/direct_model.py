@@ -1,0 +1,165 @@
+"""A server that speaks OpenAI's wire, asked with nothing in between."""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing, suppress
+from typing import Any
+
+import aiohttp
+
+from agents.engine.turn import Chunk
+from agents.llm import connection, request, windows
+from agents.llm.failures import StreamFailed, StreamGarbled, explain
+from agents.llm.roads import Endpoint, Road, endpoint
+from agents.llm.sse import EventReader
+from agents.llm.wire_json import decode, encode
+
+DONE = b"[DONE]"
+HANG_UP_SECONDS = 0.1
+TICKS = 10_000_000_000  # of a dollar, in which xAI tells what an answer cost
+
+
+class DirectModel:
+    """A key goes only to the address it was given with: `base_url`, or the provider's own."""
+
+    road: Road = "direct"
+
+    def __init__(
+        self,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        connect_timeout: float = 10.0,
+        timeout: float = 600.0,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        self.base_url = base_url
+        self.parameters = dict(parameters or {})
+        self.timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=connect_timeout, sock_read=timeout
+        )
+        self._environ = environ
+        self._api_key = api_key
+
+    async def stream(
+        self,
+        *,
+        model: str,
+        messages: list[dict[str, Any]],
+        tools: list[dict[str, Any]] | None = None,
+        **parameters: Any,
+    ) -> AsyncGenerator[Chunk, None]:
+        there = endpoint(model, self._environ, base_url=self.base_url, api_key=self._api_key)
+        quirks = there.provider.quirks_of(there.name)
+        asked = request.body(
+            there.name, quirks, messages, tools, {**self.parameters, **parameters}
+        )
+        url = f"{there.url}/chat/completions"
+        try:
+            async with (
+                connection.post(url, encode(asked), _headers(there), self.timeout) as answer,
+                aclosing(_chunks(answer)) as chunks,
+            ):
+                async for chunk in chunks:
+                    yield _priced(chunk, model) if "usage" in chunk else chunk
+        except Exception as error:
+            # Not `from error`: what a provider says may hold the key, and logs print causes.
+            raise explain(error, model=model, secret=there.key) from None
+
+
+def _headers(there: Endpoint) -> dict[str, str]:
+    headers = {
+        "Content-Type": "application/json",
+        "Accept": "text/event-stream, application/json",
+    }
+    return headers | ({"Authorization": f"Bearer {there.key}"} if there.key else {})
+
+
+async def _chunks(answer: aiohttp.StreamReader) -> AsyncGenerator[Chunk, None]:
+    """What the server says; whatever ends it before its finish is a cut."""
+    reader = EventReader()
+    begun = ended = False
+    try:
+        while not reader.has_ended:
+            for data in reader.feed(await answer.readany()):
+                if data == DONE:
+                    await _hang_up(answer)
+                    return
+                chunk = _decoded(data, begun)
+                begun, ended = True, ended or _is_end(chunk)
+                yield chunk
+    except (aiohttp.ClientError, OSError):
+        if not ended:
+            raise
+    if begun and not ended:
+        raise EOFError
+
+
+async def _hang_up(answer: aiohttp.StreamReader) -> None:
+    """Read what is left, so that the connection can be used again, but wait for nobody."""
+    with suppress(TimeoutError, aiohttp.ClientError):
+        async with asyncio.timeout(HANG_UP_SECONDS):
+            while await answer.readany():
+                pass
+
+
+def _decoded(data: bytes, begun: bool) -> dict[str, Any]:
+    event = decode(data)
+    try:
+        failed = event.get("error") or (event if event.get("object") == "error" else None)
+        usage = event.get("usage")
+        choices = [_choice(choice, begun) for choice in event.get("choices") or ()]
+    except (AttributeError, TypeError, ValueError) as error:
+        raise StreamGarbled("an event that is not a chunk") from error
+    if failed:
+        raise StreamFailed(failed)
+    used = {"usage": usage} if usage and isinstance(usage, dict) else {}
+    return {"id": event.get("id"), "choices": choices, **used}
+
+
+def _choice(choice: Mapping[str, Any], begun: bool) -> dict[str, Any]:
+    """A message instead of a delta is the whole answer, unless that was told already."""
+    said = choice.get("delta")
+    if said is None and not begun:
+        said = choice.get("message")
+    return {
+        "index": choice.get("index") or 0,
+        "delta": dict(said or {}),
+        "finish_reason": choice.get("finish_reason"),
+    }
+
+
+def _is_end(chunk: Chunk) -> bool:
+    return any(choice["finish_reason"] for choice in chunk["choices"])
+
+
+def _priced(chunk: Chunk, model: str) -> Chunk:
+    """The chunk with its cost in dollars, where the price is known and not told already."""
+    usage = _folded(chunk["usage"])
+    cost = usage.get("cost")
+    if not isinstance(cost, int | float):
+        cost = _cost(usage, model)
+    told = {} if cost is None else {"cost": cost}
+    others = {name: value for name, value in usage.items() if name != "cost"}
+    return {**chunk, "usage": others | told}
+
+
+def _cost(usage: Mapping[str, Any], model: str) -> float | None:
+    if isinstance(ticks := usage.get("cost_in_usd_ticks"), int):
+        return ticks / TICKS
+    if not isinstance(size := usage.get("prompt_tokens"), int):
+        return None
+    price = windows.price(model, size)
+    return price.of(usage) if price else None
+
+
+def _folded(usage: Mapping[str, Any]) -> Mapping[str, Any]:
+    """With thoughts among the tokens of the answer, where they were counted beside them."""
+    details = usage.get("completion_tokens_details")
+    thought = details.get("reasoning_tokens") if isinstance(details, Mapping) else None
+    counts = (usage.get("prompt_tokens"), usage.get("completion_tokens"), thought)
+    asked, said, thought = (count if isinstance(count, int) else 0 for count in counts)
+    if not thought or usage.get("total_tokens") != asked + said + thought:
+        return usage
+    return {**usage, "completion_tokens": said + thought}

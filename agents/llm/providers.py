@@ -1,0 +1,232 @@
+"""Who offers models: under which prefix, where, with which key, and with which quirks.
+
+Those that speak OpenAI's wire can be asked without LiteLLM. Addresses, names and quirks are
+those that LiteLLM has in its tables and its transformations; tests hold the two together.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quirks:
+    """Where a server wants to be asked differently from how OpenAI does."""
+
+    renamed: Mapping[str, str] = field(default_factory=dict)  # parameters
+    dropped: frozenset[str] = frozenset()  # parameters that it refuses
+    tool_choices: Mapping[str, str] = field(default_factory=dict)
+    added: Mapping[str, Any] = field(default_factory=dict)  # what has to be asked for
+    takes_stream_options: bool = True
+    streams_forms: bool = True  # whether an answer with a `response_format` can be streamed
+    takes_thoughts: bool = True  # whether messages may carry what the model thought
+    takes_names: bool = True  # whether messages may carry a name
+    call_ids: str = ""  # the pattern of ids that it accepts for calls
+    schemas_without: frozenset[str] = frozenset()  # keywords of JSON Schema that it refuses
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provider:
+    """A model is named `prefix/name`; `model` is the one to take where nobody named one.
+
+    `keys` and `addresses` are variables of the environment, of which the first that is set
+    counts. `by_name` are quirks of some of its models.
+    """
+
+    prefix: str
+    label: str
+    keys: tuple[str, ...] = ()
+    model: str = ""
+    speaks_openai: bool = True
+    base_url: str | None = None
+    addresses: tuple[str, ...] = ()
+    path: str = ""  # which every address has to end with
+    needs_key: bool = True
+    quirks: Quirks = Quirks()
+    by_name: tuple[tuple[re.Pattern[str], Quirks], ...] = ()
+    elsewhere: re.Pattern[str] | None = None  # models that it has on another wire only
+
+    def quirks_of(self, name: str) -> Quirks:
+        special = (quirks for pattern, quirks in self.by_name if pattern.search(name))
+        return next(special, self.quirks)
+
+
+# Models that think take no sampling, and count what they think as output.
+THINKER = Quirks(
+    renamed={"max_tokens": "max_completion_tokens"},
+    dropped=frozenset({"temperature", "top_p", "presence_penalty", "frequency_penalty"}),
+)
+NEWER_THINKER = Quirks(
+    renamed=THINKER.renamed, dropped=THINKER.dropped | {"stop", "logit_bias"}
+)
+GROK_UNSTOPPED = Quirks(dropped=frozenset({"stop", "frequency_penalty"}), takes_names=False)
+
+PROVIDERS = (
+    Provider(
+        prefix="anthropic",
+        label="Anthropic",
+        keys=("ANTHROPIC_API_KEY",),
+        model="anthropic/claude-sonnet-5",
+        speaks_openai=False,
+    ),
+    Provider(
+        prefix="openai",
+        label="OpenAI",
+        keys=("OPENAI_API_KEY",),
+        model="openai/gpt-6.1-sol",
+        base_url="https://api.openai.com/v1",
+        addresses=("OPENAI_BASE_URL", "OPENAI_API_BASE"),
+        by_name=(
+            (re.compile(r"^o\d"), THINKER),
+            (re.compile(r"^gpt-[5-9](?!-chat)"), NEWER_THINKER),
+        ),
+        # From 5.4 on it refuses tools on this wire while the model thinks.
+        elsewhere=re.compile(r"^gpt-(5\.([4-9]|\d\d)|[6-9]|\d\d)(?!\d)"),
+    ),
+    Provider(
+        prefix="gemini",
+        label="Gemini",
+        keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        model="gemini/gemini-3.8-flash",
+        speaks_openai=False,
+    ),
+    Provider(
+        prefix="openrouter",
+        label="OpenRouter",
+        keys=("OPENROUTER_API_KEY", "OR_API_KEY"),
+        model="openrouter/~anthropic/claude-sonnet-latest",
+        base_url="https://openrouter.ai/api/v1",
+        addresses=("OPENROUTER_API_BASE",),
+        quirks=Quirks(added={"usage": {"include": True}}),
+    ),
+    Provider(
+        prefix="mistral",
+        label="Mistral",
+        keys=("MISTRAL_API_KEY",),
+        model="mistral/mistral-large-4",
+        base_url="https://api.mistral.ai/v1",
+        path="/v1",
+        quirks=Quirks(
+            renamed={"max_completion_tokens": "max_tokens", "seed": "random_seed"},
+            tool_choices={"required": "any"},
+            takes_stream_options=False,
+            takes_thoughts=False,
+            call_ids=r"[A-Za-z0-9]{9}",
+            schemas_without=frozenset({"$schema", "$id", "strict"}),
+        ),
+    ),
+    Provider(
+        prefix="groq",
+        label="Groq",
+        keys=("GROQ_API_KEY",),
+        model="groq/openai/gpt-oss-120b",
+        base_url="https://api.groq.com/openai/v1",
+        addresses=("GROQ_API_BASE",),
+        quirks=Quirks(takes_thoughts=False, streams_forms=False),
+    ),
+    Provider(
+        prefix="deepseek",
+        label="DeepSeek",
+        keys=("DEEPSEEK_API_KEY",),
+        model="deepseek/deepseek-v4-pro",
+        base_url="https://api.deepseek.com/beta",
+        addresses=("DEEPSEEK_API_BASE",),
+    ),
+    Provider(
+        prefix="xai",
+        label="xAI",
+        keys=("XAI_API_KEY",),
+        model="xai/grok-4.7",
+        base_url="https://api.x.ai/v1",
+        addresses=("XAI_API_BASE",),
+        quirks=Quirks(takes_names=False),
+        by_name=((re.compile(r"grok-3-mini|grok-4|grok-code-fast"), GROK_UNSTOPPED),),
+    ),
+    Provider(
+        prefix="together_ai",
+        label="Together AI",
+        keys=("TOGETHER_API_KEY", "TOGETHER_AI_API_KEY", "TOGETHERAI_API_KEY"),
+        base_url="https://api.together.ai/v1",
+        addresses=("TOGETHER_AI_API_BASE",),
+    ),
+    Provider(
+        prefix="cerebras",
+        label="Cerebras",
+        keys=("CEREBRAS_API_KEY",),
+        base_url="https://api.cerebras.ai/v1",
+        addresses=("CEREBRAS_API_BASE",),
+        quirks=Quirks(dropped=frozenset({"parallel_tool_calls"}), takes_stream_options=False),
+    ),
+    Provider(
+        prefix="nvidia_nim",
+        label="NVIDIA NIM",
+        keys=("NVIDIA_NIM_API_KEY",),
+        base_url="https://integrate.api.nvidia.com/v1",
+        addresses=("NVIDIA_NIM_API_BASE",),
+        quirks=Quirks(takes_stream_options=False),
+    ),
+    Provider(
+        prefix="nebius",
+        label="Nebius",
+        keys=("NEBIUS_API_KEY",),
+        base_url="https://api.studio.nebius.ai/v1",
+        addresses=("NEBIUS_API_BASE",),
+    ),
+    Provider(
+        prefix="litellm_proxy",
+        label="LiteLLM Proxy",
+        keys=("LITELLM_PROXY_API_KEY",),
+        addresses=("LITELLM_PROXY_API_BASE",),
+        needs_key=False,
+    ),
+    Provider(
+        prefix="hosted_vllm",
+        label="vLLM",
+        keys=("HOSTED_VLLM_API_KEY",),
+        addresses=("HOSTED_VLLM_API_BASE",),
+        needs_key=False,
+        quirks=Quirks(schemas_without=frozenset({"additionalProperties", "strict"})),
+    ),
+    Provider(
+        prefix="lm_studio",
+        label="LM Studio",
+        keys=("LM_STUDIO_API_KEY",),
+        base_url="http://127.0.0.1:1234/v1",
+        addresses=("LM_STUDIO_API_BASE",),
+        needs_key=False,
+    ),
+    Provider(
+        prefix="llamafile",
+        label="llama.cpp",
+        keys=("LLAMAFILE_API_KEY",),
+        base_url="http://127.0.0.1:8080/v1",
+        addresses=("LLAMAFILE_API_BASE",),
+        needs_key=False,
+    ),
+    *(
+        Provider(
+            prefix=prefix,
+            label="Ollama",
+            keys=("OLLAMA_API_KEY",),
+            base_url="http://localhost:11434/v1",
+            addresses=("OLLAMA_API_BASE",),
+            path="/v1",
+            needs_key=False,
+        )
+        for prefix in ("ollama", "ollama_chat")
+    ),
+)
+BY_PREFIX = {provider.prefix: provider for provider in PROVIDERS}
+
+
+def provider_of(model: str) -> Provider | None:
+    return BY_PREFIX.get(model.partition("/")[0]) if "/" in model else None
+
+
+def first_set(names: tuple[str, ...], environ: Mapping[str, str]) -> tuple[str, str]:
+    """The first of these variables that says something, and what; else nothing."""
+    for name in names:
+        if value := environ.get(name, "").strip():
+            return name, value
+    return "", ""

@@ -1,0 +1,81 @@
+"""Two roads to a model: straight to a server that speaks OpenAI's wire, else by LiteLLM."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+from urllib.parse import urlsplit
+
+from agents.engine.errors import ModelError
+from agents.llm import windows
+from agents.llm.providers import Provider, first_set, provider_of
+
+Road = Literal["direct", "litellm"]
+OPENAI_HOST = "api.openai.com"
+BY_LITELLM = "Set ASHIATO_MODEL_ROAD to 'auto', or choose another model."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """Where a model is asked, and under which name it is known there."""
+
+    provider: Provider
+    name: str
+    url: str
+    key: str | None = field(default=None, repr=False)
+
+
+def road(
+    model: str,
+    environ: Mapping[str, str],
+    *,
+    base_url: str | None = None,
+    api_key: str | None = None,
+    forced: Literal["auto", "direct", "litellm"] = "auto",
+) -> Road:
+    """The direct one, wherever there is all that it needs."""
+    if forced != "auto":
+        return forced
+    try:
+        there = endpoint(model, environ, base_url=base_url, api_key=api_key)
+    except ModelError:
+        return "litellm"
+    return "litellm" if _is_elsewhere(model, there) else "direct"
+
+
+def endpoint(
+    model: str,
+    environ: Mapping[str, str],
+    *,
+    base_url: str | None = None,
+    api_key: str | None = None,
+) -> Endpoint:
+    """A key of the environment goes only to an address that is from there as well."""
+    provider = provider_of(model)
+    if provider is None or not provider.speaks_openai:
+        raise ModelError(f"{model!r} cannot be asked directly.", advice=BY_LITELLM)
+    other = base_url or first_set(provider.addresses, environ)[1]
+    url = (other or provider.base_url or "").rstrip("/")
+    if not url:
+        names = " or ".join(provider.addresses)
+        raise ModelError(f"Nobody said where {model!r} is.", advice=f"Set {names}.")
+    key = api_key or (None if base_url else first_set(provider.keys, environ)[1]) or None
+    if provider.needs_key and not key and not other:
+        raise ModelError(
+            f"The provider of {model!r} did not accept the key: Missing API key.",
+            advice=f"Set {provider.keys[0]}.",
+        )
+    name = model.partition("/")[2]
+    return Endpoint(provider=provider, name=name, url=_ending(url, provider.path), key=key)
+
+
+def _is_elsewhere(model: str, there: Endpoint) -> bool:
+    """Whether the provider has this model on a wire that only LiteLLM speaks."""
+    host = urlsplit(there.url).hostname or ""
+    if there.provider.prefix == "openai" and not host.endswith(OPENAI_HOST):
+        return False
+    pattern = there.provider.elsewhere
+    return windows.is_on_another_wire(model) or bool(pattern and pattern.match(there.name))
+
+
+def _ending(url: str, path: str) -> str:
+    return url if url.endswith(path) else url + path

@@ -1,0 +1,95 @@
+"""Server-sent events as providers send them: bytes in, the data of events out.
+
+The standard, and what is met besides: events with no empty line between them, a bare JSON
+object in the middle of the stream, or nothing but one, where a server does not stream at all.
+"""
+
+from agents.llm.failures import StreamGarbled
+from agents.llm.wire_json import is_json
+
+LONGEST = 16 * 1024 * 1024
+MARK = b"\xef\xbb\xbf"  # that a text is UTF-8
+
+
+class EventReader:
+    """Takes the bytes of a response in whatever pieces they come."""
+
+    def __init__(self) -> None:
+        self._line: list[bytes] = []  # the pieces of a line that has not ended
+        self._data: list[bytes] = []  # the lines of an event that has not ended
+        self._line_size = self._data_size = 0
+        self._follows_return = False
+        self._has_begun = False
+        self._is_bare = False
+        self.has_ended = False
+
+    def feed(self, piece: bytes) -> list[bytes]:
+        """The data of those events that this piece ends; an empty piece ends them all."""
+        if not piece:
+            return self._close()
+        *lines, rest = self._with_line_feeds(piece).split(b"\n")
+        events: list[bytes] = []
+        for line in lines:
+            if self._line:
+                line = b"".join([*self._line, line])
+                self._line.clear()
+            self._take(line, events)
+        if rest:
+            self._line.append(rest)
+        self._line_size = len(rest) + (0 if lines else self._line_size)
+        if self._line_size + self._data_size > LONGEST:
+            raise StreamGarbled("an event without an end")
+        return events
+
+    def _close(self) -> list[bytes]:
+        events: list[bytes] = []
+        self.has_ended = True
+        self._take(b"".join(self._line), events)
+        self._line.clear()
+        self._end(events)
+        return events
+
+    def _with_line_feeds(self, piece: bytes) -> bytes:
+        """All three ends of a line as one; a return and its line feed may come in two."""
+        if self._follows_return:
+            piece = piece.removeprefix(b"\n")
+            self._follows_return = False
+        if b"\r" not in piece:
+            return piece
+        self._follows_return = piece.endswith(b"\r")
+        return piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+    def _take(self, line: bytes, events: list[bytes]) -> None:
+        if not self._has_begun:
+            line = self._begin(line)
+        if self._is_bare:
+            if line:
+                self._add(line, events)
+        elif line.startswith(b"data:"):
+            self._add(line[5:].removeprefix(b" "), events)
+        elif not line:
+            self._end(events)
+        elif line.startswith(b"{"):
+            events.append(line)
+
+    def _begin(self, line: bytes) -> bytes:
+        """See by the first line what follows: events, an object, or a page for people."""
+        line = line.removeprefix(MARK)
+        start = line.lstrip()[:1]
+        if start == b"<":
+            raise StreamGarbled("a page for people")
+        self._has_begun = bool(start)
+        self._is_bare = start == b"{"
+        return line
+
+    def _add(self, data: bytes, events: list[bytes]) -> None:
+        if len(self._data) == 1 and is_json(self._data[0]):
+            self._end(events)
+        self._data.append(data)
+        self._data_size += len(data) + 1
+
+    def _end(self, events: list[bytes]) -> None:
+        if data := b"\n".join(self._data):
+            events.append(data)
+        self._data.clear()
+        self._data_size = 0

@@ -1,0 +1,484 @@
+"""What both roads to a model owe: the same request, the same turn, the same failure."""
+
+import asyncio
+import json
+import time
+from email.utils import formatdate
+
+import pytest
+
+from agents.engine.errors import (
+    AgentConnectionError,
+    AgentError,
+    EmptyReply,
+    ModelError,
+    ModelTimeout,
+    ProviderFailed,
+    RateLimited,
+)
+from agents.engine.planner import ReActPlanner
+from agents.engine.state import AgentState
+from agents.engine.stream import Deadlines
+from agents.engine.turn import assemble
+from agents.llm import windows
+from agents.llm.direct_model import DirectModel
+from agents.llm.litellm_model import LiteLLMModel, warm
+from agents.llm.providers import BY_PREFIX, PROVIDERS
+from tests.wire import (
+    HANG,
+    USAGE,
+    Reply,
+    WireServer,
+    call,
+    chunk,
+    closed_port,
+    cut,
+    fail,
+    flood,
+    hang,
+    say,
+    silent_port,
+    spoil,
+)
+
+# Both are said of LiteLLM's own types and code, when it makes its first chunks.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Item '.*' on TypedDict class:UserWarning"),
+    pytest.mark.filterwarnings("ignore:Accessing the 'model_:DeprecationWarning"),
+]
+
+KEY = "sk-very-secret-key-0123456789"
+MODEL = "openai/wire"
+HELLO = [{"role": "user", "content": "hello"}]
+PARAMETERS = {"type": "object", "properties": {"sum": {"type": "string"}}}
+FUNCTION = {"name": "calculator", "description": "Sums.", "parameters": PARAMETERS}
+TOOLS = [{"type": "function", "function": FUNCTION}]
+
+
+@pytest.fixture(params=[DirectModel, LiteLLMModel], ids=["direct", "litellm"])
+def road(request):
+    return request.param
+
+
+async def ask(llm, model=MODEL, messages=HELLO, **request):
+    return [c async for c in llm.stream(model=model, messages=messages, **request)]
+
+
+async def turn(road, reply, **request):
+    async with WireServer([reply]) as server:
+        return assemble(await ask(road(KEY, server.url), **request))
+
+
+async def failure(road, reply, **options):
+    async with WireServer([reply]) as server:
+        with pytest.raises(AgentError) as caught:
+            await ask(road(KEY, server.url, **options))
+    assert KEY not in str(caught.value)
+    assert caught.value.__cause__ is None
+    return caught.value
+
+
+def planner(road, server, **options):
+    return ReActPlanner(road(KEY, server.url), MODEL, **options)
+
+
+async def test_text_comes_as_it_was_said(road):
+    said = await turn(road, say("こんにちは、 world", chunks=7))
+
+    assert (said.content, said.finish_reason) == ("こんにちは、 world", "stop")
+    assert said.usage["total_tokens"] == USAGE["total_tokens"]
+
+
+async def test_thoughts_are_told_apart_from_the_answer(road):
+    said = await turn(road, say("Hello", reasoning="Let me see."))
+
+    assert (said.content, said.reasoning) == ("Hello", "Let me see.")
+    assert said.kept == {"reasoning_content": "Let me see."}
+
+
+async def test_calls_in_fragments_become_whole(road):
+    said = await turn(road, call(("calculator", '{"sum": "1+1"}'), ("clock", "{}")))
+
+    calls = [(c.id, c.name, c.input) for c in said.tool_calls]
+    assert calls == [("call_0", "calculator", {"sum": "1+1"}), ("call_1", "clock", {})]
+    assert said.finish_reason == "tool_calls"
+
+
+@pytest.mark.parametrize("finish", ["stop", "length", "content_filter", "tired"])
+async def test_the_end_is_told_as_the_provider_told_it(road, finish):
+    said = await turn(road, say("ok", finish=finish))
+
+    assert (said.content, said.finish_reason) == ("ok", finish)
+
+
+async def test_an_answer_that_was_not_streamed_is_an_answer(road):
+    message = {"role": "assistant", "content": "Hello", "reasoning_content": "Hm."}
+    choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
+    whole = json.dumps({"id": "1", "choices": choices, "usage": USAGE}).encode()
+    headers = {"Content-Type": "application/json", "Content-Length": str(len(whole))}
+    said = await turn(road, Reply(parts=(whole,), headers=headers))
+
+    assert (said.content, said.reasoning, said.finish_reason) == ("Hello", "Hm.", "stop")
+    assert said.usage["prompt_tokens"] == 11
+
+
+async def test_an_empty_answer_is_a_failure_worth_another_try(road):
+    async with WireServer([say("")]) as server:
+        with pytest.raises(EmptyReply):
+            await planner(road, server).plan("?", AgentState(), [])
+
+
+async def test_an_answer_that_was_withheld_is_told_as_such(road):
+    async with WireServer([say("", finish="content_filter")]) as server:
+        with pytest.raises(ModelError, match="withheld the answer"):
+            await planner(road, server).plan("?", AgentState(), [])
+
+
+async def test_the_price_is_told_where_it_is_known(road):
+    async with WireServer([say("ok")]) as server:
+        chunks = await ask(road(KEY, server.url), "openai/gpt-4.1-mini")
+
+    assert assemble(chunks).usage["cost"] == pytest.approx(11 * 0.4e-6 + 7 * 1.6e-6)
+
+
+async def test_an_unknown_price_is_not_a_price_of_nothing(road):
+    assert "cost" not in (await turn(road, say("ok"))).usage
+
+
+async def test_a_price_that_the_provider_told_is_believed(road):
+    told = {**chunk({}), "choices": [], "usage": {**USAGE, "cost": 0.25}}
+    said = await turn(road, Reply(parts=(chunk({"content": "ok"}, "stop"), told)))
+
+    assert said.usage["cost"] == 0.25
+
+
+async def test_a_flood_of_chunks_is_read_to_its_end(road):
+    said = await turn(road, flood(50_000))
+
+    assert len(said.content) == 50_000
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "words"),
+    [
+        (fail(400, "Bad tools"), ModelError, "refused the request: Bad tools"),
+        (fail(400, "maximum context length is 9"), ModelError, "conversation is too long for"),
+        (fail(401, f"Bad key {KEY}"), ModelError, "did not accept the key: Bad key ***"),
+        (fail(403, "Not for you"), ModelError, "did not accept the key: Not for you"),
+        (fail(404, "No such model"), ModelError, "does not have it: No such model"),
+        (fail(408, "Late"), ModelTimeout, "did not answer in time."),
+        (fail(429, "Slow down"), RateLimited, "is rate limited by its provider: Slow down"),
+        (fail(500, "Oh no"), ProviderFailed, "has a problem (HTTP 500): Oh no"),
+        (fail(503, "Busy"), ProviderFailed, "has a problem (HTTP 503): Busy"),
+        (fail(504, "Late"), ModelTimeout, "did not answer in time."),
+        (fail(529, "Overloaded"), ProviderFailed, "has a problem (HTTP 529): Overloaded"),
+    ],
+)
+async def test_a_refusal_says_in_words_what_it_was(road, reply, kind, words):
+    error = await failure(road, reply)
+
+    assert type(error) is kind
+    assert words in str(error)
+    assert repr(MODEL) in str(error)
+
+
+@pytest.mark.parametrize("as_date", [False, True])
+async def test_a_rate_limit_says_how_long_to_wait(road, as_date):
+    wait = formatdate(time.time() + 3600, usegmt=True) if as_date else "3600"
+    error = await failure(road, fail(429, "Slow down", Retry_After=wait))
+
+    assert error.retry_after == pytest.approx(3600, abs=60)
+
+
+async def test_a_rate_limit_without_a_time_says_none(road):
+    error = await failure(road, fail(429, "Slow down"))
+
+    assert error.retry_after is None
+    assert error.advice == "Try again in a while, or choose another model."
+
+
+async def test_an_error_in_the_middle_of_the_stream_is_told(road):
+    event = f'data: {{"error": {{"message": "boom {KEY}", "code": 503}}}}\n\n'.encode()
+    error = await failure(road, spoil(say("one two", chunks=2), event, after=1))
+
+    assert type(error) is ProviderFailed
+    assert "boom ***" in str(error)
+
+
+async def test_a_refused_connection_names_the_address(road):
+    port = closed_port()
+    with pytest.raises(AgentConnectionError) as caught:
+        await ask(road(KEY, f"http://127.0.0.1:{port}/v1"))
+
+    where = f"Could not reach the model {MODEL!r} at 127.0.0.1:{port}"
+    assert str(caught.value) == f"{where}: the connection was refused."
+
+
+async def test_an_unknown_host_is_told_as_such(road):
+    with pytest.raises(AgentConnectionError, match="at nowhere.invalid:80: no host of this"):
+        await ask(road(KEY, "http://nowhere.invalid/v1"))
+
+
+async def test_a_port_that_speaks_no_tls_is_told_as_such(road):
+    async def answer(reader, writer):
+        writer.write(b"this is not TLS\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    address = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    async with server:
+        with pytest.raises(AgentConnectionError, match="the secure connection failed"):
+            await ask(road(KEY, address))
+
+
+async def test_a_handshake_that_never_ends_is_a_failure_to_connect(road):
+    async with silent_port() as port:
+        llm = road(KEY, f"https://127.0.0.1:{port}/v1", connect_timeout=0.3)
+        with pytest.raises(AgentConnectionError, match="nobody answered in time"):
+            await ask(llm)
+
+
+@pytest.mark.parametrize("after", [0, 2])
+async def test_a_cut_answer_is_a_broken_connection(road, after):
+    error = await failure(road, cut(say("one two three", chunks=3), after=after))
+
+    assert type(error) is AgentConnectionError
+    assert str(error) == f"The answer of {MODEL!r} was cut off."
+
+
+async def test_an_answer_that_ends_politely_without_an_end_was_cut_off(road):
+    error = await failure(road, Reply(parts=say("one two", chunks=2).parts[:2]))
+
+    assert str(error) == f"The answer of {MODEL!r} was cut off."
+
+
+async def test_a_cut_after_the_finish_loses_nothing(road):
+    said = await turn(road, cut(say("one two", chunks=2), after=3))
+
+    assert (said.content, said.finish_reason) == ("one two", "stop")
+
+
+async def test_a_provider_that_does_not_hang_up_does_not_hold_up_the_answer(road):
+    said = await asyncio.wait_for(turn(road, hang(say("one two", chunks=2), after=5)), 30)
+
+    assert said.content == "one two"
+
+
+@pytest.mark.parametrize("after", [0, 1])
+async def test_silence_ends_with_the_timeout(road, after):
+    error = await failure(road, hang(say("one two", chunks=2), after=after), timeout=0.3)
+
+    assert type(error) is ModelTimeout
+    assert str(error) == f"{MODEL!r} did not answer in time."
+
+
+async def test_a_first_chunk_that_never_comes_is_given_up_and_its_provider_left(road):
+    async with WireServer([Reply(parts=(HANG,))]) as server:
+        asking = planner(road, server, deadlines=Deadlines(first=0.3))
+        with pytest.raises(ModelTimeout, match="sent nothing for 0.3 seconds"):
+            await asking.plan("?", AgentState(), [])
+
+        await asyncio.wait_for(server.left(), 1)
+
+
+@pytest.mark.parametrize(
+    "garbage", [b"{oops", b"[1, 2]", b'{"choices": ["x"]}', b'{"choices": [{"delta": "x"}]}']
+)
+async def test_garbage_in_the_stream_is_a_failure_of_the_model(road, garbage):
+    event = b"data: %b\n\n" % garbage
+    error = await failure(road, spoil(say("one two", chunks=2), event, after=1))
+
+    assert type(error) is ModelError
+    assert str(error) == f"{MODEL!r} sent something that cannot be read."
+
+
+async def test_bytes_that_are_no_text_do_not_end_the_answer(road):
+    garbage = b'data: {"choices":[{"index":0,"delta":{"content":"\xff!"}}]}\n\n'
+    said = await turn(road, spoil(say("ab", chunks=2), garbage, after=1))
+
+    assert said.content == "a\ufffd!b"
+
+
+async def test_what_is_no_event_is_passed_over(road):
+    between = b": OPENROUTER PROCESSING\r\n\r\nevent: x\r\nid: 7\r\nretry: 1\r\n\r\n"
+    said = await turn(road, spoil(say("ab", chunks=2), between, after=1))
+
+    assert said.content == "ab"
+
+
+async def test_a_chunk_of_five_megabytes_arrives_whole(road):
+    assert len((await turn(road, say("x" * 5_000_000))).content) == 5_000_000
+
+
+async def test_the_provider_is_left_when_the_stream_is_closed(road):
+    async with WireServer([hang(say("one two", chunks=2), after=1)]) as server:
+        chunks = road(KEY, server.url).stream(model=MODEL, messages=HELLO)
+        await anext(chunks)
+        await chunks.aclose()
+
+        await asyncio.wait_for(server.left(), 1)
+
+
+@pytest.mark.parametrize("after", [0, 1])
+async def test_the_provider_is_left_when_the_run_is_cancelled(road, after):
+    async with WireServer([hang(say("one two", chunks=2), after=after)]) as server:
+        asking = asyncio.create_task(ask(road(KEY, server.url)))
+        await asyncio.wait_for(server.asked(), 30)
+        asking.cancel()
+
+        await asyncio.wait_for(server.left(), 1)
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+
+
+async def test_a_failure_is_asked_for_once_only(road):
+    async with WireServer([fail(500, "Oh no"), say("ok")]) as server:
+        with pytest.raises(ModelError):
+            await ask(road(KEY, server.url))
+
+    assert len(server.requests) == 1
+
+
+async def test_a_key_of_the_environment_is_not_sent_to_an_address_of_ours(road, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    async with WireServer([say("ok")]) as server:
+        await ask(road(base_url=server.url))
+
+    assert KEY not in json.dumps(dict(server.requests[0].headers))
+
+
+def test_no_road_shows_its_key(road):
+    assert KEY not in repr(road(KEY, "http://x/v1"))
+
+
+# What is asked, of each provider in its own way.
+
+HISTORY = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "hello"},
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {
+                "id": "call12345",
+                "type": "function",
+                "function": {"name": "calculator", "arguments": "{}"},
+            }
+        ],
+    },
+    {"role": "tool", "content": "2", "tool_call_id": "call12345"},
+    {"role": "assistant", "content": "two"},
+    {"role": "user", "content": "and?"},
+]
+FORM = {"type": "json_schema", "json_schema": {"name": "answer", "schema": PARAMETERS}}
+SCHEMA = {**PARAMETERS, "$schema": "http://json-schema.org/draft-07/schema#"}
+STRICT = [{"type": "function", "function": FUNCTION | {"parameters": SCHEMA}}]
+REQUESTS = {
+    "tools": {"tools": STRICT, "max_tokens": 9, "tool_choice": "required", "seed": 1},
+    "text": {"max_tokens": 9, "stop": ["\nObservation:"], "temperature": 0.5, "top_p": 0.5},
+    "form": {"max_tokens": 9, "response_format": FORM},
+}
+MODELS = [
+    "openai/my-own",
+    "openai/gpt-4.1",
+    "openai/gpt-5",
+    "openrouter/meta-llama/llama-4",
+    "mistral/mistral-large-4",
+    "groq/openai/gpt-oss-120b",
+    "deepseek/deepseek-v4-pro",
+    "xai/grok-3",
+    "xai/grok-4.7",
+    "together_ai/meta-llama/Llama-3.3-70B-Instruct-Turbo",
+    "cerebras/gpt-oss-120b",
+    "nvidia_nim/meta/llama3-70b-instruct",
+    "nebius/some",
+    "litellm_proxy/some",
+    "hosted_vllm/some",
+    "lm_studio/some",
+    "llamafile/some",
+]
+
+
+async def asked(road, model, request):
+    """What a provider is sent; the answer is whole where it was not asked to stream."""
+
+    def answer(request):
+        if request.body.get("stream"):
+            return say("ok")
+        choices = [{"index": 0, "message": {"content": "ok"}, "finish_reason": "stop"}]
+        whole = {"id": "1", "object": "chat.completion", "created": 1, "model": "wire"}
+        told = {**whole, "choices": choices, "usage": USAGE, "service_tier": "on_demand"}
+        body = json.dumps(told).encode()
+        headers = {"Content-Type": "application/json", "Content-Length": str(len(body))}
+        return Reply(parts=(body,), headers=headers)
+
+    async with WireServer(answer) as server:
+        fresh = json.loads(json.dumps({"messages": HISTORY, **request}))
+        chunks = await ask(road(KEY, server.url), model, **fresh)
+    assert assemble(chunks).content == "ok"
+    return server.requests[-1]
+
+
+@pytest.mark.parametrize("request_", REQUESTS.values(), ids=REQUESTS)
+@pytest.mark.parametrize("model", MODELS)
+async def test_both_roads_ask_the_same(model, request_):
+    direct = await asked(DirectModel, model, request_)
+    litellm = await asked(LiteLLMModel, model, request_)
+
+    if not direct.body.get("stream"):
+        litellm.body.pop("stream_options", None)  # which means nothing there
+    assert direct.body == litellm.body
+    assert direct.path == litellm.path
+    assert direct.headers["authorization"] == litellm.headers["authorization"]
+
+
+async def test_every_provider_of_the_table_is_asked_by_these_tests():
+    tried = {model.partition("/")[0] for model in MODELS}
+    # LiteLLM speaks Ollama's own wire to it.
+    spoken = {p.prefix for p in PROVIDERS if p.speaks_openai} - {"ollama", "ollama_chat"}
+
+    assert tried == spoken
+
+
+async def test_addresses_and_keys_are_those_that_litellm_knows(monkeypatch):
+    litellm = await asyncio.wrap_future(warm())
+    # Of these it knows the address in other places, or none at all.
+    others = {"openai", "openrouter", "lm_studio", "ollama", "ollama_chat"}
+    for provider in PROVIDERS:
+        if provider.speaks_openai and provider.base_url and provider.prefix not in others:
+            monkeypatch.setenv(provider.keys[0], KEY)
+            _, prefix, key, address = litellm.get_llm_provider(f"{provider.prefix}/some")
+            assert (prefix, key) == (provider.prefix, KEY)
+            assert address == provider.base_url
+
+
+LISTED = [
+    (name if name.startswith(f"{prefix}/") else f"{prefix}/{name}")
+    for name, known in windows._table().items()
+    if (prefix := known.get("litellm_provider")) in BY_PREFIX
+    and BY_PREFIX[prefix].speaks_openai
+    and known.get("mode") == "chat"
+]
+USED = [
+    {"prompt_tokens": 1000, "completion_tokens": 500},
+    {"prompt_tokens": 200_000, "completion_tokens": 5},
+    {
+        "prompt_tokens": 300_000,
+        "completion_tokens": 5,
+        "prompt_tokens_details": {"cached_tokens": 1000, "cache_write_tokens": 50},
+    },
+]
+
+
+@pytest.mark.parametrize("usage", USED, ids=["short", "at a limit", "cached"])
+async def test_prices_are_those_that_litellm_works_out(usage):
+    litellm = await asyncio.wrap_future(warm())
+    total = usage["prompt_tokens"] + usage["completion_tokens"]
+
+    assert len(LISTED) > 300
+    for model in LISTED:
+        price = windows.price(model, usage["prompt_tokens"])
+        used = litellm.Usage(**usage, total_tokens=total)
+        theirs = sum(litellm.cost_per_token(model=model, usage_object=used))
+        assert (price.of(usage) if price else 0) == pytest.approx(theirs), model

@@ -1,0 +1,174 @@
+"""Bytes in, events out, however they were cut on the way."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.llm import sse, wire_json
+from agents.llm.failures import StreamGarbled
+from agents.llm.sse import EventReader
+
+
+def read(*pieces):
+    reader = EventReader()
+    return [data for piece in [*filter(None, pieces), b""] for data in reader.feed(piece)]
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_every_end_of_a_line_ends_it(end):
+    stream = end.join([b"data: 1", b"", b"data: 2", b"", b""])
+
+    assert read(stream) == [b"1", b"2"]
+
+
+@pytest.mark.parametrize(
+    ("stream", "data"),
+    [
+        (b"data: 1\n\ndata:2\n\n", [b"1", b"2"]),
+        (b"data:  1\n\n", [b" 1"]),
+        (b"data:\n\ndata: 1\n\n", [b"1"]),
+        (b"\xef\xbb\xbfdata: 1\n\n", [b"1"]),
+        (b"\n\n\ndata: 1\n\n", [b"1"]),
+        (b": OPENROUTER PROCESSING\n\ndata: 1\n\n: ping\n\n", [b"1"]),
+        (b"event: message\nid: 7\nretry: 100\ndata: 1\n\n", [b"1"]),
+        (b'data: {\ndata: "a": 1}\n\n', [b'{\n"a": 1}']),
+        (b"data: [DONE]", [b"[DONE]"]),
+        (b"datum: 1\n\nevent: x\n\n", []),
+        (b"", []),
+    ],
+)
+def test_events_are_read_as_the_standard_says(stream, data):
+    assert read(stream) == data
+
+
+def test_an_end_of_a_line_that_comes_in_two_pieces_is_one():
+    assert read(b"data: {\r", b"\ndata: 1}\r\n\r", b"\n") == [b"{\n1}"]
+
+
+def test_events_with_no_empty_line_between_them_are_two():
+    assert read(b'data: {"a": 1}\ndata: {"b": 2}\ndata: [DONE]\n\n') == [
+        b'{"a": 1}',
+        b'{"b": 2}',
+        b"[DONE]",
+    ]
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_an_object_that_was_not_streamed_is_one_event(indent):
+    whole = json.dumps({"choices": [{"message": {"content": "hi"}}]}, indent=indent)
+
+    assert [json.loads(data) for data in read(whole.encode())] == [json.loads(whole)]
+
+
+def test_objects_a_line_each_are_events():
+    assert read(b'{"a": 1}\n{"b": 2}\n') == [b'{"a": 1}', b'{"b": 2}']
+
+
+def test_a_bare_object_between_events_is_one():
+    assert read(b'data: 1\n\n{"error": "boom"}\n') == [b"1", b'{"error": "boom"}']
+
+
+def test_a_page_for_people_is_no_stream():
+    with pytest.raises(StreamGarbled):
+        read(b"<!DOCTYPE html>\n<title>Log in</title>\n")
+
+
+def test_an_event_without_an_end_is_refused_before_it_fills_the_memory():
+    pieces = [b"data: ", *[b"x" * 1024 * 1024] * (sse.LONGEST // 1024 // 1024)]
+    with pytest.raises(StreamGarbled):
+        read(*pieces)
+
+
+def test_many_lines_of_one_event_are_refused_as_well():
+    lines = b"data: %b\n" % (b"x" * 1000) * 1000
+    with pytest.raises(StreamGarbled):
+        read(*[lines] * 20)
+
+
+def test_a_stream_may_be_longer_than_the_longest_event():
+    reader = EventReader()
+    event = b"data: %b\n\n" % (b"x" * 1024 * 1024)
+    split = [event[-9:] + event[:-9]] * 20
+
+    assert sum(len(reader.feed(piece)) for piece in split) >= 19
+
+
+CHUNKS = st.lists(
+    st.dictionaries(st.sampled_from(["content", "ключ", "鍵"]), st.text(max_size=20)),
+    max_size=6,
+)
+BETWEEN = st.sampled_from(["", ": ping", "event: x", "id: 1", ": 待って"])
+
+
+@st.composite
+def streams(draw):
+    """A stream of chunks as some server may write it, cut anywhere."""
+    chunks = draw(CHUNKS)
+    end = draw(st.sampled_from(["\n", "\r\n", "\r"]))
+    lines = [draw(st.sampled_from(["", "\ufeff"])) + draw(BETWEEN)]
+    for chunk in chunks:
+        text = json.dumps(chunk, ensure_ascii=draw(st.booleans()))
+        spread = text.replace(", ", ",\n", 1).split("\n") if draw(st.booleans()) else [text]
+        lines += [*(f"data: {part}" for part in spread), "", draw(BETWEEN), ""]
+    whole = end.join([*lines, "data: [DONE]", "", ""]).encode()
+    cuts = sorted(draw(st.lists(st.integers(0, len(whole)), max_size=12)))
+    return chunks, [whole[a:b] for a, b in zip([0, *cuts], [*cuts, None], strict=True)]
+
+
+@given(streams())
+def test_any_cut_gives_the_same_chunks(case):
+    chunks, pieces = case
+    *events, done = read(*pieces)
+
+    assert [wire_json.decode(data) for data in events] == chunks
+    assert done == b"[DONE]"
+
+
+@given(st.binary(max_size=300), st.integers(1, 7))
+def test_no_bytes_at_all_break_the_reader(noise, size):
+    def attempt(*pieces):
+        try:
+            return read(*pieces)
+        except StreamGarbled:
+            return "garbled"
+
+    assert attempt(noise) == attempt(*(noise[at : at + size] for at in range(0, 300, size)))
+
+
+@pytest.mark.parametrize("is_fast", [True, False])
+@pytest.mark.parametrize(
+    ("data", "value"),
+    [
+        (b'{"a": 1}', {"a": 1}),
+        (b'"\xff"', "\ufffd"),
+        (rb'"\ud800"', "\ud800"),
+        ('"日本"'.encode(), "日本"),
+    ],
+)
+def test_json_is_read_the_same_with_and_without_the_fast_reader(
+    monkeypatch, data, value, is_fast
+):
+    if not is_fast:
+        monkeypatch.setattr(wire_json, "orjson", None)
+
+    assert wire_json.decode(data) == value
+
+
+@pytest.mark.parametrize("is_fast", [True, False])
+@pytest.mark.parametrize("data", [b"", b"{oops", b"[" * 100_000])
+def test_what_is_no_json_is_garbled(monkeypatch, data, is_fast):
+    if not is_fast:
+        monkeypatch.setattr(wire_json, "orjson", None)
+    with pytest.raises(StreamGarbled):
+        wire_json.decode(data)
+
+
+@pytest.mark.parametrize("is_fast", [True, False])
+@pytest.mark.parametrize("text", ["日本", "half \ud83d", "\x00"])
+def test_whatever_a_conversation_holds_can_be_sent(monkeypatch, text, is_fast):
+    if not is_fast:
+        monkeypatch.setattr(wire_json, "orjson", None)
+
+    assert json.loads(wire_json.encode({"a": text, "n": 2**80})) == {"a": text, "n": 2**80}
