@@ -9,7 +9,7 @@ from channels.db import database_sync_to_async
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from agents import leases, live, runs, trace
+from agents import journal, leases, runs, trace
 from agents.engine.errors import BadSchema
 from agents.engine.events import Event, Stamp, Type
 from agents.engine.schema import TooManyChecks, usable, violations
@@ -60,9 +60,9 @@ async def decide(user, pk: int, word: Word) -> Run:
             await asyncio.sleep(0.1)
     else:
         raise NotDecided(_("This run is not ready to go on. Try again in a moment."))
-    await live.publish(run.topic, "run.events", run=run.pk, events=[event.to_dict()])
     if goes_on:
         runs.resume(run)
+    await journal.tell(run, [event])
     return run
 
 
@@ -95,7 +95,8 @@ def _check(approval: Approval, run: Run, word: Word) -> None:
 
 
 def _event(approval: Approval, run: Run, user, word: Word) -> Event:
-    asked = run.events.get(type=Type.APPROVAL_REQUESTED, data__step=approval.step).value
+    questions = run.events.filter(type=Type.APPROVAL_REQUESTED, data__step=approval.step)
+    asked = questions.latest("seq").value  # it may have been asked again, after a restart
     stamp = Stamp(asked.agent, after=trace.last_seq(run))
     stamp.parent = asked.data.get("parent")
     return stamp(
@@ -136,7 +137,12 @@ def _object(text: str) -> dict[str, Any]:
         raise NotDecided(_("These arguments are too long."))
     try:
         value = json.loads(text, parse_constant=_refuse)
-    except (ValueError, RecursionError) as error:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise NotDecided(_("There is half a character in the arguments.")) from error
+    except RecursionError as error:
+        raise NotDecided(_("The arguments are nested too deeply.")) from error
+    except ValueError as error:
         raise NotDecided(
             _("The arguments are not valid JSON: %(why)s") % {"why": error}
         ) from error

@@ -180,10 +180,6 @@ class ApprovalView:
         return render_exact(self.readable)
 
     @property
-    def exact_changed(self) -> SafeString:
-        return render_exact(unfolded(decoded(self.approval.new_arguments)))
-
-    @property
     def decided_by_name(self) -> str:
         person = self.approval.decided_by
         return person.get_username() if person else ""

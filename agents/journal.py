@@ -36,6 +36,7 @@ class _Entry:
     kept: asyncio.Future[None]
     event: Event | None = None
     ending: trace.Ending | None = None
+    epoch: int | None = None
     told: list[Event] = field(default_factory=list)
     error: Exception | None = None
 
@@ -57,9 +58,12 @@ class Journal:
         """Done once this is in the database, and everything that was added before it."""
         return self._add(_Entry(run, _future(), event=_storable(event)))
 
-    async def close(self, run: Run, ending: trace.Ending) -> None:
-        """End a run from outside: whatever is still open in it is closed."""
-        await self._add(_Entry(run, _future(), ending=ending))
+    async def close(self, run: Run, ending: trace.Ending, epoch: int | None = None) -> None:
+        """End a run from outside: whatever is still open in it is closed.
+
+        With an epoch, only while that lasts: a former owner cannot end what is another's now.
+        """
+        await self._add(_Entry(run, _future(), ending=ending, epoch=epoch))
         self._over.add(run.pk)
 
     def forget(self, run: Run) -> None:
@@ -93,7 +97,7 @@ class Journal:
             batch, self._entries = self._entries, []
             await loop.run_in_executor(self._thread, _commit, batch)
             for run, events in _by_run(batch):
-                await _tell(run, events)
+                await tell(run, events)
             _settle(batch)
 
 
@@ -132,7 +136,7 @@ def _seen(kept: asyncio.Future[None]) -> None:
         logger.error("An event could not be kept.", exc_info=error)
 
 
-async def _tell(run: Run, events: list[Event]) -> None:
+async def tell(run: Run, events: list[Event]) -> None:
     """It is kept, so a layer that is out of order costs those who watch a reload, no more."""
     facts = [event.to_dict() for event in events]
     try:
@@ -157,7 +161,7 @@ def _commit(batch: list[_Entry]) -> None:
         _commit_together(batch)
     except Exception:
         for entry in batch:
-            entry.error = None
+            entry.error, entry.told = None, []
             try:
                 _commit_together([entry])
             except Exception as error:
@@ -175,7 +179,7 @@ def _commit_together(batch: list[_Entry]) -> None:
         trace.keep([(entry.run.pk, entry.event) for entry in events])
         for entry in batch:
             if entry.ending is not None:
-                entry.told = trace.close(entry.run.pk, entry.ending)
+                entry.told = trace.close(entry.run.pk, entry.ending, entry.epoch)
     for entry in events:
         entry.told = [entry.event]
 

@@ -10,6 +10,7 @@ import secrets
 import socket
 from collections.abc import Collection, Iterable
 from datetime import timedelta
+from pathlib import Path
 
 from django.db.models import DurationField, ExpressionWrapper, F, Q, Value
 from django.db.models.functions import Now
@@ -18,13 +19,16 @@ from agents.models import Run
 
 # A number of its own: in a container every process has the same id as the one before it.
 PROCESS = secrets.token_hex(4)
+# Containers may share a host's name; ids of processes mean something in one of them only.
+NAMESPACES = Path("/proc/self/ns/pid")
+HOST = f"{socket.gethostname()}/{NAMESPACES.stat().st_ino if NAMESPACES.exists() else ''}"
 BEAT = 5.0
 LEASE = 20.0
-MOST_TAKEOVERS = 3
+MOST_TAKEOVERS = 5
 
 
 def owner() -> str:
-    return f"{os.getpid()}.{PROCESS}@{socket.gethostname()}"
+    return f"{os.getpid()}.{PROCESS}@{HOST}"
 
 
 def held(runs: Collection[Run]) -> set[int]:
@@ -57,14 +61,15 @@ def abandoned() -> list[Run]:
     others = Run.objects.running().select_related("agent")
     found = list(others.filter(silent))
     known = {run.pk for run in found}
-    here = others.filter(owner__endswith=f"@{socket.gethostname()}").exclude(pk__in=known)
+    here = others.filter(owner__endswith=f"@{HOST}").exclude(pk__in=known)
     return found + [run for run in here if not _is_alive(run.owner)]
 
 
 def take(run: Run) -> Run | None:
-    """The run, now ours; None where somebody else was quicker."""
-    same = Run.objects.running().filter(pk=run.pk, epoch=run.epoch)
-    return _taken(same, run, takeovers=F("takeovers") + 1)
+    """The run, now ours; None where somebody was quicker, or it was heard of meanwhile."""
+    same = Run.objects.running().filter(pk=run.pk, epoch=run.epoch, owner=run.owner)
+    silent = same.filter(heartbeat_at=run.heartbeat_at)
+    return _taken(silent, run, takeovers=F("takeovers") + 1)
 
 
 def wake(run: Run) -> Run | None:
@@ -77,7 +82,7 @@ def _taken(same, run: Run, **changes) -> Run | None:
     ours = {"owner": owner(), "epoch": F("epoch") + 1, "heartbeat_at": Now()}
     if not same.update(**ours, **changes):
         return None
-    return Run.objects.select_related("agent").get(pk=run.pk)
+    return Run.objects.select_related("agent").filter(pk=run.pk).first()
 
 
 def _is_alive(owner: str) -> bool:

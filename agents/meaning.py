@@ -77,6 +77,11 @@ def _asked(run: int, event: Event) -> None:
         "why": event.data["why"],
         "verdict": Approval.Verdict.WAITING,
         "asked_at": event.time,
+        # It may be asked again: what was said to the question before is in the events.
+        "new_arguments": "",
+        "reason": "",
+        "decided_by": None,
+        "decided_at": None,
     }
     Approval.objects.update_or_create(question, run_id=run, step=event.data["step"])
 

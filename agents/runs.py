@@ -7,8 +7,8 @@ from contextlib import aclosing, suppress
 from typing import Any
 
 from channels.db import database_sync_to_async
-from django.db import DatabaseError, IntegrityError, transaction
-from django.utils import timezone
+from django.db import IntegrityError, transaction
+from django.db.models.functions import Now
 
 from agents import assembly, leases, servers, trace
 from agents.engine.errors import AgentError
@@ -55,7 +55,7 @@ class _Workshop:
             await asyncio.sleep(leases.BEAT)
             try:
                 await self.journal.renew(self.runs.values())
-            except DatabaseError:
+            except Exception:  # whatever it was, a heart that stops loses every run
                 logger.exception("The heartbeat of the runs could not be written.")
 
 
@@ -85,7 +85,7 @@ def prepare(
                 dialect=agent.dialect,
                 max_steps=agent.max_steps,
                 owner=leases.owner(),
-                heartbeat_at=timezone.now(),
+                heartbeat_at=Now(),
             )
     except IntegrityError as error:
         raise StillAnswering from error
@@ -126,7 +126,7 @@ async def tend() -> None:
     while True:
         try:
             await take_over()
-        except DatabaseError:
+        except Exception:  # whatever it was, the next look may find what this one did not
             logger.exception("Abandoned runs could not be looked for.")
         await asyncio.sleep(leases.BEAT)
 
@@ -145,9 +145,10 @@ def _left_behind(mine: set[int]) -> list[Run]:
     for run in leases.abandoned():
         if run.pk in mine:
             continue
-        if run.takeovers >= leases.MOST_TAKEOVERS:
+        # One that was left in good order is no danger, however often that was.
+        if run.heartbeat_at is not None and run.takeovers >= leases.MOST_TAKEOVERS:
             with transaction.atomic():
-                trace.close(run.pk, trace.Ending(StopReason.INTERRUPTED))
+                trace.close(run.pk, trace.Ending(StopReason.INTERRUPTED), run.epoch)
         elif (ours := leases.take(run)) is not None:
             taken.append(ours)
     return taken
@@ -164,20 +165,25 @@ async def shut_down(grace: float = 0, *, hand_over: bool = True) -> None:
 
 
 async def _stop_all(grace: float, why: str) -> None:
-    workshop = _workshops.pop(asyncio.get_running_loop(), None)
-    if workshop is None:
+    loop = asyncio.get_running_loop()
+    if (workshop := _workshops.get(loop)) is None:
         return
     if workshop.tasks and grace:
         await asyncio.wait(workshop.tasks.values(), timeout=grace)
+    del _workshops[loop]
     left = [(workshop.runs[pk], task) for pk, task in workshop.tasks.items()]
     for _, task in left:
         task.cancel(why)
     if left:
         await asyncio.wait([task for _, task in left], timeout=STOP_WITHIN)
-    for run, _ in left:
-        # In any case: a task that was cancelled before its first step has done nothing.
-        await _leave(run, workshop.journal, (why,))
+    if why == SHUTDOWN:
+        for run, _ in left:
+            # In any case: a task that was cancelled before its first step has done nothing.
+            await _close(run, workshop.journal, trace.Ending(StopReason.INTERRUPTED), run.epoch)
     await workshop.stop()
+    for run, _ in left:
+        # Now that all is written: whoever takes it over starts from what is there.
+        await database_sync_to_async(leases.release)(run)
 
 
 def _set_going(run: Run, course: Callable[[Run], Awaitable[Events]]) -> None:
@@ -197,32 +203,26 @@ async def _drive(
             async for event in events:
                 await pages.write(event)
     except asyncio.CancelledError as cancelled:
-        if cancelled.args != (HANDOVER,):
-            await _leave(run, journal, cancelled.args)
+        if cancelled.args not in {(HANDOVER,), (SHUTDOWN,)}:
+            await _close(run, journal, trace.Ending(StopReason.CANCELLED))
     except AgentError as error:
-        await _close(run, journal, trace.Ending(StopReason.ERROR, str(error), error.advice))
+        ending = trace.Ending(StopReason.ERROR, str(error), error.advice)
+        await _close(run, journal, ending, run.epoch)
     except RunIsOver:
         logger.info("Run %s went on after it was cut off.", run.pk)
     except Exception:
         logger.exception("Run %s failed.", run.pk)
         sentence = "Something went wrong on the server."
-        await _close(run, journal, trace.Ending(StopReason.ERROR, sentence, ADVICE))
+        await _close(run, journal, trace.Ending(StopReason.ERROR, sentence, ADVICE), run.epoch)
     finally:
         pages.leave()
 
 
-async def _leave(run: Run, journal: Journal, why: tuple[str, ...]) -> None:
-    """Stopped by a person it ends; stopped with the server it may go on elsewhere."""
-    if why == (HANDOVER,):
-        await database_sync_to_async(leases.release)(run)
-        return
-    reason = StopReason.INTERRUPTED if why == (SHUTDOWN,) else StopReason.CANCELLED
-    await _close(run, journal, trace.Ending(reason))
-
-
-async def _close(run: Run, journal: Journal, ending: trace.Ending) -> None:
+async def _close(
+    run: Run, journal: Journal, ending: trace.Ending, epoch: int | None = None
+) -> None:
     with suppress(RunIsOver):
-        await journal.close(run, ending)
+        await journal.close(run, ending, epoch)
 
 
 def _workshop() -> _Workshop:

@@ -42,10 +42,13 @@ def keep(entries: Sequence[tuple[int, Event]]) -> None:
             meaning(run, event)
 
 
-def close(run_pk: int, ending: Ending) -> list[Event]:
-    """End a run that cannot end itself, and give the events that say so."""
+def close(run_pk: int, ending: Ending, epoch: int | None = None) -> list[Event]:
+    """End a run that cannot end itself, and give the events that say so.
+
+    With an epoch, only if it is still that one's: the run may be another process's now.
+    """
     run = Run.objects.live().select_for_update().filter(pk=run_pk).first()
-    if run is None:
+    if run is None or epoch not in (None, run.epoch):
         return []
     emit = partial(Stamp(run.agent_name, after=last_seq(run)), **_ended(run, ending))
     events = [_ended_step(emit, run, step, ending) for step in run.steps.filter(ended_at=None)]

@@ -54,6 +54,8 @@ def note(facts: dict[str, Any]) -> str:
             return _("%(tool)s was out of order; %(stand_in)s answered: %(message)s") % facts
         case "degraded":
             return _("%(tool)s is out of order, and is not used again in this run.") % facts
+        case "resumed":
+            return _("The server was restarted here, and the run went on.")
         case "compaction":
             return _compaction(facts["dropped"], facts["shortened"])
     return ""

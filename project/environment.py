@@ -49,7 +49,7 @@ class Environment(BaseSettings):
     model_discovery: bool = True
     tools: str = ""
     model_retries: int = Field(2, ge=0, le=10)
-    grace: float = Field(10, ge=0, le=600)
+    grace: float = Field(5, ge=0, le=600)
     demo_delay: float = Field(0.02, ge=0, le=1)
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
 

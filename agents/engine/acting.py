@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import Any
 from uuid import uuid4
 
-from .approval import Asking, Verdict, Why, digest
+from .approval import Asking, Verdict, Why, digest, fingerprint
 from .events import Event, Type
 from .fallback import FallbackResult
 from .handoff import Errand, Handoff
@@ -54,21 +54,23 @@ class Acting:
     def _ask(self) -> Iterator[Event]:
         """All that has to be asked in this turn, in one go."""
         for call in filter(self._waits, self.trail.open):
-            is_unsure = call.id in self.trail.begun
-            if call.id in self.trail.asked and not is_unsure:
-                continue
-            step = self._step_of(call)
-            self.trail.asked[call.id] = step
-            yield self.trail.emit(
-                Type.APPROVAL_REQUESTED,
-                id=call.id,
-                function={"name": call.name, "arguments": call.arguments},
-                digest=digest(call),
-                why=self._why(call),
-                thought=self.trail.thought,
-                step=step,
-                turn=self.trail.turn,
-            )
+            if call.id not in self.trail.pending:
+                yield self._question(call, self._why(call) or "tool")
+
+    def _question(self, call: ToolCall, why: Why) -> Event:
+        step = self.trail.asked[call.id] = self._step_of(call)
+        self.trail.pending.add(call.id)
+        return self.trail.emit(
+            Type.APPROVAL_REQUESTED,
+            id=call.id,
+            function={"name": call.name, "arguments": call.arguments},
+            digest=digest(call, why, self.trail.emit.seq + 1),
+            tool=fingerprint(self.toolbox.registry.get(call.name)),
+            why=why,
+            thought=self.trail.thought,
+            step=step,
+            turn=self.trail.turn,
+        )
 
     async def _make(self, calls: Sequence[ToolCall]) -> Events:
         began = datetime.now(UTC)

@@ -3,9 +3,9 @@
 import json
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Literal
+from typing import Any, Literal
 
-from .tool import ToolRegistry
+from .tool import Tool, ToolRegistry, specification
 from .turn import ToolCall
 
 Why = Literal["agent", "tool", "unknown"]
@@ -32,7 +32,7 @@ class Verdict:
     @property
     def refusal(self) -> str:
         """What the model is told of a call that a person declined."""
-        reason = f" They said: {self.reason}" if self.reason else ""
+        reason = f" They said: “{self.reason}”." if self.reason else ""
         return (
             f"Error: a person declined this call, so it was not made.{reason} "
             "Do not make it again; go on without it, or say what you would need."
@@ -41,7 +41,7 @@ class Verdict:
     @property
     def outcome(self) -> str:
         """What the model is told of a call that was cut off, and that a person saw to."""
-        said = f" They said: {self.reason}" if self.reason else ""
+        said = f" They said: “{self.reason}”." if self.reason else ""
         return f"A person says that this call was made; its result was lost.{said}"
 
 
@@ -62,7 +62,18 @@ class Asking:
         return "tool" if asks else None
 
 
-def digest(call: ToolCall) -> str:
-    """What an approval is bound to: this call of this tool with exactly these arguments."""
-    bound = json.dumps([call.id, call.name, call.arguments], ensure_ascii=True)
-    return sha256(bound.encode()).hexdigest()
+def digest(call: ToolCall, why: Why = "tool", seq: int = 0) -> str:
+    """What a word is bound to: this question about this call with exactly these arguments.
+
+    `seq` is the number of the question: what was said to one is no answer to another.
+    """
+    return _hashed([call.id, call.name, call.arguments, why, seq])
+
+
+def fingerprint(tool: Tool) -> str:
+    """The tool as a person was told of it: what it is called, takes and reaches."""
+    return _hashed([specification(tool), getattr(tool, "reaches", "")])
+
+
+def _hashed(value: Any) -> str:
+    return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

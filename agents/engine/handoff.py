@@ -116,6 +116,7 @@ class Errand:
         else:
             trail = Trail(stamp, AgentState(), self.task)
         trail.path = (*self.caller.path, self.handoff.agent)
+        trail.budgets = self.caller.budgets
         # What a colleague uses up, it uses of the same budget.
         ours = self.caller.progress
         trail.progress = Progress(trail.progress.calls, ours.used, ours.began)

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
+from .acting import PREVIEW
+from .approval import fingerprint
 from .events import Event, Type
 from .fallback import effect
 from .handoff import Handoff
 from .tool import ToolRegistry
 from .trail import Data, Trail
 from .turn import PlanResult, Turn
-
-PREVIEW = 200
 
 
 def mend(trail: Trail) -> Iterator[Event]:
@@ -23,21 +23,29 @@ def mend(trail: Trail) -> Iterator[Event]:
             Type.STEP,
             step=cut.thinking,
             kind="thought",
-            status="cancelled",
+            status="cut",
             thought="".join(cut.words),
+            ended=trail.past[-1].time.isoformat(),
         )
-        trail.turn -= 1
+        trail.turn -= not cut.is_shaping
 
 
 def doubt(trail: Trail, registry: ToolRegistry) -> None:
-    """Nobody knows what became of the calls under way; harmful ones are not made again."""
+    """Drop every word that does not hold any more.
+
+    Nobody knows what became of calls under way, and harmful ones are not made again. A tool
+    that is another one now is not the one that a person agreed to.
+    """
     for call in trail.open:
         tool = registry.get(call.name) if registry.has(call.name) else None
-        if call.id not in trail.begun or tool is None or isinstance(tool, Handoff):
+        if tool is None or isinstance(tool, Handoff):
             continue
-        if effect(tool) == "at_most_once":
+        is_lost = call.id in trail.begun and effect(tool) == "at_most_once"
+        if is_lost:
             trail.unsure.add(call.id)
+        if is_lost or trail.tools.get(call.id, fingerprint(tool)) != fingerprint(tool):
             trail.verdicts.pop(call.id, None)
+            trail.pending.discard(call.id)
 
 
 def last_plan(trail: Trail) -> PlanResult:

@@ -161,6 +161,7 @@ class OutputPhase:
             step=heard.step,
             turn=self.trail.turn,
             kind="thought",
+            phase="output",
             request=self.recorded(request, heard.planner),
         )
         if request.dropped or request.shortened:

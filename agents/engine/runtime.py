@@ -22,7 +22,10 @@ from .retry import RetryPolicy
 from .state import AgentState, AgentStep
 from .telling import failed, finished, guarded, started
 from .termination import (
+    BudgetPolicy,
+    ContinueWithThinking,
     ContinueWithTools,
+    Decision,
     StopReason,
     TerminateImmediately,
     TerminateWithOutput,
@@ -132,6 +135,9 @@ class _Course:
         )
         self.toolbox.out_of_order |= self.trail.out_of_order
         self.toolbox.is_degraded = self.trail.is_degraded
+        if isinstance(agent.policy, BudgetPolicy):
+            # What a colleague uses up is the budget of whoever asked it.
+            self.trail.budgets = (*self.trail.budgets, agent.policy)
         self.thinking = Thinking(self.trail, is_aloud=agent.output is not None)
 
     @property
@@ -196,6 +202,8 @@ class _Course:
     async def _open_turn(self) -> Events:
         """What was begun is seen to first; then everything goes on as ever."""
         trail, cut = self.trail, self.trail.cut
+        if trail.emit.parent is None and trail.past[-1].type is not Type.APPROVAL_RESOLVED:
+            yield trail.emit(Type.STATUS, kind="resumed", step=trail.step)
         for event in mend(trail):
             yield event
         doubt(trail, self.agent.tools)
@@ -241,7 +249,7 @@ class _Course:
             yield finished(
                 self.trail,
                 StopReason.MAX_STEPS,
-                detail=f"There was no answer after {self.agent.max_steps} steps.",
+                detail=_no_answer(self.agent.max_steps),
             )
 
     async def _take_turn(self) -> Events:
@@ -257,7 +265,7 @@ class _Course:
                 async for event in words:
                     yield event
         except PlanParseError as error:
-            if self.trail.repairs == MOST_REPAIRS:
+            if self.trail.repairs >= MOST_REPAIRS:
                 raise
             for event in self.thinking.ask_again(heard, error):
                 yield event
@@ -272,7 +280,7 @@ class _Course:
 
     async def _decide(self, plan: PlanResult) -> Events:
         output = self.agent.output
-        match self.agent.policy.decide(plan, self.trail.progress):
+        match self._decision(plan):
             case ContinueWithTools(calls):
                 self._keep_open(plan, calls)
                 async with aclosing(self._act()) as acting:
@@ -287,6 +295,13 @@ class _Course:
                     yield event
             case TerminateImmediately(reason, detail):
                 yield finished(self.trail, reason, detail=detail)
+
+    def _decision(self, plan: PlanResult) -> Decision:
+        decision = self.agent.policy.decide(plan, self.trail.progress)
+        spent = [budget.spent(self.trail.progress) for budget in self.trail.budgets]
+        if any(spent) and isinstance(decision, ContinueWithTools | ContinueWithThinking):
+            return TerminateImmediately(StopReason.BUDGET, next(filter(None, spent)))
+        return decision
 
     async def _shape(self, output: OutputSchema, words: str = "") -> Events:
         """Tools are off from here: the answer is asked for in the form of its schema."""
@@ -347,3 +362,7 @@ class _Course:
         reason = StopReason.DEGRADED if self.toolbox.is_degraded else StopReason.COMPLETED
         detail = plan.turn.caveat
         return [*said, finished(self.trail, reason, answer=text, detail=detail, output=output)]
+
+
+def _no_answer(steps: int) -> str:
+    return f"There was no answer after {steps} step{'' if steps == 1 else 's'}."

@@ -158,12 +158,13 @@ class BudgetPolicy:
 
     def decide(self, plan: PlanResult, progress: Progress) -> Decision:
         decision = self.inner.decide(plan, progress)
-        spent = self._spent(progress)
+        spent = self.spent(progress)
         if spent and isinstance(decision, ContinueWithTools | ContinueWithThinking):
             return TerminateImmediately(StopReason.BUDGET, spent)
         return decision
 
-    def _spent(self, progress: Progress) -> str:
+    def spent(self, progress: Progress) -> str:
+        """Which limit is reached, in a sentence; nothing where none is."""
         used = progress.used
         if self.max_seconds is not None and progress.seconds >= self.max_seconds:
             return f"A run may take {self.max_seconds:g} seconds."

@@ -8,7 +8,7 @@ from typing import Any, Self
 from .approval import Verdict
 from .events import Event, Stamp, Type
 from .state import AgentState, Message
-from .termination import Progress
+from .termination import BudgetPolicy, Progress
 from .turn import ToolCall
 
 Data = Mapping[str, Any]
@@ -19,9 +19,10 @@ class Trail:
     """The course of one agent so far: what it was asked, what it said, did and used.
 
     `open` are the calls of its last turn that have no result yet; `begun` those of them that
-    are under way, `asked` those that a person was asked about, each with its step; of `unsure`
-    ones nobody knows whether they were made. `path` are the agents that a task was handed on
-    through; `past` is what it was retraced from, and `cut` what was going on at its end.
+    are under way, `asked` those that a person was asked about, each with its step; `pending`
+    ones have no word yet, and of `unsure` ones nobody knows whether they were made. `path` are
+    the agents that a task was handed on through, `budgets` theirs. `past` is what it was
+    retraced from, and `cut` what was going on at its end.
     """
 
     emit: Stamp
@@ -38,11 +39,14 @@ class Trail:
     begun: dict[str, int] = field(default_factory=dict)
     asked: dict[str, int] = field(default_factory=dict)
     verdicts: dict[str, Verdict] = field(default_factory=dict)
+    pending: set[str] = field(default_factory=set)
+    tools: dict[str, str] = field(default_factory=dict)
     unsure: set[str] = field(default_factory=set)
     out_of_order: set[str] = field(default_factory=set)
     is_degraded: bool = False
     is_over: bool = False
     cut: "Cut" = field(default_factory=lambda: Cut())
+    budgets: tuple[BudgetPolicy, ...] = ()
     path: tuple[str, ...] = ()
     past: Sequence[Event] = ()
 
@@ -70,6 +74,7 @@ class Cut:
 
     is_checked: bool = False
     thinking: int | None = None
+    is_shaping: bool = False
     words: list[str] = field(default_factory=list)
     unended: dict[int, Data] = field(default_factory=dict)
     is_decided: bool = False
@@ -93,9 +98,13 @@ def retrace(events: Sequence[Event], stamp: Stamp, state: AgentState) -> Trail:
 
 
 def _seconds(events: Sequence[Event]) -> float:
-    """How long the run has worked; the time it waited for a person is not its own."""
-    pairs = [(a, b) for a, b in pairwise(events) if a.type is not Type.RUN_PAUSED]
+    """How long the run has worked; while it waited, or nobody drove it, it did not."""
+    pairs = [(a, b) for a, b in pairwise(events) if not _ends_a_rest(b)]
     return sum(max(0.0, (b.time - a.time).total_seconds()) for a, b in pairs)
+
+
+def _ends_a_rest(event: Event) -> bool:
+    return event.type is Type.APPROVAL_RESOLVED or event.data.get("kind") == "resumed"
 
 
 def _asked(trail: Trail, data: Data) -> None:
@@ -107,7 +116,14 @@ def _thinking(trail: Trail, data: Data) -> None:
     trail.turn, trail.step = data["turn"], data["step"]
     request = data["request"]
     trail.sent = trail.sent[: request["kept"]] + request["messages"]
-    trail.cut = Cut(is_checked=True, thinking=data["step"], unended=trail.cut.unended)
+    is_shaping = data.get("phase") == "output"
+    trail.cut = Cut(
+        is_checked=True,
+        thinking=data["step"],
+        is_shaping=is_shaping,
+        unended=trail.cut.unended,
+        answer=trail.cut.answer if is_shaping else None,
+    )
 
 
 def _said(trail: Trail, data: Data) -> None:
@@ -123,8 +139,8 @@ def _ended(trail: Trail, data: Data) -> None:
         trail.say(message)
     trail.open = tuple(_call(call) for call in data.get("calls", ()))
     trail.thought = data.get("thought", "")
-    trail.repairs += data["status"] == "failed"
-    if data["kind"] == "answer" and data["status"] == "done":
+    trail.repairs += data["status"] == "failed" and data["kind"] == "thought"
+    if data.get("answer") is not None and data["status"] == "done" and not trail.open:
         trail.cut.answer = data
 
 
@@ -133,24 +149,30 @@ def _requested(trail: Trail, data: Data) -> None:
     if data["why"] == "unknown":
         trail.unsure.add(id)
         trail.begun.pop(id, None)
-        trail.verdicts.pop(id, None)
     elif id not in trail.asked:
         trail.progress.record(_call(data))
     trail.asked[id] = data["step"]
+    trail.tools[id] = data["tool"]
+    trail.pending.add(id)
+    trail.verdicts.pop(id, None)
     trail.cut.is_decided = True
 
 
 def _resolved(trail: Trail, data: Data) -> None:
+    trail.pending.discard(data["id"])
     trail.verdicts[data["id"]] = Verdict(
         is_approved=data["is_approved"], arguments=data["arguments"], reason=data["reason"]
     )
 
 
 def _called(trail: Trail, data: Data) -> None:
-    trail.begun[data["id"]] = data["step"]
+    made = _call(data)
+    trail.begun[made.id] = data["step"]
+    # As it was made: a person may have changed it, and that is what has to be asked about.
+    trail.open = tuple(made if call.id == made.id else call for call in trail.open)
     trail.cut.is_decided = True
-    if data["id"] not in trail.asked:
-        trail.progress.record(_call(data))
+    if made.id not in trail.asked:
+        trail.progress.record(made)
 
 
 def _answered(trail: Trail, data: Data) -> None:

@@ -372,13 +372,13 @@ class Migration(migrations.Migration):
             field=models.CharField(
                 choices=[
                     ("running", "running"),
-                    ("waiting", "waits for a person"),
+                    ("waiting", "waiting"),
                     ("done", "done"),
                     ("failed", "failed"),
                     ("blocked", "blocked"),
                     ("rejected", "declined"),
                     ("cancelled", "cancelled"),
-                    ("unknown", "outcome unknown"),
+                    ("cut", "cut off"), ("unknown", "outcome unknown"),
                 ],
                 default="running",
                 max_length=10,

@@ -169,12 +169,13 @@ class AgentStep(models.Model):
 
     class Status(models.TextChoices):
         RUNNING = "running", _("running")
-        WAITING = "waiting", _("waits for a person")
+        WAITING = "waiting", _("waiting")
         DONE = "done", _("done")
         FAILED = "failed", _("failed")
         BLOCKED = "blocked", _("blocked")
         REJECTED = "rejected", _("declined")
         CANCELLED = "cancelled", _("cancelled")
+        CUT = "cut", _("cut off")
         UNKNOWN = "unknown", _("outcome unknown")
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="steps")

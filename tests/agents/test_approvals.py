@@ -144,7 +144,8 @@ async def test_a_decision_is_taken_once(waiting, letter, person):
         ('{"text": "x"}', "'to' is a required property"),
         ('{"to": 7}', "to: 7 is not of type 'string'"),
         ('{"to": "x", "bcc": "y"}', "'bcc' is not a property"),
-        ("[" * 100_000, "not valid JSON"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"to": "\\ud800"}', "half a character"),
         ('{"to": "' + "x" * 100_001 + '"}', "too long"),
     ],
 )

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.db import InterfaceError
 from django.utils import timezone
 
 from agents import approvals, leases, runs, toolset
@@ -51,12 +52,13 @@ def test_what_nobody_drives_is_found_and_nothing_else():
         gone.wait()
     late = timezone.now() - timedelta(seconds=leases.LEASE + 1)
     left = [
-        running("a", owner=f"{gone.pid}.abcd@{HERE}"),
+        running("a", owner=f"{gone.pid}.abcd@{leases.HOST}"),
         running("b", heartbeat_at=None),
         running("c", owner="1.ab@elsewhere", heartbeat_at=late),
         running("d", owner=leases.owner().replace(leases.PROCESS, "before")),
     ]
     running("e")
+    running("i", owner=f"{gone.pid}.abcd@{HERE}/another-container")
     running("f", owner="1.ab@elsewhere")
     running("g", status="waiting", heartbeat_at=None)
     running("h", status="completed", heartbeat_at=None)
@@ -152,13 +154,91 @@ async def test_what_must_not_be_repeated_waits_for_a_person(
     assert ("I saw it." in step.observation) is not again
 
 
+async def test_what_was_said_before_a_restart_is_no_answer_to_what_is_asked_after_it(
+    monkeypatch, scripted, person
+):
+    tool = Held("at_most_once")
+    tool.needs_approval = True
+    monkeypatch.setitem(toolset.BUILT_IN, "calculator", lambda: tool)
+    scripted(Says.call("calculator", input="6 * 7"), Says(answer="It is 42."))
+    run = await asked("6 * 7", user=person)
+    approval = await Approval.objects.aget(run=run)
+    first = approvals.Word(digest=approval.digest, is_approved=True)
+    await approvals.decide(person, approval.pk, first)
+    async with asyncio.timeout(10):
+        while not tool.calls:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    await runs.shut_down()
+    tool.let_go.set()
+    await runs.take_over()
+    await runs.wait(run)
+
+    with pytest.raises(approvals.NotDecided, match="not the call that you were shown"):
+        await approvals.decide(person, approval.pk, first)
+    await approval.arefresh_from_db()
+    assert (approval.why, approval.decided_by_id, tool.calls) == ("unknown", None, 1)
+    second = approvals.Word(digest=approval.digest, is_approved=False, reason="Seen.")
+    await approvals.decide(person, approval.pk, second)
+    await runs.wait(run)
+
+    assert (await checked(run)).status == "completed"
+    assert tool.calls == 1
+
+
 async def test_a_run_that_ends_every_process_is_given_up(monkeypatch):
-    run = await sync_to_async(running)("a", heartbeat_at=None, takeovers=leases.MOST_TAKEOVERS)
+    late = timezone.now() - timedelta(seconds=leases.LEASE + 1)
+    run = await sync_to_async(running)("a", heartbeat_at=late, takeovers=leases.MOST_TAKEOVERS)
 
     assert await runs.take_over() == 0
 
     run = await checked(run)
     assert (run.status, run.stopped_reason) == ("interrupted", "interrupted")
+
+
+async def test_a_run_left_in_good_order_is_taken_however_often_that_was():
+    taken = {"heartbeat_at": None, "takeovers": leases.MOST_TAKEOVERS}
+    await sync_to_async(running)("a", **taken)
+
+    assert await runs.take_over() == 1
+
+
+async def test_a_former_owner_cannot_end_what_is_anothers_now():
+    run = await sync_to_async(running)("a")
+    await sync_to_async(leases.take)(run)
+    journal = Journal()
+
+    await journal.close(run, runs.trace.Ending(runs.StopReason.ERROR, "Mine."), run.epoch)
+
+    await journal.stop()
+    assert (await Run.objects.aget(pk=run.pk)).status == "running"
+
+
+def test_a_run_that_was_heard_of_meanwhile_is_not_taken():
+    late = timezone.now() - timedelta(seconds=leases.LEASE + 1)
+    run = running("a", heartbeat_at=late)
+    [seen] = leases.abandoned()
+    leases.renew([run])
+
+    assert leases.take(seen) is None
+
+
+async def test_a_heart_that_missed_a_beat_beats_on(monkeypatch):
+    monkeypatch.setattr(leases, "BEAT", 0.01)
+    beats = []
+
+    def renew(runs):
+        beats.append(runs)
+        raise InterfaceError("connection already closed")
+
+    monkeypatch.setattr(leases, "renew", renew)
+    tending = asyncio.create_task(runs.tend())
+    runs._workshop()
+    async with asyncio.timeout(10):
+        while len(beats) < 3:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+    assert not tending.done()
+    tending.cancel()
 
 
 async def test_a_run_that_ends_within_the_grace_is_let_end(monkeypatch):

@@ -1,6 +1,8 @@
 """A run that was cut off anywhere goes on there: nothing is lost, nothing is done twice."""
 
 from collections import Counter
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -8,6 +10,7 @@ from agents.engine import (
     AgentRuntime,
     FallbackStrategy,
     Guardrails,
+    OutputSchema,
     ReActPlanner,
     RetryPolicy,
     ToolRegistry,
@@ -15,6 +18,7 @@ from agents.engine import (
 from agents.engine.events import Stamp, Type
 from agents.engine.handoff import Handoff
 from agents.engine.state import AgentState
+from agents.engine.termination import standard_policy
 from agents.engine.trail import retrace
 from tests.engine.conftest import Echo
 from tests.engine.test_approval import _kept, collected, decided
@@ -129,6 +133,94 @@ async def test_a_person_says_what_became_of_a_call_that_was_cut_off(dialect, aga
     assert more[-1].data["answer"] == "One and two."
     told = str(later.planner.llm.requests[0]["messages"])
     assert ("It was in the outbox." in told) is not again
+
+
+class Asks(Writes):
+    needs_approval = True
+
+
+async def test_what_a_person_agreed_to_is_what_is_made_wherever_the_run_is_cut_off(dialect):
+    """Approved with other arguments: those are made, once, or asked about again."""
+    paused = await collected(agent(dialect, Reads("read"), Asks("write")).stream("Go"))
+    word = decided(paused, arguments='{"text": "changed"}')
+    whole = [*word, *await collected(agent(dialect, Reads("read"), Asks("write")).resume(word))]
+
+    for cut in range(len(paused), len(whole)):
+        past = [_kept(event) for event in whole[:cut]]
+        write = Asks("write")
+        events = [*past, *await collected(agent(dialect, Reads("read"), write).resume(past))]
+        if events[-1].type is Type.RUN_PAUSED and events[-2].type is Type.APPROVAL_REQUESTED:
+            assert events[-2].data["why"] == "unknown"
+            assert events[-2].data["function"]["arguments"] == '{"text": "changed"}'
+            assert events[-2].data["digest"] != paused[-2].data["digest"]
+            again = decided(events)
+            later = agent(dialect, Reads("read"), write)
+            events = [*again, *await collected(later.resume(again))]
+
+        assert write.inputs in ([], [{"text": "changed"}])
+        if events[-1].type is not Type.RUN_PAUSED:
+            check(events)
+
+
+async def test_a_tool_that_is_another_one_now_is_asked_about_again(dialect):
+    paused = await collected(agent(dialect, Reads("read"), Asks("write")).stream("Go"))
+    other = Asks("write")
+    other.reaches = "https://production.example"
+
+    more = await collected(agent(dialect, Reads("read"), other).resume(decided(paused)))
+
+    assert [event.type.value for event in more] == ["approval_requested", "run_paused"]
+    assert other.inputs == []
+
+
+async def test_a_structured_answer_is_not_lost_wherever_the_run_is_cut_off(dialect):
+    schema = OutputSchema({"type": "object", "properties": {"n": {"type": "integer"}}})
+    script = HELLO, Says("I have it.", answer='{"n": 1}')
+
+    def shaped():
+        return agent(dialect, Reads("read"), script=script, output=schema, max_steps=2)
+
+    whole = await collected(shaped().stream("Go"))
+    assert whole[-1].data["output"] == {"n": 1}
+
+    for cut in range(1, len(whole)):
+        past = [_kept(event) for event in whole[:cut]]
+        events = [*past, *await collected(shaped().resume(past))]
+        assert events[-1].data["output"] == {"n": 1}, cut
+
+
+async def test_a_colleague_spends_the_budget_of_whoever_asked_it(dialect):
+    helper = agent(dialect, Reads("read"), Echo("write"), name="helper")
+    script = Says.call("ask_helper", task="Do it."), Says(answer="Done.")
+    lead = agent(
+        dialect,
+        Handoff("helper", lambda: helper),
+        script=script,
+        policy=standard_policy(max_tokens=1),
+        name="lead",
+    )
+
+    events = await collected(lead.stream("Go"))
+
+    assert events[-1].data["stopped_reason"] == "budget_exceeded"
+    assert len(helper.planner.llm.requests) == 0
+
+
+async def test_neither_waiting_nor_being_down_is_working_time(dialect):
+    paused = await collected(agent(dialect, Reads("read"), Asks("write")).stream("Go"))
+    word = _later(decided(paused)[-1], hours=2)
+    down = [*paused, word]
+    resumed = _later(
+        Stamp("agent", after=len(down))(Type.STATUS, kind="resumed", step=1), hours=9
+    )
+
+    trail = retrace([*down, resumed], Stamp("agent"), AgentState())
+
+    assert trail.progress.seconds < 600
+
+
+def _later(event, hours):
+    return replace(event, time=event.time + timedelta(hours=hours))
 
 
 async def test_a_colleague_that_was_cut_off_goes_on_as_well(dialect):

@@ -19,6 +19,10 @@ WAITS = 3
 Words = Sequence[tuple[int, Word]]
 
 
+ALLOW = "Allow it? [y/N]"
+AGAIN = "Make it again, or was it done? [again/done]"
+
+
 class Command(BaseCommand):
     help = (
         "Asks an agent one question and prints its answer, or every event with --json. At a "
@@ -85,15 +89,18 @@ class Command(BaseCommand):
         if not (sys.stdin and sys.stdin.isatty()):
             raise _waits(call.run_id)
         asks = f"{call.agent_name} wants to use {call.tool} {call.arguments}"
-        self._tell(f"{_visible(asks)}\n{call.get_why_display()} Allow it? [y/N] ", ending="")
+        question = AGAIN if call.is_unknown else ALLOW
+        self._tell(f"{_visible(asks)}\n{call.get_why_display()} {question} ", ending="")
         self.stderr.flush()
         try:
             said = sys.stdin.readline()
         except KeyboardInterrupt:
             said = ""
-        if not said:
+        word = said.strip().lower()
+        # Of a call that may have been made, silence says nothing.
+        if not said or (call.is_unknown and word not in {"again", "done"}):
             raise _waits(call.run_id)
-        return Word(digest=call.digest, is_approved=said.strip().lower() in {"y", "yes"})
+        return Word(digest=call.digest, is_approved=word in {"y", "yes", "again"})
 
     def _print(self, event: Event) -> None:
         if self.as_json:
