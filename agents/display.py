@@ -1,8 +1,9 @@
 """A run as people see it: rows → what the templates show, live and afterwards alike."""
 
 import json
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -25,6 +26,7 @@ MOST_INTENT = 140
 MOST_EXCERPT = 300
 MOST_FINDINGS = 5
 LINE = 72
+TURNING = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 DEMO = "demo"
 
 
@@ -148,6 +150,8 @@ class ApprovalView:
 
     approval: Approval
     may_decide: bool = True
+    typed: Mapping[str, str] = field(default_factory=dict)
+    problem: str = ""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.approval, name)
@@ -174,6 +178,14 @@ class ApprovalView:
     def readable(self) -> str:
         """The arguments, whole: nobody can agree to what is left out."""
         return unfolded(decoded(self.approval.arguments))
+
+    @property
+    def editable(self) -> str:
+        return self.typed.get("arguments") or self.readable
+
+    @property
+    def is_changed(self) -> bool:
+        return self.editable != self.readable
 
     @property
     def exact(self) -> SafeString:
@@ -360,7 +372,8 @@ def _brief(value: Any) -> str:
 
 
 def _one_line(text: str) -> str:
-    line = " ".join(text[: MOST_INTENT * 4].split())
+    """One line of it, in the order in which it is written: marks could turn that round."""
+    line = " ".join(TURNING.sub("", text[: MOST_INTENT * 4]).split())
     return line if len(line) <= MOST_INTENT else f"{line[: MOST_INTENT - 1]}…"
 
 

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from channels.db import database_sync_to_async
@@ -65,17 +66,24 @@ def _word(form: QueryDict, pk: int) -> service.Word:
     verdict = form.get("verdict", "")
     return service.Word(
         digest=form.get(f"digest-{pk}", ""),
-        is_approved=verdict in {"approve", "change"},
-        arguments=form.get(f"arguments-{pk}", "") if verdict == "change" else None,
+        is_approved=verdict == "approve",
+        arguments=form.get(f"arguments-{pk}"),
         reason=form.get(f"reason-{pk}", "").replace("\0", ""),
     )
 
 
-def _not_decided(request: HttpRequest, pk: int, reason: str) -> HttpResponse:
-    context = {"pk": pk, "problem": reason}
+def _not_decided(request: HttpRequest, pk: int, problem: str) -> HttpResponse:
+    """Why, beside what was typed: nothing of it is lost."""
     if request.htmx:
+        context = {"pk": pk, "problem": problem}
         return render(request, "_approval_problem.html", context)
-    context["waiting"] = _waiting(request)
+    typed = {name: request.POST.get(f"{name}-{pk}", "") for name in ("arguments", "reason")}
+    waiting = [
+        replace(view, typed=typed, problem=problem) if view.pk == pk else view
+        for view in _waiting(request)
+    ]
+    found = any(view.problem for view in waiting)
+    context = {"waiting": waiting, "problem": "" if found else problem}
     return render(request, "trace/approvals.html", context, status=422)
 
 

@@ -34,7 +34,10 @@ function typed(event) {
   if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
   if (matchMedia("(pointer: coarse)").matches) return; // a phone's Enter breaks the line
   event.preventDefault();
-  if (!live) form.requestSubmit();
+  if (!live) return form.requestSubmit();
+  const { waiting } = document.getElementById("composer-state").dataset;
+  const why = waiting === undefined ? announcer.dataset.wait : announcer.dataset.decide;
+  if (text.value.trim()) document.getElementById("notice").textContent = why;
 }
 
 function shortcut(event) {
@@ -109,7 +112,10 @@ function isKept(id, acknowledged) {
 }
 
 function show(run) {
-  if (live && !run) announcer.textContent = announcer.dataset.finished;
+  if (live && !run) {
+    announcer.textContent = announcer.dataset.finished;
+    document.getElementById("notice").textContent = "";
+  }
   if (run) announcer.textContent = announcer.dataset.working;
   live = run;
   composer.toggleAttribute("data-live", Boolean(run));

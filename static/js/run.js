@@ -1,9 +1,12 @@
 // What a run needs on any page: a ticking clock, rows that stay open, things to copy.
 
+import { mark, start as decide } from "./decisions.js";
+
 const root = document.documentElement;
 const seen = new WeakMap();
 
 export function start() {
+  decide();
   setInterval(tick, 100);
   document.addEventListener("htmx:oobBeforeSwap", keepOpen);
   document.addEventListener("htmx:oobAfterSwap", countWaiting);
@@ -34,7 +37,9 @@ function keepTyped(approval) {
   const old = document.getElementById(approval.id);
   for (const field of old?.querySelectorAll("textarea, input:not([type=hidden])") ?? []) {
     const same = approval.querySelector(`[name="${field.name}"]`);
-    if (same) same.value = field.value;
+    if (!same) continue;
+    same.value = field.value;
+    mark(same);
   }
   const change = approval.querySelector(".change");
   if (change) change.open = old?.querySelector(".change")?.open ?? false;

@@ -284,16 +284,20 @@ async def test_a_decision_that_cannot_be_taken_says_why_and_loses_nothing(waitin
     client = AsyncClient()
     await sync_to_async(client.force_login)(person)
     data = {
-        "verdict": "change",
+        "verdict": "approve",
         f"digest-{waiting.pk}": waiting.digest,
         f"arguments-{waiting.pk}": "{",
+        f"reason-{waiting.pk}": "Because I say so.",
     }
 
     plain = await client.post(f"/approvals/{waiting.pk}/", data)
     live = await client.post(f"/approvals/{waiting.pk}/", data, headers={"HX-Request": "true"})
 
     assert plain.status_code == 422
-    assert "not valid JSON" in plain.content.decode()
+    page = plain.content.decode()
+    assert page.count("not valid JSON") == 1
+    assert "Because I say so." in page
+    assert ">{</textarea>" in page
     assert f'id="approval-{waiting.pk}-problem"' in live.content.decode()
 
 

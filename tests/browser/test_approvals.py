@@ -47,14 +47,14 @@ def test_a_call_that_was_approved_is_made_and_the_page_equals_its_reload(page: P
 def test_arguments_can_be_changed_and_a_slip_loses_nothing(page: Page):
     approval = asks(page)
     approval.get_by_text("Change the arguments").click()
-    field = approval.locator("textarea")
+    field = approval.locator(".change textarea")
     field.fill('{"expression": ')
-    approval.get_by_role("button", name="Approve with these").click()
+    approval.get_by_role("button", name="Approve with your arguments").click()
     expect(approval.get_by_role("alert")).to_contain_text("not valid JSON")
     expect(field).to_have_value('{"expression": ')
 
     field.fill(json.dumps({"expression": "2 * 21"}))
-    approval.get_by_role("button", name="Approve with these").click()
+    approval.get_by_role("button", name="Approve with your arguments").click()
 
     run = last_run(page)
     expect(run).to_have_attribute("data-status", "completed")
@@ -62,12 +62,48 @@ def test_arguments_can_be_changed_and_a_slip_loses_nothing(page: Page):
     expect(run.locator(".approval")).to_contain_text("The agent had asked for")
 
 
+def test_enter_in_the_reason_decides_nothing(page: Page):
+    approval = asks(page)
+    approval.locator(".reason textarea").fill("No, never do that")
+
+    page.keyboard.press("Enter")
+
+    page.wait_for_timeout(500)
+    expect(last_run(page)).to_have_attribute("data-status", "waiting")
+    expect(approval.locator(".reason textarea")).to_have_value("No, never do that\n")
+    page.get_by_role("button", name="Stop").click()
+
+
+def test_a_decision_that_did_not_arrive_says_so(page: Page, watch):
+    watch.expect("Failed to load resource|net::ERR_FAILED|htmx:(sendError|afterRequest)")
+    approval = asks(page)
+    page.route("**/approvals/*/", lambda route: route.abort())
+
+    approval.get_by_role("button", name="Decline").click()
+
+    expect(approval.get_by_role("alert")).to_contain_text("This was not taken")
+    page.unroute("**/approvals/*/")
+    approval.get_by_role("button", name="Decline").click()
+    expect(last_run(page)).to_have_attribute("data-status", "completed")
+
+
+def test_a_question_asked_while_a_call_waits_is_answered_with_what_to_do(page: Page):
+    asks(page)
+
+    ask(page, "And what is 1 + 1?")
+
+    expect(page.locator("#notice")).to_contain_text("waits for your decision")
+    expect(page.locator("#text")).to_have_value("And what is 1 + 1?")
+    page.get_by_role("button", name="Stop").click()
+    expect(last_run(page)).to_have_attribute("data-status", "stopped")
+
+
 def test_a_call_is_declined_in_the_inbox_with_the_keyboard_alone(page: Page):
     asks(page, "What is 61 * 7?")
     chat = page.url
     page.get_by_role("link", name="Approvals").click()
     card = page.get_by_role("article", name="What is 61 * 7?")
-    card.locator(".reason input").focus()
+    card.locator(".reason textarea").focus()
 
     page.keyboard.type("Not today.")
     page.keyboard.press("Tab")
