@@ -18,9 +18,7 @@ def ending(run: Run) -> str:
         case StopReason.CANCELLED:
             return _("You stopped this run. What was said so far is kept.")
         case StopReason.INTERRUPTED:
-            return _(
-                "The server stopped during this run, so it was given up. Ask again to go on."
-            )
+            return _("The server stopped during this run, so it was given up. Ask again.")
         case StopReason.DEGRADED:
             return _("A tool was out of order, so this answer was given without it.")
         case StopReason.MAX_STEPS:
