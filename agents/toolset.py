@@ -36,7 +36,8 @@ async def registry(rows: Iterable[ToolRegistration], more: Iterable[Tool] = ()) 
     here = [row for row in rows if row.source != ToolRegistration.Source.MCP]
     tools = [*await asyncio.to_thread(_made, here), *await servers.tools(remote)]
     _name_stand_ins(tools, rows)
-    return ToolRegistry([*tools, *more])
+    others = {tool.name: tool for tool in more}  # a colleague's name goes before a tool's
+    return ToolRegistry([*(t for t in tools if t.name not in others), *others.values()])
 
 
 def own_names() -> list[str]:

@@ -221,3 +221,15 @@ async def test_an_endpoint_is_a_tool_and_one_that_is_not_described_is_left_out()
 
     assert tools.get("weather").parameters["properties"] == schema["properties"]
     assert not tools.has("broken")
+
+
+async def test_a_tool_that_is_called_like_a_colleague_does_not_break_every_run():
+    agent = await Agent.objects.aget()
+    other = await Agent.objects.acreate(name="other")
+    row = await ToolRegistration.objects.acreate(
+        name="ask_other", source="http", endpoint="https://other.example/"
+    )
+    await agent.handoffs.aadd(other)
+    await agent.tools.aadd(row)
+
+    assert (await built()).tools.get("ask_other").agent == "other"

@@ -59,6 +59,7 @@ def test_arguments_can_be_changed_and_a_slip_loses_nothing(page: Page):
     run = last_run(page)
     expect(run).to_have_attribute("data-status", "completed")
     expect(run.locator(".step[data-kind=tool] .intent")).to_contain_text("2 * 21")
+    expect(run.locator(".answer")).to_contain_text("The result is 42 (2 * 21).")
     expect(run.locator(".approval")).to_contain_text("The agent had asked for")
 
 
