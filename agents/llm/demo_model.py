@@ -18,7 +18,7 @@ from .demo import filling, help, history, known, passages, rows, skills
 from .demo import form as forms
 from .demo import schema as schemas
 from .demo.form import Form
-from .demo.history import Finding, Situation
+from .demo.history import Finding, Question, Situation
 from .demo.plan import Plan
 
 DEMO_LABEL = "Demo model (rules, no AI)"
@@ -79,7 +79,7 @@ def decide(situation: Situation, today: date) -> Step:
     done = _done(plan, situation.findings)
     next_call = _next(plan, done)
     if next_call is None:
-        return Step(thought=_closing(situation), answer=plan.answer(done))
+        return Step(thought=_closing(situation), answer=_answer(situation, plan, done))
     last = situation.findings[-1] if situation.findings else None
     if last is None or not last.failed:
         return next_call
@@ -119,8 +119,8 @@ def _done(plan: Plan, findings: Sequence[Finding]) -> list[Finding]:
 def _learnt(situation: Situation) -> Situation:
     """The tools as failures have shown them to be: without the columns that are not there."""
     for finding in situation.findings:
-        missing = _NO_COLUMN.search(finding.text) if finding.failed else None
-        if missing:
+        is_error = finding.failed and not finding.is_settled
+        if is_error and (missing := _NO_COLUMN.search(finding.text)):
             situation = _without_column(situation, finding.tool, missing[1])
     return situation
 
@@ -136,9 +136,9 @@ def _without_column(situation: Situation, name: str, column: str) -> Situation:
 
 
 def _after_failure(situation: Situation, last: Finding, next_call: Step) -> Step | None:
-    """Another way, if there is one and none was tried yet."""
+    """Another way, if there is one, none was tried yet and no person had a word in it."""
     failures = sum(finding.failed for finding in situation.findings)
-    if failures > 1 or last.input in (next_call.input or {}).values():
+    if last.word or failures > 1 or last.input in (next_call.input or {}).values():
         return None
     other = situation.question.say(
         "That failed, but there is another way to ask.",
@@ -148,15 +148,29 @@ def _after_failure(situation: Situation, last: Finding, next_call: Step) -> Step
 
 
 def _failed(situation: Situation, plan: Plan, done: Sequence[Finding], last: Finding) -> Step:
-    """An honest end."""
+    """An honest end, after what was found until then."""
     question = situation.question
     end = question.say(
         "That failed and I know no other way, so I say so.",
         "失敗し、ほかの方法を知らないので、そのまま伝えます。",
     )
-    if plan.failed is not None:
+    settled = question.say(
+        "A person has seen to that call, so I do not make it again and say how it stands.",
+        "その呼び出しは人が判断したので、繰り返さずに、そのまま伝えます。",
+    )
+    if plan.failed is not None and not last.is_settled:
         return Step(thought=end, answer=plan.failed(done, last))
-    return Step(thought=end, answer=help.failure(last.tool, last.text, question))
+    told = [_answer(situation, plan, done)] if done else []
+    answer = "\n\n".join([*told, help.failure(last, question)])
+    return Step(thought=settled if last.is_settled else end, answer=answer)
+
+
+def _answer(situation: Situation, plan: Plan, done: Sequence[Finding]) -> str:
+    """In the words of the plan, unless a person had something else looked for."""
+    made = zip(plan.stages, done, strict=False)
+    if any(finding.word == "changed" and not stage.tool.agent for stage, finding in made):
+        return _all_told(done, situation)
+    return plan.answer(done)
 
 
 def _answer_from(situation: Situation) -> str:
@@ -169,19 +183,29 @@ def _answer_from(situation: Situation) -> str:
         return help.unknown(question) if is_unknown else help.introduction(situation)
     good = [finding for finding in found if not finding.failed]
     if not good:
-        return help.failure(found[-1].tool, found[-1].text, question)
-    return "\n\n".join(_told(finding, situation) for finding in good)
+        return help.failure(found[-1], question)
+    return _all_told(good, situation)
 
 
-def _told(finding: Finding, situation: Situation) -> str:
-    table = rows.parse(finding.text)
-    if table and table.columns:
-        return rows.table(table, situation.question)
-    if passages.parse(finding.text):
-        return passages.answer(finding.text, situation.question)
+def _all_told(findings: Sequence[Finding], situation: Situation) -> str:
+    return "\n\n".join(_told(finding, situation.question) for finding in findings)
+
+
+def _told(finding: Finding, question: Question) -> str:
     if rows.is_figure(finding.text):
-        return rows.result(finding.input or finding.tool, finding.text, situation.question)
-    return finding.text
+        return rows.result(finding.input or finding.tool, finding.text, question)
+    if finding.word != "changed":
+        return _shown(finding.text, question)
+    head = help.as_changed(finding, question) + question.say(" found:", "が返した結果:")
+    asked = Question(text=finding.input, voice=question.text)
+    return f"{head}\n\n{_shown(finding.text, asked)}"
+
+
+def _shown(text: str, question: Question) -> str:
+    table = rows.parse(text)
+    if table and table.columns:
+        return rows.table(table, question)
+    return passages.answer(text, question) if passages.parse(text) else text
 
 
 def _closing(situation: Situation) -> str:

@@ -106,8 +106,8 @@ async def converse(question, tools, dialect="native", history=(), model=None):
     """Everything the model does for a question: the calls it makes and what it answers."""
     planner = ReActPlanner(model or demo(), "demo", dialect=dialect)
     state, calls = AgentState(), []
-    for role, text in history:
-        state.add_message(role, text)
+    for said in history:
+        remember(state, *said)
     state.add_message("user", question)
     for _ in range(8):
         decision = await planner.plan(question, state, tools)
@@ -117,11 +117,18 @@ async def converse(question, tools, dialect="native", history=(), model=None):
         tool = next(tool for tool in tools if tool.name == call.name)
         result = await tool.execute(call.input)
         calls.append((call.name, call.input[next(iter(tool.parameters["properties"]))]))
-        function = {"name": call.name, "arguments": call.arguments}
-        asked = {"id": call.id, "type": "function", "function": function}
-        state.add_message("assistant", None, tool_calls=[asked])
-        state.add_message("tool", result.text, tool_call_id=call.id)
+        remember(state, call.name, call.arguments, result.text)
     raise AssertionError(f"no answer to {question!r} after {calls}")
+
+
+def remember(state, name, text, result=None):
+    """What somebody said; or with a result, what a tool was asked with this text."""
+    if result is None:
+        return state.add_message(name, text)
+    id, function = f"call_{len(state.get_messages())}", {"name": name, "arguments": text}
+    asked = {"id": id, "type": "function", "function": function}
+    state.add_message("assistant", None, tool_calls=[asked])
+    state.add_message("tool", result, tool_call_id=id)
 
 
 def demo():

@@ -4,7 +4,7 @@ import re
 
 from . import schema as schemas
 from . import words
-from .history import Question, Situation
+from .history import Finding, Question, Situation
 
 GREETING = re.compile(
     r"(?:hi|hello|hey|help|thanks|thank you|good (?:morning|afternoon|evening)|yo|test"
@@ -52,9 +52,16 @@ def tables(description: str, question: Question) -> str:
     return "\n".join([head, "", *lines])
 
 
-def failure(tool: str, error: str, question: Question) -> str:
-    """What went wrong, as the tool told it."""
-    reason = error.removeprefix("Error:").strip()
+def failure(finding: Finding, question: Question) -> str:
+    """What went wrong, as the tool told it, or what a person said of the call."""
+    tool, reason = finding.tool, finding.text.removeprefix("Error:").strip()
+    if finding.is_settled:
+        return _settled(finding, question) + _quoted(finding.text, question)
+    if finding.word == "changed":
+        return question.say(
+            f"{as_changed(finding, question)} could not do this: {reason}",
+            f"{as_changed(finding, question)}は失敗しました: {reason}",
+        )
     return question.say(
         f"The `{tool}` tool could not do this: {reason}\n\n"
         "I follow rules and know no other way round it. Asking in other words may help.",
@@ -62,6 +69,32 @@ def failure(tool: str, error: str, question: Question) -> str:
         "規則で動くデモモデルなので、ほかの方法を知りません。"
         "言い方を変えると、うまくいくかもしれません。",
     )
+
+
+def as_changed(finding: Finding, question: Question) -> str:
+    """The beginning of a sentence about a call with a person's arguments."""
+    tool, input = finding.tool, " ".join(finding.input.split())
+    return question.say(
+        f"With the arguments that a person gave it (`{input}`), `{tool}`",
+        f"変更後の引数（`{input}`）で、`{tool}` ",
+    )
+
+
+def _settled(finding: Finding, question: Question) -> str:
+    tool = finding.tool
+    if finding.word == "declined":
+        return question.say(
+            f"A person declined the call of `{tool}`, so it was not made.",
+            f"`{tool}` の呼び出しは却下されたため、実行していません。",
+        )
+    return question.say(
+        f"A person says that the call of `{tool}` was made, but its result was lost.",
+        f"`{tool}` の呼び出しは実行されたとのことですが、結果は失われました。",
+    )
+
+
+def _quoted(said: str, question: Question) -> str:
+    return question.say(f" They said: “{said}”", f"コメント:「{said}」") if said else ""
 
 
 def unknown(question: Question) -> str:

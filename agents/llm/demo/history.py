@@ -5,13 +5,20 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise, takewhile
 from typing import Any, Literal
+
+from agents.engine.state import INTERRUPTED
+
+from . import verdicts
 
 Message = Mapping[str, Any]
 Dialect = Literal["native", "react", "direct"]
+Word = Literal["", "changed", "declined", "lost"]
 
 LONGEST_QUESTION = 2_000
 OBSERVATION = "Observation: "
+NO_ANSWER = "(No answer: "
 _JAPANESE = re.compile(r"[\u3041-\u30ff\u4e00-\u9fff]")
 _GRAMMAR = re.compile(
     r"[はがをにでのへ](?![ぁ-ん])|です|ます|ください|して|した|教え|ない|いる|ある"
@@ -21,13 +28,22 @@ _ENGLISH = re.compile(
     r"|in|and|show|list|tell|give|compare|orders?|revenue)\b",
     re.IGNORECASE,
 )
+_GO_ON = re.compile(
+    r"(?:please )?(?:continue|go on|carry on|keep going)"
+    r"(?: (?:from )?where you (?:stopped|left off))?[\s.!。]*"
+    r"|(?:中断したところから)?(?:続けて|続きを)(?:ください|下さい|お願い(?:します)?)?[\s.!。]*"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What the person asked; `plain` has one width of letters and no capitals."""
+    """What the person asked; `plain` has one width of letters and no capitals.
+
+    `voice` is the text whose language it is in, where that is not its own.
+    """
 
     text: str
+    voice: str = ""
 
     @property
     def plain(self) -> str:
@@ -36,13 +52,19 @@ class Question:
     @property
     def is_japanese(self) -> bool:
         """By the words around the names: 佐藤 in an English sentence leaves it English."""
-        if not _JAPANESE.search(self.text):
+        text = self.voice or self.text
+        if not _JAPANESE.search(text):
             return False
-        return bool(_GRAMMAR.search(self.text)) or not _ENGLISH.search(self.text)
+        return bool(_GRAMMAR.search(text)) or not _ENGLISH.search(text)
 
     def say(self, english: str, japanese: str) -> str:
         """Whichever is in the language of the question."""
         return japanese if self.is_japanese else english
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it asks nothing of its own, only to go on with what was asked before."""
+        return _GO_ON.fullmatch(self.plain.strip()) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,15 +95,25 @@ class Offer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What a tool answered, and to what."""
+    """What a tool answered, and to what; `word` is what a person had to say about the call.
+
+    With a changed call the input is the person's; with one that was declined, or whose result
+    was lost, the text is.
+    """
 
     tool: str
     input: str = ""
     text: str = ""
+    word: Word = ""
 
     @property
     def failed(self) -> bool:
-        return self.text.startswith("Error")
+        return self.is_settled or self.text.startswith("Error")
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether a person has seen to the call, so that it is not to be made again."""
+        return self.word in ("declined", "lost")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +137,24 @@ class Situation:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """A question, and what was said and found after it."""
+
+    question: Question
+    messages: Sequence[Message]
+
+    @property
+    def answer(self) -> str:
+        """The answer that it ended with; empty where there was none."""
+        words = _words(self.messages[-1]) if self.messages else ""
+        return "" if words.startswith(NO_ANSWER) else words
+
+    @property
+    def findings(self) -> list[Finding]:
+        return list(_findings(self.messages))
+
+
 def read(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] | None) -> Situation:
     """The situation that a conversation leaves the model in."""
     system = "\n".join(spoken(message) for message in messages if message["role"] == "system")
@@ -112,17 +162,44 @@ def read(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] | None)
     offers = tuple(_offer(tool["function"]) for tool in tools or ())
     if not tools and "Action Input:" in system:
         dialect, offers = "react", tuple(_listed(system))
-    asked = [at for at, message in enumerate(messages) if _is_asked(message)]
-    questions = [Question(text=spoken(messages[at])[:LONGEST_QUESTION]) for at in asked]
-    since = messages[asked[-1] + 1 :] if asked else messages
+    exchanges = _exchanges(messages)
+    *begun, now = _in_hand(exchanges)
+    first = begun[0] if begun else now
+    before = takewhile(lambda exchange: exchange is not first, exchanges)
+    earlier = [exchange.question for exchange in before if not exchange.question.goes_on]
+    found = [finding for exchange in begun for finding in exchange.findings]
+    kept = [finding for finding in found if finding.text != INTERRUPTED]
     return Situation(
-        question=questions[-1] if questions else Question(text=""),
-        earlier=questions[-2] if len(questions) > 1 else None,
+        question=first.question,
+        earlier=earlier[-1] if earlier else None,
         tools=offers,
-        findings=tuple(_findings(since)),
-        words=_words(since[-1]) if since else "",
+        findings=(*kept, *now.findings),
+        words=now.answer,
         dialect=dialect,
     )
+
+
+def _exchanges(messages: Sequence[Message]) -> list[Exchange]:
+    asked = [at for at, message in enumerate(messages) if _is_asked(message)]
+    return [
+        Exchange(
+            question=Question(text=spoken(messages[at])[:LONGEST_QUESTION]),
+            messages=messages[at + 1 : end],
+        )
+        for at, end in pairwise([*asked, len(messages)])
+    ] or [Exchange(question=Question(text=""), messages=messages)]
+
+
+def _in_hand(exchanges: Sequence[Exchange]) -> list[Exchange]:
+    """The last exchange, after those that it goes on with: a question not answered yet."""
+    *past, now = exchanges
+    begun: list[Exchange] = []
+    for exchange in past:
+        if exchange.question.goes_on:
+            begun = [*begun, exchange] if begun and not exchange.answer else []
+        elif not exchange.answer:
+            begun = [exchange]
+    return [*begun, now] if now.question.goes_on else [now]
 
 
 def _words(message: Message) -> str:
@@ -176,10 +253,22 @@ def _findings(messages: Sequence[Message]) -> Iterable[Finding]:
             action = _action(text) or action
         elif message["role"] == "tool":
             tool, input = calls.get(message.get("tool_call_id") or "", ("", ""))
-            yield Finding(tool=tool, input=input, text=text)
+            yield _finding(tool, input, text)
         elif message["role"] == "user":
             found = text.removeprefix(OBSERVATION.strip()).strip()
-            yield Finding(tool=action[0], input=action[1], text=found)
+            yield _finding(*action, found)
+
+
+def _finding(tool: str, input: str, observation: str) -> Finding:
+    """What was found, apart from what the model is told of a person's part in it."""
+    if changed := verdicts.changed(observation):
+        arguments, result = changed
+        return Finding(tool=tool, input=_first_text(arguments), text=result, word="changed")
+    if (said := verdicts.declined(observation)) is not None:
+        return Finding(tool=tool, input=input, text=said, word="declined")
+    if (said := verdicts.lost(observation)) is not None:
+        return Finding(tool=tool, input=input, text=said, word="lost")
+    return Finding(tool=tool, input=input, text=observation)
 
 
 def _calls(message: Message) -> Sequence[Mapping[str, Any]]:

@@ -1,0 +1,127 @@
+"""The demo model asked to go on with a question that it could not finish."""
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.utils import translation
+
+from agents.engine.state import INTERRUPTED
+from agents.llm.demo.history import Question
+from agents.models import Agent
+from agents.trace import transcript
+from tests.agents.test_demo_model import CALCULATOR, DATABASE, converse, shop, tools
+from tests.conftest import asked
+
+__all__ = ["shop", "tools"]
+
+GO_ON, GO_ON_JA = "Continue where you stopped.", "中断したところから続けてください。"
+SUM, SUM_JA = "What is 12.5% of 3480?", "3480の12.5%は？"
+ANSWER, ANSWER_JA = (
+    "The result is **435** (`3480 * 12.5 / 100`).",
+    "答えは **435** です（`3480 * 12.5 / 100`）。",
+)
+SHARE = "How many customers are there, and what is 15% of that?"
+OUT = [("assistant", "(No answer: 1 step.)")]
+FOUND_SUM = (CALCULATOR, '{"expression": "3480 * 12.5 / 100"}', "435")
+FOUND_COUNT = (DATABASE, '{"sql": "SELECT 1"}', '{"columns": ["customers"], "rows": [[40]]}')
+
+
+@pytest.fixture(params=["native", "react"])
+def dialect(request):
+    return request.param
+
+
+@pytest.mark.parametrize(
+    ("question", "wish", "answer"),
+    [
+        (SUM, GO_ON, ANSWER),
+        (SUM_JA, GO_ON_JA, ANSWER_JA),
+        (SUM_JA, GO_ON, ANSWER_JA),
+        (SUM, "go on", ANSWER),
+        (SUM_JA, "続けて", ANSWER_JA),
+    ],
+)
+async def test_what_was_found_is_not_looked_for_again(question, wish, answer, dialect, tools):
+    history = [("user", question), FOUND_SUM, *OUT]
+
+    assert await converse(wish, tools, dialect, history) == ([], answer)
+
+
+async def test_only_what_is_missing_is_done(dialect, tools):
+    history = [("user", SHARE), FOUND_COUNT, *OUT]
+
+    calls, answer = await converse(GO_ON, tools, dialect, history)
+
+    assert calls == [(CALCULATOR, "40 * 15 / 100")]
+    assert answer == "There are **40** customers. The result is **6** (`40 * 15 / 100`)."
+
+
+async def test_a_question_is_gone_on_with_as_often_as_it_takes(dialect, tools):
+    sum = (CALCULATOR, '{"expression": "40 * 15 / 100"}', "6")
+    history = [("user", SHARE), FOUND_COUNT, *OUT, ("user", GO_ON), sum, *OUT]
+
+    calls, answer = await converse(GO_ON, tools, dialect, history)
+
+    assert calls == []
+    assert answer == "There are **40** customers. The result is **6** (`40 * 15 / 100`)."
+
+
+async def test_what_was_cut_off_is_done_again(dialect, tools):
+    cut = (CALCULATOR, '{"expression": "3480 * 12.5 / 100"}', INTERRUPTED)
+    history = [("user", SUM), cut, *OUT]
+
+    assert await converse(GO_ON, tools, dialect, history) == (
+        [(CALCULATOR, "3480 * 12.5 / 100")],
+        ANSWER,
+    )
+
+
+async def test_the_last_question_without_an_answer_is_taken_up(dialect, tools):
+    history = [
+        *[("user", "6 * 7"), *OUT],
+        *[("user", SUM), FOUND_SUM, *OUT],
+        *[("user", "How many products are there?"), ("assistant", "There are **3** products.")],
+    ]
+
+    assert await converse(GO_ON, tools, dialect, history) == ([], ANSWER)
+
+
+async def test_where_everything_is_answered_there_is_nothing_to_go_on_with(dialect, tools):
+    history = [("user", SUM), FOUND_SUM, *OUT, ("user", GO_ON), ("assistant", ANSWER)]
+
+    calls, answer = await converse(GO_ON, tools, dialect, history)
+
+    assert calls == []
+    assert "435" not in answer
+    assert "no rule for this" in answer
+
+
+async def test_a_follow_up_is_to_the_question_and_not_to_the_wish_to_go_on(dialect, tools):
+    history = [
+        *[("user", "What was the revenue in 2025?"), *OUT],
+        *[("user", GO_ON), ("assistant", "It was 250.")],
+    ]
+
+    _, answer = await converse("And in 2026?", tools, dialect, history)
+
+    assert answer == "The total revenue in 2026 is **480.50**."
+
+
+@pytest.mark.parametrize("text", ["Continue the poem", "続けて注文した顧客は？", "6 * 7", ""])
+def test_a_question_of_its_own_is_no_wish_to_go_on(text):
+    assert not Question(text=text).goes_on
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+@pytest.mark.parametrize(("question", "answer"), [(SUM, ANSWER), (SUM_JA, ANSWER_JA)])
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("agent", "workshop")
+async def test_what_the_button_says_ends_in_an_answer(language, question, answer, dialect):
+    await Agent.objects.aupdate(max_steps=1, dialect=dialect)
+    stopped = await asked(question)
+    with translation.override(language):
+        wish = translation.gettext("Continue where you stopped.")
+
+    went_on = await asked(wish, history=await sync_to_async(transcript)(stopped))
+
+    assert stopped.stopped_reason == "max_steps_reached"
+    assert went_on.answer == answer

@@ -1,0 +1,267 @@
+"""The demo model's words where a person had one about its call."""
+
+import json
+
+import pytest
+
+from agents.engine.approval import Verdict
+from agents.engine.events import Type
+from agents.engine.fallback import FallbackStrategy
+from agents.engine.guardrails import Guardrails
+from agents.engine.handoff import Handoff
+from agents.engine.planner import ReActPlanner
+from agents.engine.runtime import AgentRuntime
+from agents.engine.tool import ToolRegistry
+from agents.llm.demo import verdicts
+from agents.tools.calculator import CalculatorTool
+from tests.agents.test_demo_model import demo, shop, tools
+from tests.engine.test_approval import collected, decided
+
+__all__ = ["shop", "tools"]
+
+SUM, SUM_JA = "What is 64 * 7?", "64かける7は？"
+SHARE = "How many customers are there, and what is 15% of that?"
+
+
+@pytest.fixture(params=["native", "react"])
+def careful(request, tools):
+    """An agent that shows a person every call first."""
+
+    def agent(tools=tools, **more):
+        return AgentRuntime(
+            ReActPlanner(demo(), "demo", dialect=request.param),
+            ToolRegistry(tools),
+            Guardrails(),
+            FallbackStrategy(),
+            auto_execute_tools=False,
+            **more,
+        )
+
+    return agent
+
+
+async def answer(agent, question, *words):
+    """What it says in the end, after a person has said these words about its calls."""
+    events = await collected(agent.stream(question))
+    for word in words:
+        events = decided(events, **word)
+        events += await collected(agent.resume(events))
+    assert events[-1].type is Type.RUN_FINISHED, "more was asked about than expected"
+    return events[-1].data["answer"]
+
+
+def changed(**arguments):
+    return {"arguments": json.dumps(arguments)}
+
+
+def declined(reason=""):
+    return {"is_approved": False, "reason": reason}
+
+
+YES = {"is_approved": True}
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        (SUM, "The result is **42** (`2 * 21`)."),
+        (SUM_JA, "答えは **42** です（`2 * 21`）。"),
+    ],
+)
+async def test_a_result_is_told_with_the_expression_that_a_person_put_in(
+    careful, question, said
+):
+    assert await answer(careful(), question, changed(expression="2 * 21")) == said
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        (
+            SUM,
+            "With the arguments that a person gave it (`1 / 0`), `calculator` could not do "
+            "this: Division by zero has no result.",
+        ),
+        (
+            SUM_JA,
+            "変更後の引数（`1 / 0`）で、`calculator` は失敗しました: "
+            "Division by zero has no result.",
+        ),
+    ],
+)
+async def test_a_changed_call_that_failed_is_said_so_and_not_made_otherwise(
+    careful, question, said
+):
+    assert await answer(careful(), question, changed(expression="1 / 0")) == said
+
+
+async def test_no_number_is_made_up_of_the_words_of_a_failure(careful):
+    said = await answer(careful(), SUM, changed(expression="import os"))
+
+    assert said.startswith(
+        "With the arguments that a person gave it (`import os`), `calculator` could not do"
+    )
+    assert "64" not in said
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        (
+            "How many customers are there?",
+            "With the arguments that a person gave it (`SELECT COUNT(*) AS orders FROM orders`)"
+            ", `database` found:\n\n| Orders |\n| ---: |\n| 8 |",
+        ),
+        (
+            "顧客は何人いますか？",
+            "変更後の引数（`SELECT COUNT(*) AS orders FROM orders`）で、`database` "
+            "が返した結果:\n\n| 注文 |\n| ---: |\n| 8 |",
+        ),
+    ],
+)
+async def test_rows_of_a_changed_query_are_not_told_as_what_was_asked(careful, question, said):
+    query = changed(sql="SELECT COUNT(*) AS orders\nFROM orders")
+
+    assert await answer(careful(), question, query) == said
+
+
+async def test_a_plan_goes_on_with_what_a_changed_call_found(careful):
+    query = changed(sql="SELECT 8 AS orders FROM orders LIMIT 1")
+
+    said = await answer(careful(), SHARE, query, YES)
+
+    assert said.endswith("| 8 |\n\nThe result is **1.2** (`8 * 15 / 100`).")
+
+
+@pytest.mark.parametrize(
+    ("question", "quoted"),
+    [
+        (
+            "Who is the president of France?",
+            "With the arguments that a person gave it (`where secrets are kept`), `search` "
+            "found:\n\nSecrets are kept in the data folder. Only the server may read them. [1]"
+            "\n\nSources:\n- [1] Security › Where are my secrets kept? (security.md #1)",
+        ),
+        (
+            "フランスの大統領は誰ですか",
+            "変更後の引数（`where secrets are kept`）で、`search` が返した結果:\n\n",
+        ),
+    ],
+)
+async def test_passages_are_judged_by_what_a_person_searched_for(careful, question, quoted):
+    said = await answer(careful(), question, changed(query="where secrets are kept"))
+
+    assert said.startswith(quoted)
+
+
+@pytest.mark.parametrize(
+    ("question", "reason", "said"),
+    [
+        (
+            SUM,
+            "Not today.\nNor tomorrow.",
+            "A person declined the call of `calculator`, so it was not made. "
+            "They said: “Not today.\nNor tomorrow.”",
+        ),
+        (SUM, "", "A person declined the call of `calculator`, so it was not made."),
+        (
+            SUM_JA,
+            "今日はだめです。",
+            "`calculator` の呼び出しは却下されたため、実行していません。"
+            "コメント:「今日はだめです。」",
+        ),
+        (
+            "total revenue",
+            "Not with column amount.",
+            "A person declined the call of `database`, so it was not made. "
+            "They said: “Not with column amount.”",
+        ),
+    ],
+)
+async def test_a_declined_call_is_said_so_in_the_persons_words(careful, question, reason, said):
+    assert await answer(careful(), question, declined(reason)) == said
+
+
+async def test_what_was_found_before_a_call_was_declined_is_told(careful):
+    said = await answer(careful(), SHARE, YES, declined())
+
+    assert said == (
+        "There are **4** customers.\n\n"
+        "A person declined the call of `calculator`, so it was not made."
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        (
+            declined("Not her."),
+            "A person declined the call of `ask_helper`, so it was not made. "
+            "They said: “Not her.”",
+        ),
+        (changed(task="2 * 21"), "helper says: The result is **42** (`2 * 21`)."),
+    ],
+)
+async def test_a_task_for_another_agent_can_be_declined_and_changed(careful, word, said):
+    helper = AgentRuntime(
+        ReActPlanner(demo(), "demo"),
+        ToolRegistry([CalculatorTool()]),
+        Guardrails(),
+        FallbackStrategy(),
+        name="helper",
+    )
+    lead = careful([Handoff("helper", lambda: helper)], name="lead")
+
+    assert await answer(lead, "Ask helper: 6 * 7", word) == said
+
+
+class OnceCalculator(CalculatorTool):
+    """One whose call must not be made twice; where it is cut off, a person has to say."""
+
+    effect = "at_most_once"
+
+
+@pytest.mark.parametrize(
+    ("question", "reason", "said"),
+    [
+        (
+            SUM,
+            "It showed 448.",
+            "A person says that the call of `calculator` was made, but its result was lost. "
+            "They said: “It showed 448.”",
+        ),
+        (
+            SUM_JA,
+            "",
+            "`calculator` の呼び出しは実行されたとのことですが、結果は失われました。",
+        ),
+    ],
+)
+async def test_a_lost_result_is_said_so_and_no_number_is_read_into_it(
+    careful, question, reason, said
+):
+    agent = careful([OnceCalculator()])
+    events = decided(await collected(agent.stream(question)))
+    done = await collected(agent.resume(events))
+    cut_off = events + done[: [event.type for event in done].index(Type.TOOL_CALL) + 1]
+
+    asked = cut_off + await collected(agent.resume(cut_off))
+    last = await collected(agent.resume(decided(asked, **declined(reason))))
+
+    assert last[-1].data["answer"] == said
+
+
+@pytest.mark.parametrize("result", ["42", "Error: no.", "", "a (b)\nc"])
+@pytest.mark.parametrize("arguments", ['{"a": "(b)"}', '{"a": "1)\\n2"}', "{}"])
+def test_arguments_and_result_are_told_apart(arguments, result):
+    told = Verdict(is_approved=True, arguments=arguments).told(result)
+
+    assert verdicts.changed(told) == (arguments, result)
+    assert verdicts.changed(told.rstrip()) == (arguments, result)
+
+
+@pytest.mark.parametrize("observation", ["42", "Error: declined.", "(A person changed it)", ""])
+def test_what_a_tool_says_is_no_word_of_a_person(observation):
+    assert verdicts.changed(observation) is None
+    assert verdicts.declined(observation) is None
+    assert verdicts.lost(observation) is None
