@@ -53,23 +53,19 @@ def release(run: Run) -> None:
 
 def abandoned() -> list[Run]:
     """Runs that nobody drives: released, not heard of for too long, or of a dead process."""
-    late = ExpressionWrapper(
-        Now() - Value(timedelta(seconds=LEASE), output_field=DurationField()),
-        output_field=Run._meta.get_field("heartbeat_at"),
-    )
-    silent = Q(heartbeat_at=None) | Q(heartbeat_at__lt=late)
-    others = Run.objects.running().select_related("agent")
-    found = list(others.filter(silent))
+    running = Run.objects.running().select_related("agent")
+    found = list(running.filter(_silent()))
     known = {run.pk for run in found}
-    here = others.filter(owner__endswith=f"@{HOST}").exclude(pk__in=known)
-    return found + [run for run in here if not _is_alive(run.owner)]
+    here = running.filter(owner__endswith=f"@{HOST}").exclude(pk__in=known)
+    return found + [run for run in here if _is_dead(run.owner)]
 
 
 def take(run: Run) -> Run | None:
     """The run, now ours; None where somebody was quicker, or it was heard of meanwhile."""
     same = Run.objects.running().filter(pk=run.pk, epoch=run.epoch, owner=run.owner)
-    silent = same.filter(heartbeat_at=run.heartbeat_at)
-    return _taken(silent, run, takeovers=F("takeovers") + 1)
+    if not _is_dead(run.owner):
+        same = same.filter(_silent())
+    return _taken(same, run, takeovers=F("takeovers") + 1)
 
 
 def wake(run: Run) -> Run | None:
@@ -85,14 +81,26 @@ def _taken(same, run: Run, **changes) -> Run | None:
     return Run.objects.select_related("agent").filter(pk=run.pk).first()
 
 
-def _is_alive(owner: str) -> bool:
-    pid, _, process = owner.partition("@")[0].partition(".")
-    if not pid.isdigit() or (int(pid) == os.getpid() and process != PROCESS):
+def _silent() -> Q:
+    late = ExpressionWrapper(
+        Now() - Value(timedelta(seconds=LEASE), output_field=DurationField()),
+        output_field=Run._meta.get_field("heartbeat_at"),
+    )
+    return Q(heartbeat_at=None) | Q(heartbeat_at__lt=late)
+
+
+def _is_dead(owner: str) -> bool:
+    """Whether this is a process of this machine that is gone; of others nobody can say."""
+    name, _, host = owner.partition("@")
+    pid, _, process = name.partition(".")
+    if host != HOST or not pid.isdigit():
         return False
+    if int(pid) == os.getpid():
+        return process != PROCESS
     try:
         os.kill(int(pid), 0)
     except ProcessLookupError:
-        return False
-    except PermissionError:
         return True
-    return True
+    except PermissionError:
+        return False
+    return False

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from asgiref.sync import sync_to_async
 from django.db import InterfaceError
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from agents import approvals, leases, runs, toolset
@@ -42,23 +43,29 @@ class Held:
         return ToolResult("42")
 
 
+def dead() -> int:
+    """The number of a process that is no more."""
+    with subprocess.Popen(["sleep", "0"]) as gone:
+        gone.wait()
+    return gone.pid
+
+
 def running(topic, **fields):
     fields = {"owner": leases.owner(), "heartbeat_at": timezone.now()} | fields
     return Run.objects.create(topic=topic, query="6 * 7", agent_name="helper", **fields)
 
 
 def test_what_nobody_drives_is_found_and_nothing_else():
-    with subprocess.Popen(["sleep", "0"]) as gone:
-        gone.wait()
+    gone = dead()
     late = timezone.now() - timedelta(seconds=leases.LEASE + 1)
     left = [
-        running("a", owner=f"{gone.pid}.abcd@{leases.HOST}"),
+        running("a", owner=f"{gone}.abcd@{leases.HOST}"),
         running("b", heartbeat_at=None),
         running("c", owner="1.ab@elsewhere", heartbeat_at=late),
         running("d", owner=leases.owner().replace(leases.PROCESS, "before")),
     ]
     running("e")
-    running("i", owner=f"{gone.pid}.abcd@{HERE}/another-container")
+    running("i", owner=f"{gone}.abcd@{HERE}/another-container")
     running("f", owner="1.ab@elsewhere")
     running("g", status="waiting", heartbeat_at=None)
     running("h", status="completed", heartbeat_at=None)
@@ -80,7 +87,8 @@ async def test_a_former_owner_can_write_no_more():
     run = await sync_to_async(running)("a")
     journal, stamp = Journal(), Stamp("helper")
     await journal.keep(run, stamp(Type.RUN_STARTED, query="6 * 7"))
-    await sync_to_async(leases.take)(run)
+    await sync_to_async(leases.release)(run)
+    await sync_to_async(leases.take)(await Run.objects.aget(pk=run.pk))
 
     with pytest.raises(RunIsOver):
         await journal.keep(run, stamp(Type.STATUS, kind="retry", step=1))
@@ -204,7 +212,8 @@ async def test_a_run_left_in_good_order_is_taken_however_often_that_was():
 
 async def test_a_former_owner_cannot_end_what_is_anothers_now():
     run = await sync_to_async(running)("a")
-    await sync_to_async(leases.take)(run)
+    await sync_to_async(leases.release)(run)
+    await sync_to_async(leases.take)(await Run.objects.aget(pk=run.pk))
     journal = Journal()
 
     await journal.close(run, runs.trace.Ending(runs.StopReason.ERROR, "Mine."), run.epoch)
@@ -270,6 +279,25 @@ async def test_a_run_stopped_from_another_process_is_stopped(monkeypatch):
 
     run = await checked(run)
     assert (run.status, run.stopped_reason) == ("stopped", "cancelled")
+
+
+async def test_a_run_whose_process_died_is_taken_at_once():
+    run = await sync_to_async(runs.prepare)(query="What is 6 * 7?", topic="chat.1")
+    await Run.objects.aupdate(owner=f"{dead()}.abcd@{leases.HOST}")
+
+    assert await runs.take_over() == 1
+    await runs.wait(run)
+    assert (await checked(run)).status == "completed"
+
+
+async def test_a_run_that_is_not_heard_of_is_taken_whoevers_it_was():
+    run = await sync_to_async(runs.prepare)(query="What is 6 * 7?", topic="chat.1")
+    long_ago = Now() - timedelta(seconds=leases.LEASE + 1)
+    await Run.objects.aupdate(owner="1.ab@elsewhere", heartbeat_at=long_ago)
+
+    assert await runs.take_over() == 1
+    await runs.wait(run)
+    assert (await checked(run)).status == "completed"
 
 
 async def test_a_run_prepared_but_never_launched_is_answered():
