@@ -6,8 +6,8 @@ kept in rows, where the administration reads it: how a server is, and what its t
 
 import asyncio
 import logging
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -22,7 +22,13 @@ from agents.models import McpServer, ToolRegistration
 from agents.models.secret import Unreadable
 from agents.tools.egress import AllowList, Egress
 from agents.tools.mcp import Connections, McpTool
-from agents.tools.mcp_config import BadServerConfig, ServerConfig, mistakes, read_config
+from agents.tools.mcp_config import (
+    BadServerConfig,
+    Mistake,
+    ServerConfig,
+    mistakes,
+    read_config,
+)
 from agents.tools.mcp_connection import Connection, Health, ServerUnavailable
 from agents.tools.mcp_definition import Definition, difference, digest, tool_name
 from agents.tools.mcp_launch import LaunchRefused, check_launch
@@ -89,42 +95,47 @@ def config(server: McpServer) -> ServerConfig:
     )
 
 
-def complaints(wanted: ServerConfig, user: Any) -> list[str]:
-    """Why this person may not save, test or import this server; nothing where they may."""
-    if wanted.transport == "stdio" and not user.has_perm(STDIO_PERMISSION):
-        return [_("You may not set up servers that are programs on this machine.")]
-    if wrong := mistakes(wanted):
+def complaints(wanted: ServerConfig, user: Any) -> list[Mistake]:
+    """All reasons why this person may not save, test or import this server."""
+    wrong = mistakes(wanted)
+    if wanted.transport != "stdio":
         return wrong
+    if not user.has_perm(STDIO_PERMISSION):
+        no = _("You may not set up servers that are programs on this machine.")
+        return [_complaint("transport", no), *wrong]
     try:
-        if wanted.transport == "stdio":
+        if wanted.command:
             check_launch(wanted)
     except LaunchRefused as refusal:
-        return [str(refusal)]
-    return []
+        wrong.append(_complaint("command", str(refusal)))
+    return wrong
+
+
+def _complaint(field: str, sentence: str) -> Mistake:
+    return Mistake(field=field, beside=sentence, whole=sentence)
 
 
 def import_config(text: str, user: Any) -> list[McpServer]:
     """New servers from `mcpServers` JSON, all or none; raises BadServerConfig."""
-    wanted = read_config(text)
-    wrong = [sentence for server in wanted for sentence in _not_importable(server, user)]
+    wanted = read_config(text, lambda server: _not_importable(server, user))
     if not wanted:
-        wrong = [_("All servers in it are switched off.")]
-    if wrong:
-        raise BadServerConfig(*wrong)
+        raise BadServerConfig(_("All servers in it are switched off."))
     with transaction.atomic():
         return [_row(server) for server in wanted]
 
 
-def _not_importable(wanted: ServerConfig, user: Any) -> list[str]:
+def _not_importable(wanted: ServerConfig, user: Any) -> Iterator[Mistake]:
+    """What keeps it out of the rows, besides what is wrong with it anyway."""
+    name = {"name": wanted.name}
     if McpServer.objects.filter(name=wanted.name).exists():
-        return [_("There is a server named %(name)s already.") % {"name": wanted.name}]
+        yield _complaint("name", _("There is a server named %(name)s already.") % name)
     if wanted.transport not in McpServer.Transport.values:
-        return [_("%(name)s has a transport that is not used here.") % {"name": wanted.name}]
+        no = _("%(name)s has a transport that is not used here.") % name
+        yield _complaint("transport", no)
     if wanted.cwd:
-        return [
-            _("cwd of %(name)s cannot be set: it gets an empty folder.") % {"name": wanted.name}
-        ]
-    return complaints(wanted, user)
+        no = _("cwd of %(name)s cannot be set: it gets an empty folder.") % name
+        yield _complaint("cwd", no)
+    yield from complaints(replace(wanted, cwd=""), user)
 
 
 def _row(wanted: ServerConfig) -> McpServer:
@@ -148,15 +159,16 @@ async def sync(server: McpServer, user: Any) -> Found:
         await connection.ready(again=False)
     except ServerUnavailable:
         logger.info("The MCP server %s could not be used.", server.name)
-    health = connection.health
-    await connection.close()
+    finally:
+        health = connection.health
+        await connection.close()
     return await database_sync_to_async(keep)(server.name, health)
 
 
 def _allowed(server: McpServer, user: Any) -> ServerConfig:
     wanted = config(server)
     if wrong := complaints(wanted, user):
-        raise PermissionDenied(" ".join(wrong))
+        raise PermissionDenied(" ".join(map(str, wrong)))
     return wanted
 
 

@@ -64,6 +64,28 @@ class AgentForm(forms.ModelForm):
             )
         return "\n".join(dict.fromkeys(names.values()))
 
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean()
+        tools = {tool.name for tool in cleaned.get("tools") or ()}
+        for colleague in cleaned.get("handoffs") or ():
+            if colleague.asked_as in tools:
+                names = {"tool": colleague.asked_as, "agent": colleague.name}
+                self.add_error("handoffs", TAKEN % names)
+        return cleaned
+
+    def clean_name(self) -> str:
+        """Those that may ask it know it by its name, and may have a tool that is called so."""
+        renamed = Agent(name=self.cleaned_data["name"])
+        callers = self.instance.asked_by.all() if self.instance.pk else Agent.objects.none()
+        if caller := callers.filter(tools__name=renamed.asked_as).first():
+            names = {"tool": renamed.asked_as, "agent": caller.name}
+            raise forms.ValidationError(TAKEN_THERE, params=names)
+        return renamed.name
+
+
+TAKEN = _("%(tool)s is a tool of this agent already, so it could not ask %(agent)s.")
+TAKEN_THERE = _("%(agent)s, which may ask it, has a tool named %(tool)s already.")
+
 
 @admin.register(Agent)
 class AgentAdmin(admin.ModelAdmin):

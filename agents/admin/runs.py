@@ -1,8 +1,12 @@
 from django.contrib import admin
+from django.utils.text import Truncator
+from django.utils.translation import gettext_lazy as _
 
 from agents.models import AgentStep, Approval, Run, RunEvent
 
 from .read_only import ReadOnlyAdmin
+
+MOST_CHARACTERS = 80
 
 
 @admin.register(Run)
@@ -36,7 +40,19 @@ class RunEventAdmin(ReadOnlyAdmin):
 
 @admin.register(Approval)
 class ApprovalAdmin(ReadOnlyAdmin):
-    list_display = ["__str__", "verdict", "decided_by", "asked_at", "decided_at"]
+    list_display = [
+        *("__str__", "called_with", "question", "agent_name", "verdict", "decided_by"),
+        *("asked_at", "decided_at"),
+    ]
     list_filter = ["verdict", "tool"]
-    list_select_related = ["decided_by"]
+    list_select_related = ["run", "decided_by"]
+    search_fields = ["tool", "arguments", "run__query"]
     ordering = ["-pk"]
+
+    @admin.display(description=_("arguments"))
+    def called_with(self, approval: Approval) -> str:
+        return Truncator(approval.arguments).chars(MOST_CHARACTERS)
+
+    @admin.display(description=_("question"))
+    def question(self, approval: Approval) -> str:
+        return Truncator(approval.run.query).chars(MOST_CHARACTERS)

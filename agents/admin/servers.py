@@ -1,11 +1,13 @@
 """MCP servers: set up, tried, imported; and what changed in their tools, accepted."""
 
+from functools import partial
 from typing import Any
 
 from asgiref.sync import async_to_sync
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -21,7 +23,8 @@ from django.views.decorators.http import require_POST
 from agents import servers
 from agents.models import McpServer, ToolRegistration
 from agents.models.secret import Unreadable
-from agents.tools.mcp_config import BadServerConfig, ServerConfig
+from agents.sentences import told
+from agents.tools.mcp_config import BadServerConfig, Mistake, ServerConfig
 from agents.tools.mcp_launch import LaunchRefused, check_launch, resolved
 
 # Each with what it was entrusted to: where that changes, it has to be entered again.
@@ -52,49 +55,68 @@ class ServerForm(forms.ModelForm):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean()
-        for sentence in [] if self.errors else self._complaints(cleaned):
-            self.add_error(None, sentence)
+        kept = McpServer.objects.filter(pk=self.instance.pk).first()
+        secrets = {name: self._secret(name, cleaned, kept) for name in SECRETS}
+        unread = {*self.errors}  # of what cannot be read nothing more is known
+        if "args" in unread:
+            unread.add("command")  # which is judged by what it is given
+        for mistake in servers.complaints(self._wanted(cleaned, secrets), self.user):
+            if mistake.field not in unread:
+                self.add_error(self._place(mistake), told(mistake.beside))
         return cleaned
 
-    def _complaints(self, cleaned: dict[str, Any]) -> list[str]:
-        args = cleaned.get("args") or []
+    def clean_args(self) -> list[str]:
+        args = self.cleaned_data["args"] or []
         if not isinstance(args, list) or not all(isinstance(arg, str) for arg in args):
-            return [str(_("The arguments must be a JSON list of texts."))]
-        if entrusted := [name for name in SECRETS if self._is_carried_away(name, cleaned)]:
-            return [str(ENTER_AGAIN) % {"field": self.fields[entrusted[0]].label}]
+            raise forms.ValidationError(_("The arguments must be a JSON list of texts."))
+        return args
+
+    def _secret(self, name: str, cleaned: dict[str, Any], kept: McpServer | None) -> Any:
+        """As it will be: what was typed, or else what was kept; nothing where that is wrong."""
+        if name in self.errors:
+            return {}
+        typed = cleaned.get(name)
         try:
-            secrets = {name: self._secret(name, cleaned) for name in SECRETS}
+            secret = getattr(self.instance, name).reveal() if typed in (None, "") else typed
         except Unreadable as error:
-            return [str(error)]
-        if wrong := [name for name in SECRETS if not _is_texts(secrets[name])]:
-            return [str(_("%(field)s must be a JSON object of texts.")) % {"field": wrong[0]}]
-        return servers.complaints(
-            ServerConfig(
-                name=cleaned.get("name", self.instance.name),
-                transport=cleaned["transport"],
-                command=cleaned.get("command", ""),
-                args=tuple(args),
-                url=cleaned.get("url", ""),
-                **secrets,
-            ),
-            self.user,
+            self.add_error(name, str(error))
+            return {}
+        label = {"field": self.fields[name].label}
+        if typed in (None, "") and kept and _is_carried_away(name, cleaned, kept):
+            self.add_error(name, ENTER_AGAIN % label)
+        if _is_texts(secret):
+            return secret
+        self.add_error(name, _("%(field)s must be a JSON object of texts.") % label)
+        return {}
+
+    def _wanted(self, cleaned: dict[str, Any], secrets: dict[str, Any]) -> ServerConfig:
+        return ServerConfig(
+            name=cleaned.get("name", self.instance.name),
+            transport=cleaned.get("transport", self.instance.transport),
+            command=cleaned.get("command", ""),
+            args=tuple(cleaned.get("args", ())),
+            url=cleaned.get("url", ""),
+            **secrets,
         )
 
-    def _is_carried_away(self, name: str, cleaned: dict[str, Any]) -> bool:
-        """Whether a secret that nobody typed would go elsewhere than it was meant to."""
-        kept = McpServer.objects.filter(pk=self.instance.pk).first()
-        is_kept = kept is not None and getattr(kept, name) and cleaned.get(name) in (None, "")
-        return bool(is_kept) and not {*SECRETS[name]}.isdisjoint(self.changed_data)
-
-    def _secret(self, name: str, cleaned: dict[str, Any]) -> Any:
-        """As it will be: what was typed, or else what was kept."""
-        typed = cleaned.get(name)
-        return getattr(self.instance, name).reveal() if typed in (None, "") else typed
+    def _place(self, mistake: Mistake) -> str | None:
+        """Its field; the top of the page where that is not to be changed."""
+        return mistake.field if mistake.field in self.fields else None
 
 
 ENTER_AGAIN = _("%(field)s was set for something else: enter it again, or {} to take it away.")
 SET = _('It is set. Leave this empty to keep it; {} takes it away. {"NAME": "value"}')
 NOT_SET = _('It is not set. {"NAME": "value"}')
+
+
+def _is_carried_away(name: str, cleaned: dict[str, Any], kept: McpServer) -> bool:
+    """Whether a secret that nobody typed would go elsewhere than it was meant to.
+
+    It is asked of the row: of what is changed, a form believes its own hidden fields.
+    """
+    where = SECRETS[name]
+    is_moved = any(cleaned.get(field) != getattr(kept, field) for field in where)
+    return bool(getattr(kept, name)) and is_moved
 
 
 def _is_texts(value: Any) -> bool:
@@ -124,16 +146,19 @@ class McpServerAdmin(admin.ModelAdmin):
     list_display = ["name", "transport", "state", "trouble", "tool_count", "enabled"]
     list_filter = ["state", "transport", "enabled"]
     search_fields = ["name", "url", "command"]
-    readonly_fields = ["argv", "state", "state_since", "last_error", "latency_ms", "restarts"]
+    readonly_fields = ["argv", "state", "state_since", "last_error", "latency", "restarts"]
     fieldsets = [
         (None, {"fields": ["name", "transport", "enabled", "timeout"]}),
         (_("An address"), {"fields": ["url", "headers"]}),
         (_("A program on this machine"), {"fields": ["command", "args", "env", "argv"]}),
-        (
-            _("When it was last heard of"),
-            {"fields": ["state", "state_since", "last_error", "latency_ms", "restarts"]},
-        ),
     ]
+    heard_of = (
+        _("When it was last heard of"),
+        {
+            "fields": ["state", "state_since", "last_error", "latency", "restarts"],
+            "description": _("“Test connection” tries what is saved: save your changes first."),
+        },
+    )
 
     # What is shown
 
@@ -165,6 +190,14 @@ class McpServerAdmin(admin.ModelAdmin):
         words = ((word,) for word in resolved(config))
         return format_html_join(mark_safe("<br>"), "<code>{}</code>", words)
 
+    @admin.display(description=_("latency"))
+    def latency(self, server: McpServer) -> str:
+        return "—" if server.latency_ms is None else f"{server.latency_ms:g} ms"
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> list[Any]:
+        """Of a server that is not there yet, nothing was heard."""
+        return [*self.fieldsets, self.heard_of] if obj else self.fieldsets
+
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
         """The name begins the names of its tools, so it stays."""
         return ["name", *self.readonly_fields] if obj else self.readonly_fields
@@ -183,17 +216,16 @@ class McpServerAdmin(admin.ModelAdmin):
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
-        servers.leave(obj.name)
+        _leave(obj.name)
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         super().delete_model(request, obj)
-        servers.leave(obj.name)
+        _leave(obj.name)
 
     def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
         names = list(queryset.values_list("name", flat=True))
         super().delete_queryset(request, queryset)
-        for name in names:
-            servers.leave(name)
+        _leave(*names)
 
     # Pages of its own
 
@@ -273,6 +305,12 @@ class McpServerAdmin(admin.ModelAdmin):
             self.log_change(request, row, [{"changed": {"fields": ["definition"]}}])
             messages.success(request, _("%(name)s is accepted.") % {"name": row.name})
         return redirect(_change_page(row.server))
+
+
+def _leave(*names: str) -> None:
+    """Once it is certain: a run that connects before would do so as it was."""
+    for name in names:
+        transaction.on_commit(partial(servers.leave, name))
 
 
 def _change_page(server: McpServer) -> str:

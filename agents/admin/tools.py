@@ -4,7 +4,7 @@ from copy import copy
 from typing import Any
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.forms.models import construct_instance
@@ -14,7 +14,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from agents import toolset
+from agents import servers, toolset
 from agents.models import ToolRegistration
 from agents.models.secret import Unreadable
 from agents.sentences import told
@@ -159,13 +159,24 @@ class ToolForm(forms.ModelForm):
     def _explain(self) -> None:
         """Help that depends on the tool: what it says of itself, whether it has headers."""
         words = {"fallback": FALLBACK}
-        if self.instance.pk and (tool := itself(self.instance)):
+        tool = itself(self.instance) if self.instance.pk else None
+        if tool:
             words |= {"effect": _said(Effect(tool.effect)), "approval": _said(_asks(tool))}
+        if self.instance.source == Source.MCP and tool:
+            words["effect"] = CLAIMED % {"what": Effect(tool.effect).label}
         if self.instance.source == Source.HTTP:
             words |= {"description": TOLD, "effect": BY_METHOD}
             words["headers"] = SET if self.instance.headers else NOT_SET
         for name in words.keys() & self.fields.keys():
             self.fields[name].help_text = words[name]
+
+    def clean_name(self) -> str:
+        """An agent that has it may ask a colleague by that very name."""
+        name: str = self.cleaned_data["name"]
+        for agent in self.instance.agents.all() if self.instance.pk else ():
+            if name in {colleague.asked_as for colleague in agent.handoffs.all()}:
+                raise ValidationError(ASKS_SO, params={"agent": agent.name})
+        return name
 
     def clean_endpoint(self) -> str:
         endpoint = self.cleaned_data["endpoint"]
@@ -179,6 +190,8 @@ class ToolForm(forms.ModelForm):
             return None
         if definition.get("type") == "object":
             return {"parameters": definition}
+        if definition.get("type", "function") != "function" or "properties" in definition:
+            raise ValidationError(NO_OBJECT)
         function = definition.get("function", definition)
         if not isinstance(function, dict):
             raise ValidationError(_("What is under “function” has to be a JSON object: {…}."))
@@ -223,6 +236,7 @@ def _said(choice: Effect | Approval) -> str:
     return _("The tool says: %(what)s.") % {"what": choice.label}
 
 
+CLAIMED = _("Its server says: %(what)s. That is the server's own claim.")
 FALLBACK = _(
     "The tool that is used in its place where it is out of order. An agent has to have both, "
     "and both take the same arguments."
@@ -235,6 +249,11 @@ NOT_SET = _(
     '{"Authorization": "Bearer …"}'
 )
 ENTER_AGAIN = _("They were set for another endpoint: enter them again, or {} for none.")
+ASKS_SO = _("%(agent)s has this tool, and asks a colleague by this name.")
+NO_OBJECT = _(
+    "Arguments are a JSON object: parameters are a JSON Schema that begins with "
+    '{"type": "object"}.'
+)
 UNKNOWN = _("%(names)s: not known here. A definition has a name, a description, parameters.")
 
 
@@ -305,11 +324,18 @@ class ToolRegistrationAdmin(admin.ModelAdmin):
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
         circuits.forget(obj.name)
+        is_usable = obj.source == Source.HTTP and _over_http(obj)
+        if is_usable and (place := servers.egress().foreseen(obj.endpoint)):
+            messages.warning(request, PRIVATE % {"name": obj.name, "place": place})
 
 
 MAKES = _(
     "This makes a tool of an HTTP endpoint. Others come by themselves: from the code of this "
     "installation, and from MCP servers."
+)
+PRIVATE = _(
+    "The address is private: %(name)s cannot reach it unless ASHIATO_EGRESS_ALLOW has "
+    "%(place)s in it."
 )
 HELD_BACK = _("Its server says something else now. It is held back until you accept that.")
 ABOUT = ["name", "description", "enabled"]

@@ -11,6 +11,9 @@ from agents.engine.output import OutputSchema
 
 from .tools import ToolRegistration
 
+LONGEST_NAME = 59
+TOO_LONG = _("At most %(limit)d characters: with ask_ before it, it is the name of a tool.")
+
 
 class Agent(models.Model):
     class Dialect(models.TextChoices):
@@ -125,20 +128,32 @@ class Agent(models.Model):
     def __str__(self) -> str:
         return self.name
 
-    def clean(self) -> None:
-        if any(c.isspace() for c in self.model) or self.model.endswith("/"):
-            sentence = _("Write it as provider/model, without spaces.")
-            raise ValidationError({"model": sentence})
-        if self.output_schema is not None:
-            self._check_output_schema()
+    @property
+    def asked_as(self) -> str:
+        """The tool that other agents ask it with."""
+        return f"ask_{self.name}"
 
-    def _check_output_schema(self) -> None:
+    def clean(self) -> None:
+        wrong = {}
+        if len(self.name) > LONGEST_NAME:
+            wrong["name"] = TOO_LONG % {"limit": LONGEST_NAME}
+        if any(c.isspace() for c in self.model) or self.model.endswith("/"):
+            wrong["model"] = _("Write it as provider/model, without spaces.")
+        if sentence := self._wrong_output_schema():
+            wrong["output_schema"] = sentence
+        if wrong:
+            raise ValidationError(wrong)
+
+    def _wrong_output_schema(self) -> str:
+        if self.output_schema is None:
+            return ""
         if not isinstance(self.output_schema, dict):
-            raise ValidationError({"output_schema": _("A JSON Schema is a JSON object: {…}.")})
+            return _("A JSON Schema is a JSON object: {…}.")
         try:
             OutputSchema(self.output_schema)
         except BadSchema as error:
-            raise ValidationError({"output_schema": str(error)}) from error
+            return str(error)
+        return ""
 
 
 class GuardrailPattern(models.Model):

@@ -37,6 +37,7 @@ HOST = re.compile(r"[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?", re.I)
 IPAddress = IPv4Address | IPv6Address
 Resolve = Callable[[str, int], Awaitable[Iterable[str]]]
 
+LOCAL = (ip_address("127.0.0.1"), ip_address("::1"))
 GLOBAL_UNICAST = ip_network("2000::/3")
 NAT64 = ip_network("64:ff9b::/96")
 ISATAP = (bytes.fromhex("00005efe"), bytes.fromhex("02005efe"))
@@ -161,13 +162,26 @@ class Egress:
         if not found:
             raise socket.gaierror(socket.EAI_NONAME, "The name has no address.")
         for address in map(ip_address, found):
-            kind = _kind(address)
-            if kind and not self.allow.admits(host, port, address):
+            if kind := self._objection(host, port, address):
                 raise EgressRefused(
                     f"{host} was not asked, because its address {address} is {kind}. "
                     f"An administrator can add '{_netloc(host, port)}' to ASHIATO_EGRESS_ALLOW."
                 )
         return found
+
+    def foreseen(self, url: str) -> str:
+        """The `host:port` that would have to be allowed, where the address itself says so.
+
+        Empty where it is allowed or public, or where only a look-up of its name could tell.
+        """
+        host, port = _place(admit(url))
+        addresses = LOCAL if _bare(host) == "localhost" else _literal(host)
+        objections = [self._objection(host, port, address) for address in addresses]
+        return _netloc(host, port) if objections and all(objections) else ""
+
+    def _objection(self, host: str, port: int, address: IPAddress) -> str:
+        """What an address is that may not be asked; empty where it may."""
+        return "" if self.allow.admits(host, port, address) else _kind(address)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -521,6 +535,17 @@ def _is_port(port: int | None) -> bool:
 
 def _bare(host: str) -> str:
     return host.lower().rstrip(".")
+
+
+def _literal(host: str) -> tuple[IPAddress, ...]:
+    try:
+        return (ip_address(host),)
+    except ValueError:
+        return ()
+
+
+def _place(url: httpx2.URL) -> tuple[str, int]:
+    return url.host, url.port or (443 if url.scheme == "https" else 80)
 
 
 def _netloc(host: str, port: int) -> str:

@@ -4,7 +4,6 @@ import asyncio
 import base64
 import binascii
 import codecs
-import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -12,6 +11,7 @@ from dataclasses import dataclass, replace
 from email.message import Message
 from http import HTTPStatus
 from typing import Any, Self
+from unicodedata import category
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
 
 from agents.engine import schema
@@ -71,6 +71,7 @@ class HttpTool:
         self.needs_approval = self.effect != "read"
         self.timeout = timeout + 2  # for whoever runs tools: after our own, clearer, limit
         self._endpoint = _Endpoint.read(endpoint, self.parameters)
+        self.reaches = f"{self.method} {self._endpoint.template}"
         self._headers = _checked(headers or {})
         self._policy = replace(egress or Egress(), timeout=timeout)
         self._secrets = _secrets(self._headers, self._endpoint.query)
@@ -95,15 +96,13 @@ class HttpTool:
         path, rest = self._endpoint.filled(arguments)
         has_body = self.method != "GET" and (bool(rest) or self.method != "DELETE")
         url = self._endpoint.asked(path, {} if has_body else rest)
-        return url, self._sent(arguments, has_body), _json(rest) if has_body else None
+        return url, self._sent(has_body), _json(rest) if has_body else None
 
-    def _sent(self, arguments: Mapping[str, Any], has_body: bool) -> dict[str, str]:
+    def _sent(self, has_body: bool) -> dict[str, str]:
         """The headers that were given, and ours where they say nothing."""
         ours = {"Accept": "application/json, text/*"}
         if has_body:
             ours["Content-Type"] = "application/json"
-        if self.effect == "idempotent":
-            ours["Idempotency-Key"] = self._key(arguments)
         given = {name.lower() for name in self._headers}
         return {k: v for k, v in ours.items() if k.lower() not in given} | self._headers
 
@@ -120,11 +119,6 @@ class HttpTool:
         if problems:
             raise ValueError(f"{'; '.join(problems)}.")
         return given
-
-    def _key(self, arguments: Mapping[str, Any]) -> str:
-        """The same for the same request, so that a repetition is known for what it is."""
-        request = [self.name, self.method, self._endpoint.template, arguments]
-        return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
 
     def _failed(self, error: EgressRefused | EgressFailed) -> ToolResult:
         was_sent = isinstance(error, EgressFailed) and error.was_sent
@@ -221,7 +215,10 @@ def _parameters(function: Mapping[str, Any]) -> dict[str, Any]:
     if given in (None, {}):
         given = {"type": "object", "properties": {}}
     if not isinstance(given, Mapping) or given.get("type") != "object":
-        raise ValueError("The 'parameters' of a function are a JSON Schema of type 'object'.")
+        raise ValueError(
+            "Arguments are a JSON object: the 'parameters' of a function are a JSON Schema "
+            "of type 'object'."
+        )
     try:
         usable = schema.usable(given)
     except BadSchema as error:
@@ -284,7 +281,13 @@ def _check_places(path: str, parameters: Mapping[str, Any]) -> None:
 def _segment(name: str, value: Any) -> str:
     if value is None or isinstance(value, list | dict) or value == "":
         raise ValueError(f"{name}: only a text or a number can stand in an address.")
-    return quote(_text(value), safe="")
+    text = _text(value)
+    # Encoded, they are decoded by many servers before the path is read.
+    if any(sign in "/\\%" or category(sign) == "Cc" for sign in text):
+        raise ValueError(
+            f"{name}: '/', '\\', '%' and control characters cannot stand in a path."
+        )
+    return quote(text, safe="")
 
 
 def _safe_path(path: str) -> str:

@@ -72,6 +72,7 @@ class McpTool:
         self._connection = connection
         self._definition = definition
         self._digest = digest(definition)
+        self.reaches = f"{connection.config.name} {self._digest}"
 
     async def execute(self, input: ToolInput, /) -> ToolResult:
         """Wait for the server where it is on its way, compare, and call."""

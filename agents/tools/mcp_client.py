@@ -35,6 +35,9 @@ from .mcp_config import ServerConfig
 from .mcp_definition import LONGEST_DESCRIPTION, Definition
 
 MOST_TOOLS = 500
+MOST_PAGES = 50
+MOST_LISTED = 2_000_000
+MOST_DEFINED = 100_000
 SHORTLY = 0.3
 MOST_TEXT = 200_000
 ROOM_FOR_MARK = 100
@@ -142,6 +145,7 @@ def connect(
 
     return Client(
         _transport(config, policy, look),
+        name=config.name,
         message_handler=hear,
         log_handler=_ignore,
         client_info=wire.Implementation(name="ashiato", version="1"),
@@ -277,9 +281,33 @@ def _cut(text: str) -> str:
 
 async def definitions(client: Client[Any]) -> tuple[Definition, ...]:
     """All tools of a server, by name; of two that share one, the first."""
-    listed = (await client.list_tools())[:MOST_TOOLS]
+    listed = (await _listed(client))[:MOST_TOOLS]
     found = {tool.name: _definition(tool) for tool in reversed(listed)}
-    return tuple(found[name] for name in sorted(found))
+    long = [name for name in found if _size_of(found[name]) > MOST_DEFINED]
+    for name in long:
+        logger.warning("%s: the tool %.64r says too much: left out.", client.name, name)
+    return tuple(found[name] for name in sorted(found.keys() - long))
+
+
+async def _listed(client: Client[Any]) -> list[wire.Tool]:
+    """Page by page; raises ToolError where there is no end to them."""
+    tools: list[wire.Tool] = []
+    cursors: list[str | None] = [None]
+    size = 0
+    while len(cursors) <= MOST_PAGES:
+        page = await client.list_tools_mcp(cursor=cursors[-1])
+        tools += page.tools
+        size += sum(len(tool.model_dump_json()) for tool in page.tools)
+        if size > MOST_LISTED:
+            raise ToolError(f"It says more than {MOST_LISTED:,} characters of its tools.")
+        if not page.next_cursor or page.next_cursor in cursors or len(tools) >= MOST_TOOLS:
+            return tools
+        cursors.append(page.next_cursor)
+    raise ToolError(f"It lists its tools in more than {MOST_PAGES} pages.")
+
+
+def _size_of(definition: Definition) -> int:
+    return len(json.dumps(definition.as_dict()))
 
 
 def _definition(tool: wire.Tool) -> Definition:
@@ -295,6 +323,8 @@ def _definition(tool: wire.Tool) -> Definition:
 async def explain(error: Exception, client: Client[Any]) -> str:
     """What went wrong between us and a server, in a sentence."""
     transport = client.transport
+    if isinstance(error, ToolError):
+        return str(error)  # it was we who left, and that is why
     if isinstance(transport, Program) and (process := transport.process):
         # It is known to have ended a moment after its streams were closed.
         if not isinstance(error, TimeoutError) and await process.wait(SHORTLY):

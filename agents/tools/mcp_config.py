@@ -8,7 +8,7 @@ secrets are none of a server's business.
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -100,7 +100,30 @@ class ServerConfig:
         return tuple(word for word in words if len(word) >= SHORTEST_KEY)
 
 
-def read_config(source: str | Mapping[str, Any]) -> list[ServerConfig]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mistake:
+    """Something wrong with a field: told beside it, and told where many servers are told of."""
+
+    field: str
+    beside: str
+    whole: str
+
+    def __str__(self) -> str:
+        return self.whole
+
+
+def mistakes(config: ServerConfig) -> list[Mistake]:
+    """What is wrong with it; nothing where it can be tried."""
+    name = _wrong_name(config)
+    if config.transport == "stdio":
+        return [*name, *_wrong_program(config), *_placeholders(config)]
+    return [*name, *_wrong_address(config), *_wrong_headers(config), *_placeholders(config)]
+
+
+Check = Callable[[ServerConfig], Iterable[Mistake]]
+
+
+def read_config(source: str | Mapping[str, Any], check: Check = mistakes) -> list[ServerConfig]:
     """The servers that are switched on; raises BadServerConfig with a sentence a mistake."""
     entries = _entries(_decoded(source) if isinstance(source, str) else source)
     wrong = [*_same_names(entries)]
@@ -110,18 +133,10 @@ def read_config(source: str | Mapping[str, Any]) -> list[ServerConfig]:
             wrong += bad
         elif not (entry.get("disabled") or entry.get("enabled") is False):
             configs.append(_config(name, entry))
-            wrong += mistakes(configs[-1])
+            wrong += map(str, check(configs[-1]))
     if wrong:
-        raise BadServerConfig(*wrong)
+        raise BadServerConfig(*dict.fromkeys(wrong))
     return configs
-
-
-def mistakes(config: ServerConfig) -> list[str]:
-    """What is wrong with it, in sentences; nothing where it can be tried."""
-    name = _wrong_name(config.name)
-    if config.transport == "stdio":
-        return [*name, *_wrong_program(config), *_placeholders(config)]
-    return [*name, *_wrong_address(config), *_wrong_headers(config), *_placeholders(config)]
 
 
 def slug(name: str) -> str:
@@ -261,56 +276,66 @@ def _seconds(limit: float) -> float:
     return min(limit / 1000 if limit >= 1000 else float(limit), 600.0)
 
 
-def _wrong_name(name: str) -> Iterator[str]:
-    if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
-        yield (
-            f"The name {name!r} must be a–z, 0–9, single - or _ between them, "
-            f"and at most {LONGEST_NAME} characters."
-        )
+def _mistake(config: ServerConfig, where: str, words: str, subject: str = "") -> Mistake:
+    """`words` are said of the field itself, or else of the `subject` within it."""
+    place = f"{where} of {config.name!r}"
+    said = f"{subject or 'It'} {words}"
+    return Mistake(
+        field=where,
+        beside=said[0].upper() + said[1:],
+        whole=f"{place}: {said}" if subject else f"{place} {words}",
+    )
 
 
-def _wrong_program(config: ServerConfig) -> Iterator[str]:
+def _wrong_name(config: ServerConfig) -> Iterator[Mistake]:
+    if not NAME.fullmatch(config.name) or len(config.name) > LONGEST_NAME:
+        words = "must be a–z, 0–9, single - or _ between them, and at most"
+        yield _mistake(config, "name", f"{words} {LONGEST_NAME} characters.")
+
+
+def _wrong_program(config: ServerConfig) -> Iterator[Mistake]:
     if not config.command:
-        yield f"{config.name!r} has no command."
+        yield _mistake(config, "command", "is empty.")
     for number, text in enumerate(config.argv):
         if any(unicodedata.category(sign) in UNSEEN for sign in text):
-            what = f"args, item {number}," if number else "command"
-            yield f"{what} of {config.name!r} holds a character that cannot be seen."
+            where, subject = ("args", f"item {number}") if number else ("command", "")
+            yield _mistake(config, where, "holds a character that cannot be seen.", subject)
     for key, value in config.env.items():
         if not VARIABLE.fullmatch(key):
-            yield f"env of {config.name!r}: {key!r} is no name of a variable."
+            yield _mistake(config, "env", "is no name of a variable.", repr(key))
         elif "\0" in value:
-            yield f"env of {config.name!r}: the value of {key!r} holds a NUL."
+            yield _mistake(config, "env", "holds a NUL.", f"the value of {key!r}")
 
 
-def _wrong_address(config: ServerConfig) -> Iterator[str]:
+def _wrong_address(config: ServerConfig) -> Iterator[Mistake]:
     try:
         parts = urlsplit(config.url)
         good = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
         good = False
     if not good or any(sign.isspace() or not sign.isprintable() for sign in config.url):
-        yield f"url of {config.name!r} must be a whole address such as https://host/mcp."
+        yield _mistake(config, "url", "must be a whole address such as https://host/mcp.")
     elif parts.username or parts.password:
-        yield f"url of {config.name!r} holds a password: put it into headers."
+        yield _mistake(config, "url", "holds a password: put it into headers.")
 
 
-def _wrong_headers(config: ServerConfig) -> Iterator[str]:
+def _wrong_headers(config: ServerConfig) -> Iterator[Mistake]:
     for key, value in config.headers.items():
         if not HEADER.fullmatch(key):
-            yield f"headers of {config.name!r}: {key!r} is no name of a header."
+            yield _mistake(config, "headers", "is no name of a header.", repr(key))
         elif key.lower() in OURS or key.lower().startswith("mcp-"):
-            yield f"headers of {config.name!r}: {key!r} is set by the connection itself."
+            yield _mistake(config, "headers", "is set by the connection itself.", repr(key))
         elif not value.isascii() or not value.isprintable():
-            yield f"headers of {config.name!r}: the value of {key!r} must be plain ASCII."
+            subject = f"the value of {key!r}"
+            yield _mistake(config, "headers", "must be plain ASCII.", subject)
 
 
-def _placeholders(config: ServerConfig) -> Iterator[str]:
-    named = {"command": config.command, "url": config.url, "cwd": config.cwd}
-    named |= {f"args, item {n}": text for n, text in enumerate(config.args, 1)}
-    named |= {f"env, {key}": text for key, text in config.env.items()}
-    named |= {f"headers, {key}": text for key, text in config.headers.items()}
-    for what, text in named.items():
+def _placeholders(config: ServerConfig) -> Iterator[Mistake]:
+    texts = [("command", "", config.command), ("url", "", config.url), ("cwd", "", config.cwd)]
+    texts += [("args", f"item {n}", text) for n, text in enumerate(config.args, 1)]
+    texts += [("env", repr(key), text) for key, text in config.env.items()]
+    texts += [("headers", repr(key), text) for key, text in config.headers.items()]
+    for where, subject, text in texts:
         if found := PLACEHOLDER.search(text):
-            blank = found[0]
-            yield f"{what} of {config.name!r} has a blank, {blank!r}: write the value itself."
+            words = f"has a blank, {found[0]!r}: write the value itself."
+            yield _mistake(config, where, words, subject)

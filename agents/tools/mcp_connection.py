@@ -30,6 +30,7 @@ MOST_DOUBLED = 8  # to a pause of a minute
 SETTLED = 20.0
 SHORT_WAIT = 2.0
 SHORTLY = 1.0
+MOST_ERROR = 4_000
 
 logger = logging.getLogger(__name__)
 
@@ -116,18 +117,28 @@ class Connection:
         With the digest of an accepted definition, the tool is called only if it is still that.
         """
         seconds = seconds or self.config.call_timeout
+        is_sent = False
         try:
             async with asyncio.timeout(seconds) as limit:
                 await self.ready()
                 self._check(tool, pinned)
+                is_sent = True
                 return await self._call(tool, arguments)
         except TimeoutError:
             if not limit.expired():
                 raise
-            late = f"{self.config.name} did not answer within {seconds:g} seconds."
-            return ToolResult(error=late, mendable=True)
+            return ToolResult(error=self._late(seconds, is_sent))
         except ServerUnavailable as error:
             return ToolResult(error=str(error))
+
+    def _late(self, seconds: float, is_sent: bool) -> str:
+        name = self.config.name
+        if not is_sent:
+            return f"{name} was not ready within {seconds:g} seconds, so nothing was done."
+        return (
+            f"{name} did not answer within {seconds:g} seconds, so it is not known whether "
+            "anything was done."
+        )
 
     def definition(self, tool: str) -> Definition | None:
         return next((found for found in self.health.tools if found.name == tool), None)
@@ -252,7 +263,9 @@ class Connection:
         return self._masked(await self._mcp.explain(error, client))
 
     def _masked(self, text: str) -> str:
-        return masked(text, *self.config.secrets)
+        # Cut first: in a text of megabytes, looking for secrets holds up everybody for seconds.
+        # And cut again, because the first cut may have left half of one at the end.
+        return masked(text[: 2 * MOST_ERROR], *self.config.secrets)[:MOST_ERROR]
 
 
 async def _library() -> Any:

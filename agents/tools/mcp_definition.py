@@ -14,6 +14,9 @@ SEPARATOR = "__"
 LONGEST_NAME = 64
 LONGEST_DESCRIPTION = 8_000
 UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn"}
+PLAIN = re.compile(r"[A-Za-z0-9_$-]+")
+
+Path = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,9 +54,9 @@ def difference(old: Definition, new: Definition) -> list[tuple[str, str, str]]:
     """What changed, as (what, before, after); empty texts where there was, or is, nothing."""
     before, after = dict(_leaves(old.as_dict())), dict(_leaves(new.as_dict()))
     return [
-        (shown(what), shown(before.get(what, "")), shown(after.get(what, "")))
-        for what in dict.fromkeys([*before, *after])
-        if before.get(what) != after.get(what)
+        (shown(_joined(path)), shown(before.get(path, "")), shown(after.get(path, "")))
+        for path in dict.fromkeys([*before, *after])
+        if before.get(path) != after.get(path)
     ]
 
 
@@ -65,12 +68,32 @@ def shown(text: str) -> str:
     )
 
 
-def _leaves(value: Any, path: str = "") -> list[tuple[str, str]]:
+def _leaves(value: Any, path: Path = ()) -> list[tuple[Path, str]]:
     if isinstance(value, Mapping) and value:
-        within = f"{path}." if path else ""
-        return [leaf for key in value for leaf in _leaves(value[key], f"{within}{key}")]
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return [(path, text)]
+        return [leaf for key in value for leaf in _leaves(value[key], (*path, key))]
+    return [(path, _said(value))]
+
+
+def _said(value: Any) -> str:
+    """A text as it is, unless it reads like something else: `"true"` is not `true`."""
+    if isinstance(value, str) and not _is_json(value):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _joined(path: Path) -> str:
+    """For readers; a key with a point in it must not look like two."""
+    return ".".join(
+        key if PLAIN.fullmatch(key) else json.dumps(key, ensure_ascii=False) for key in path
+    )
 
 
 def tool_name(server: str, tool: str) -> str:

@@ -13,7 +13,8 @@ from django.urls import reverse
 from agents import toolset
 from agents.admin.tools import WEATHER
 from agents.assembly import CIRCUITS
-from agents.models import Agent, McpServer, ToolRegistration
+from agents.engine.handoff import Handoff
+from agents.models import Agent, Approval, McpServer, Run, ToolRegistration
 from tests.conftest import asked
 from tests.scripted import Says
 from tests.wire import WireServer
@@ -109,6 +110,13 @@ def test_a_definition_may_be_whole_or_a_part(root, definition):
         ({"definition": '{"function": "x"}'}, "definition", "“function” has to be"),
         ({"definition": '{"input_schema": {}}'}, "definition", "input_schema: not known here"),
         ({"definition": '{"parameters": {"type": "array"}}'}, "definition", "type 'object'"),
+        ({"definition": '{"type": "array"}'}, "definition", "Arguments are a JSON object"),
+        (
+            {"definition": '{"type": "array", "items": {}}'},
+            "definition",
+            "Arguments are a JSON object",
+        ),
+        ({"definition": '{"properties": {}}'}, "definition", "Arguments are a JSON object"),
         ({"definition": '{"description": NaN}'}, "definition", "cannot be kept"),
         ({"definition": '{"description": "\\ud800"}'}, "definition", "cannot be kept"),
         ({"definition": "[" * 100_000}, "definition", "cannot be kept"),
@@ -133,6 +141,36 @@ def test_a_wrong_endpoint_is_told_although_something_else_is_wrong_too(root):
 
     assert errors(response).keys() == {"endpoint", "definition"}
     assert ">\n{</textarea>" in response.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "place"),
+    [
+        ("http://10.0.0.7/{city}", "10.0.0.7:80"),
+        ("https://localhost/{city}", "localhost:443"),
+        ("http://[::1]:8080/{city}", "[::1]:8080"),
+    ],
+)
+def test_an_endpoint_that_would_not_be_asked_is_saved_with_a_warning(
+    root, settings, endpoint, place
+):
+    refused = root.post(page("add"), typed(endpoint=endpoint), follow=True)
+    settings.EGRESS_ALLOW = [place]
+    there = page("change", own("weather").pk)
+    allowed = root.post(there, typed(endpoint=endpoint), follow=True)
+
+    assert f"unless ASHIATO_EGRESS_ALLOW has {place} in it." in refused.content.decode()
+    assert "The address is private" not in allowed.content.decode()
+
+
+@pytest.mark.parametrize("host", ["93.184.215.14", "intranet.example"])
+def test_no_name_is_looked_up_to_warn_of_it(root, host):
+    html = root.post(
+        page("add"), typed(endpoint=f"https://{host}/{{city}}"), follow=True
+    ).content.decode()
+
+    assert own("weather").endpoint == f"https://{host}/{{city}}"
+    assert "The address is private" not in html
 
 
 def test_headers_are_written_and_never_shown(root):
@@ -227,6 +265,7 @@ def test_a_tool_of_a_server_shows_what_was_accepted_and_what_waits(root, remote)
 
     there = f"{page('change', remote.server_id, of='mcpserver')}#tool-{remote.pk}"
     assert "Reads a⟨U+200B⟩ file." in calm
+    assert "That is the server's own claim." in calm
     assert there not in calm
     assert there in held
     assert "changed, held back" in root.get(page("changelist")).content.decode()
@@ -357,6 +396,7 @@ def test_an_agent_is_set_up(root, agent):
         ),
         ({"fallback_models": "openai/"}, "fallback_models", "as provider/model"),
         ({"model": "openai/"}, "model", "as provider/model"),
+        ({"name": "x" * 60}, "name", "At most 59 characters"),
         ({"output_schema": "{"}, "output_schema", "line 1, column 2"),
         ({"output_schema": "[]"}, "output_schema", "a JSON object"),
         ({"output_schema": '{"type": "text"}'}, "output_schema", "text"),
@@ -380,6 +420,28 @@ def test_an_agent_is_no_colleague_of_itself(root, agent):
     assert "handoffs" in errors(response)
 
 
+def test_no_tool_of_an_agent_has_the_name_by_which_it_asks_a_colleague(root, agent):
+    assert agent.asked_as == Handoff(agent.name, lambda: None).name
+    tool = over_http(name=agent.asked_as)
+    chosen = agent_form(tools=[tool.pk], handoffs=[agent.pk])
+    response = root.post(page("add", of="agent"), chosen)
+
+    assert f"could not ask {agent.name}" in errors(response)["handoffs"]
+    assert not Agent.objects.filter(name="writer").exists()
+
+
+def test_neither_a_colleague_nor_a_tool_is_renamed_to_the_name_of_the_other(root, agent):
+    caller = Agent.objects.create(name="caller")
+    caller.handoffs.add(agent)
+    tool = over_http(name="ask_writer")
+    caller.tools.add(tool)
+    renamed = root.post(page("change", agent.pk, of="agent"), agent_form(name="writer"))
+    taken = root.post(page("change", tool.pk), typed(name=agent.asked_as))
+
+    assert "caller, which may ask it, has a tool named ask_writer" in errors(renamed)["name"]
+    assert "caller has this tool, and asks a colleague" in errors(taken)["name"]
+
+
 def test_a_schema_is_shown_in_lines(root, agent):
     def shown():
         html = root.get(page("change", agent.pk, of="agent")).content.decode()
@@ -397,6 +459,18 @@ def test_the_list_of_agents_says_what_each_is(root, agent):
 
     for words in ("of this installation", "openai/gpt-5", "before every call", ">3<", ">0<"):
         assert words in html
+
+
+def test_the_list_of_approvals_says_what_was_to_be_done_for_whom(root, administrator):
+    run = Run.objects.create(user=administrator, query="Order Emma for me.")
+    asked_at = run.started_at
+    about = {"agent_name": "buyer", "tool": "order", "asked_at": asked_at}
+    Approval.objects.create(run=run, step=1, arguments='{"book": "' + "x" * 90 + '"}', **about)
+    html = root.get(page("changelist", of="approval")).content.decode()
+
+    assert "Order Emma for me." in html
+    assert "buyer" in html
+    assert "{&quot;book&quot;: &quot;" + "x" * 69 + "…" in html
 
 
 def test_the_circuits_are_calm_where_nothing_failed(root):

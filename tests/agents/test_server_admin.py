@@ -2,10 +2,12 @@
 
 import json
 import sys
+from html import unescape
 from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import Permission
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
@@ -62,6 +64,15 @@ def typed(**changes):
     return {**usual, **more, "timeout": "30", **changes}
 
 
+def as_it_is(server):
+    words = {"command": server.command, "args": json.dumps(server.args)}
+    return {"transport": server.transport, "url": server.url, **words}
+
+
+def errors(response):
+    return {k: " ".join(v) for k, v in response.context["adminform"].form.errors.items()}
+
+
 def said(response):
     return [str(message) for message in response.context["messages"]]
 
@@ -92,12 +103,12 @@ def test_a_server_is_set_up(root):
     [
         ({"url": "docs.example"}, "must be a whole address"),
         ({"name": "a__b"}, "single - or _ between them"),
-        ({"headers": '{"X": 1}'}, "headers must be a JSON object of texts."),
-        ({"headers": '["X"]'}, "headers must be a JSON object of texts."),
+        ({"headers": '{"X": 1}'}, "Headers must be a JSON object of texts."),
+        ({"headers": '["X"]'}, "Headers must be a JSON object of texts."),
         ({"args": '{"a": 1}', "transport": "stdio"}, "must be a JSON list of texts"),
         ({"transport": "stdio", "command": "bash", "args": "[]"}, "runs whatever it is told"),
         ({"transport": "stdio", "command": "./x"}, "as a path from the root"),
-        ({"transport": "stdio"}, "has no command"),
+        ({"transport": "stdio"}, "It is empty."),
     ],
 )
 def test_a_server_that_cannot_be_is_not_saved(root, changes, sentence):
@@ -111,12 +122,52 @@ def test_secrets_are_written_and_never_shown(root, plain):
     html = root.get(page("change", plain.pk)).content.decode()
     root.post(
         page("change", plain.pk),
-        typed(transport="stdio", url="", command=plain.command, args=json.dumps(plain.args)),
+        typed(**as_it_is(plain), timeout="90"),
     )
 
+    server = McpServer.objects.get()
     assert "hunter2" not in html
     assert "It is set." in html
-    assert McpServer.objects.get().env.reveal() == {"KEY": "hunter2"}
+    assert (server.timeout, server.env.reveal()) == (90, {"KEY": "hunter2"})
+
+
+def test_a_form_that_lies_about_what_it_changes_takes_no_secret_along(root, plain):
+    elsewhere = json.dumps([PLAIN, "elsewhere"])
+    lie = {**as_it_is(plain), "args": elsewhere, "initial-args": elsewhere}
+    response = root.post(page("change", plain.pk), typed(**lie))
+
+    assert "was set for something else" in errors(response)["env"]
+    assert McpServer.objects.get().args == plain.args
+
+
+def test_all_that_is_wrong_is_told_at_once_and_in_its_place(root):
+    headers = json.dumps({"Host": "x", "A B": "c"})
+    wrong = typed(name="a__b", url="docs.example", headers=headers, args="{", timeout="0")
+    found = errors(root.post(page("add"), wrong))
+
+    assert found.keys() == {"name", "url", "headers", "args", "timeout"}
+    assert found["url"] == "It must be a whole address such as https://host/mcp."
+    assert "'Host' is set by the connection itself." in found["headers"]
+    assert "'A B' is no name of a header." in found["headers"]
+
+
+def test_of_a_program_whose_arguments_cannot_be_read_nothing_is_supposed(root):
+    wrong = typed(transport="stdio", command=sys.executable, args='[1, "x.py"]', url="")
+
+    assert errors(root.post(page("add"), wrong)) == {
+        "args": "The arguments must be a JSON list of texts."
+    }
+
+
+def test_only_of_a_server_that_is_there_something_was_heard(root, plain):
+    servers.keep("plain", Health(state="ready", latency=0.0123))
+    new = root.get(page("add")).content.decode()
+    old = root.get(page("change", plain.pk)).content.decode()
+
+    assert "When it was last heard of" not in new
+    assert "When it was last heard of" in old
+    assert "12.3 ms" in old
+    assert "tries what is saved: save your changes first." in old
 
 
 def test_a_secret_does_not_go_where_it_was_not_meant_to(root):
@@ -158,6 +209,17 @@ def test_a_connection_that_fails_says_why(root, plain):
     )
 
 
+def test_a_server_is_left_once_its_change_is_certain(root, plain, monkeypatch):
+    left = []
+    monkeypatch.setattr(
+        servers, "leave", lambda name: left.append((name, connection.in_atomic_block))
+    )
+    root.post(page("change", plain.pk), typed(**as_it_is(plain)))
+    root.post(page("delete", plain.pk), {"post": "yes"})
+
+    assert left == [("plain", False), ("plain", False)]
+
+
 def test_servers_are_imported(root):
     text = json.dumps({"mcpServers": {"Docs": {"url": "https://docs.example/mcp"}}})
     response = root.post(page("import"), {"text": text}, follow=True)
@@ -167,13 +229,23 @@ def test_servers_are_imported(root):
 
 
 def test_an_import_says_all_that_is_wrong(root):
-    text = json.dumps({"mcpServers": {"a": {}, "b": {"command": "bash"}}})
-    html = root.post(page("import"), {"text": text}).content.decode()
+    McpServer.objects.create(name="docs", url="https://docs.example/mcp")
+    docs = {"url": "docs.example", "cwd": "/", "headers": {"Host": "x"}}
+    text = json.dumps({"mcpServers": {"a": {}, "b": {"command": "bash"}, "docs": docs}})
+    html = unescape(root.post(page("import"), {"text": text}).content.decode())
     empty = root.post(page("import"), {"text": ""})
 
-    assert "has neither command nor url" in html
+    for sentence in (
+        "'a' has neither command nor url",
+        "'b' cannot be started: 'bash' runs whatever it is told",
+        "There is a server named docs already.",
+        "cwd of docs cannot be set",
+        "url of 'docs' must be a whole address",
+        "headers of 'docs': 'Host' is set by the connection itself.",
+    ):
+        assert sentence in html
     assert empty.status_code == 200
-    assert not McpServer.objects.exists()
+    assert McpServer.objects.count() == 1
 
 
 def test_programs_are_saved_tested_and_imported_only_by_those_who_may(clerk, plain):

@@ -6,6 +6,7 @@ import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Permission
@@ -172,6 +173,21 @@ async def test_a_look_at_a_server_that_is_broken_says_why(plain, administrator):
     assert plain.state == "failed"
     assert "There is no cheese at all." in plain.last_error
     assert not await ToolRegistration.objects.aexists()
+
+
+async def test_a_look_that_is_given_up_leaves_no_program_behind(plain, administrator, tmp_path):
+    plain.args = [*plain.args, "mute"]
+    look = asyncio.create_task(servers.sync(plain, administrator))
+    notes = tmp_path / "notes"
+    await until(sync_to_async(notes.exists))
+    look.cancel()
+    await asyncio.wait([look])
+
+    async def is_gone():
+        return not psutil.pid_exists(int(notes.read_text()))
+
+    assert look.cancelled()
+    await until(is_gone)
 
 
 async def test_a_program_is_tried_only_by_those_who_may(plain, person):

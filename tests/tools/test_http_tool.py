@@ -3,6 +3,7 @@ import json
 
 import pytest
 
+from agents.engine.approval import fingerprint
 from agents.engine.tool import Tool, specification
 from agents.tools.egress import AllowList, Egress
 from agents.tools.http import MOST_CHARACTERS, HttpTool
@@ -91,7 +92,7 @@ def test_reading_may_be_repeated_and_anything_else_may_not():
         ({"name": "two words"}, "not 'two words'"),
         ({"function": "weather"}, "is an object"),
         ({"name": "x", "description": 3}, "'description' of a function is a text"),
-        ({"name": "x", "parameters": {"type": "string"}}, "of type 'object'"),
+        ({"name": "x", "parameters": {"type": "array"}}, "Arguments are a JSON object"),
         ({"name": "x", "parameters": []}, "of type 'object'"),
         ({"name": "x", "parameters": {"type": "object", "required": "a"}}, "not a JSON Schema"),
         (taking({"pattern": "("}), "not a regular expression"),
@@ -165,11 +166,11 @@ async def test_what_is_read_is_asked_for_in_the_query():
 async def test_an_argument_takes_its_place_in_the_path():
     async with serving({}) as server:
         tool = made(server, "/of/{city}/now", method="DELETE")
-        await tool.execute({"city": "a/b?c#d %2e"})
+        await tool.execute({"city": "a?b#c dé"})
         await tool.execute({"city": "Kyoto", "days": 1})
 
     assert [request.path for request in server.requests] == [
-        "/of/a%2Fb%3Fc%23d%20%252e/now",
+        "/of/a%3Fb%23c%20d%C3%A9/now",
         "/of/Kyoto/now",
     ]
     assert [request.body for request in server.requests] == [None, {"days": 1}]
@@ -187,9 +188,12 @@ async def test_an_argument_takes_its_place_in_the_path():
         ({"city": "x" * 300_000}, "larger than 200,000 bytes"),
         ({"city": "\ud800"}, "JSON cannot say"),
         ({"city": ".."}, "'..' cannot be a step"),
-        ({"city": "../../admin"}, "'..' cannot be a step"),
-        ({"city": "a/..;x/b"}, "'..' cannot be a step"),
-        ({"city": "..\\admin"}, "'..' cannot be a step"),
+        ({"city": "..;x"}, "'..' cannot be a step"),
+        ({"city": "7/keys"}, "city: '/', '\\', '%' and control characters cannot stand in"),
+        ({"city": "../../admin"}, "cannot stand in a path"),
+        ({"city": "..\\admin"}, "cannot stand in a path"),
+        ({"city": "%2e%2e%2fadmin"}, "cannot stand in a path"),
+        ({"city": "x\r\nHost: y"}, "cannot stand in a path"),
         ({"city": "x", "lang": "en"}, "'lang' is not a property"),
         ({"city": "x" * 9_000}, "more than 8,000 characters"),
         ({}, "required"),
@@ -336,16 +340,21 @@ async def test_a_header_that_was_given_replaces_ours():
     assert server.requests[0].headers["accept"] == "text/csv"
 
 
-async def test_a_repetition_of_an_idempotent_call_can_be_known():
+async def test_two_equal_orders_are_two_orders():
     async with serving({}) as server:
-        tool = made(server, effect="idempotent")
-        for input in ({"city": "x", "days": 1}, {"days": 1, "city": "x"}, {"city": "y"}):
-            await tool.execute(input)
-        await made(server).execute({"city": "x"})
+        for _ in range(2):
+            await made(server, effect="idempotent").execute({"city": "x"})
 
-    keys = [request.headers.get("idempotency-key") for request in server.requests]
-    assert keys[0] == keys[1] != keys[2]
-    assert keys[3] is None
+    assert len(server.requests) == 2
+    assert not any("idempotency-key" in request.headers for request in server.requests)
+
+
+def test_a_tool_says_what_it_reaches():
+    tool = HttpTool(WEATHER, "https://api.example/of/{city}?lang=ja", method="PUT")
+    moved = HttpTool(WEATHER, "https://evil.example/of/{city}?lang=ja", method="PUT")
+
+    assert tool.reaches == "PUT https://api.example/of/{city}?lang=ja"
+    assert fingerprint(tool) != fingerprint(moved)
 
 
 async def test_of_a_call_without_an_answer_nobody_says_that_it_was_not_done():

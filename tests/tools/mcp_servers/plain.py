@@ -83,6 +83,9 @@ def answer(id, name, arguments):
             sys.stderr.write(f"Out of cheese. key={os.environ.get('API_KEY')}\n")
             sys.stderr.flush()
             os._exit(7)
+        case "curse":
+            key = os.environ.get("API_KEY")
+            raise LookupError(f"{key} " + "key " * (int(arguments["size"]) // 4))
         case "environment":
             return {"content": [], "structuredContent": environment()}
         case "fail":
@@ -111,18 +114,32 @@ def answer(id, name, arguments):
     raise LookupError(name)
 
 
+def listed(cursor):
+    """In pages, because a list may come in pages; and in bad ones, because it may be bad."""
+    if "endless" in modes:
+        return {"tools": tools()[:1], "nextCursor": str(int(cursor or 0) + 1)}
+    if "flood" in modes:
+        page = [tool(f"{cursor}-{n}", "x" * 90_000) for n in range(5)]
+        return {"tools": page, "nextCursor": f"{cursor}1"}
+    if "circle" in modes:
+        return {"tools": tools()[:6], "nextCursor": "2"}
+    if cursor:
+        wordy = [tool("wordy", **{"x" * 110_000: "string"})] if "wordy" in modes else []
+        return {"tools": [*tools()[6:], *wordy]}
+    return {"tools": tools()[:6], "nextCursor": "2"}
+
+
 def serve(request):
     id, method, params = request.get("id"), request.get("method"), request.get("params") or {}
     match method:
+        case "initialize" if "mute" in modes:
+            pass
         case "initialize":
             info = {"name": "plain", "version": "1"}
             about = {"capabilities": {"tools": {"listChanged": True}}, "serverInfo": info}
             say({"id": id, "result": {"protocolVersion": "2025-06-18", **about}})
         case "tools/list":
-            # In pages, because a list may come in pages.
-            half = params.get("cursor")
-            page = {"tools": tools()[6:]} if half else {"tools": tools()[:6], "nextCursor": "2"}
-            say({"id": id, "result": page})
+            say({"id": id, "result": listed(params.get("cursor"))})
         case "tools/call":
             threading.Thread(target=call, args=(id, params), daemon=True).start()
         case "notifications/cancelled":
