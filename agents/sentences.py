@@ -38,6 +38,16 @@ TEMPLATES = (
     _("A run may use %(limit)s tokens."),
     _("A run may cost %(limit)s dollars."),
 )
+FORM_TEMPLATES = (
+    _("It must be a–z, 0–9, single - or _ between them, and at most %(n)s characters."),
+    _("Item %(n)s holds a character that cannot be seen."),
+    _("%(name)s is no name of a variable."),
+    _("%(name)s is no name of a header."),
+    _("%(name)s is set by the connection itself."),
+    _("The value of %(name)s must be plain ASCII."),
+    _("The value of %(name)s holds a NUL."),
+    _("%(what)s has a blank, %(blank)s: write the value itself."),
+)
 REASONS = (
     _("no host of this name is known"),
     _("nobody answered in time"),
@@ -80,6 +90,10 @@ SENTENCES = (
     _("Ask in other words, or choose another model."),
     _("The model reached its output limit before it had an answer."),
     _("The tool call could not be read. Make it again, with one JSON object as its input."),
+    _("It must be a whole address such as https://host/mcp."),
+    _("It holds a password: put it into headers."),
+    _("It is empty."),
+    _("It holds a character that cannot be seen."),
     _("This pattern cannot be used."),
     _("This JSON Schema cannot be used."),
     _("The run reached one of its limits."),
@@ -111,4 +125,4 @@ def _form(template: str) -> re.Pattern[str]:
     return re.compile("".join(words), re.S)
 
 
-FORMS = [(_form(template), template) for template in TEMPLATES]
+FORMS = [(_form(template), template) for template in (*TEMPLATES, *FORM_TEMPLATES)]

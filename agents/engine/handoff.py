@@ -11,6 +11,7 @@ from .tool import ToolInput, ToolResult, argument
 from .trail import Trail, retrace
 
 MOST_DEPTH = 3
+ASKS = "ask_"  # and then the name of an agent: the name of the tool that asks it
 WELL_ENDED = {StopReason.COMPLETED, StopReason.DEGRADED}
 
 Events = AsyncGenerator[Event, None]
@@ -54,7 +55,7 @@ class Handoff:
         *,
         most_depth: int = MOST_DEPTH,
     ) -> None:
-        self.name = f"ask_{agent}"
+        self.name = f"{ASKS}{agent}"
         self.agent = agent
         self.colleague = colleague
         self.description = f"Ask the agent {agent}. {description}".strip()

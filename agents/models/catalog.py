@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.engine.errors import BadPattern, BadSchema
 from agents.engine.guardrails import compile_pattern
+from agents.engine.handoff import ASKS
 from agents.engine.output import OutputSchema
 
 from .tools import ToolRegistration
@@ -131,7 +132,7 @@ class Agent(models.Model):
     @property
     def asked_as(self) -> str:
         """The tool that other agents ask it with."""
-        return f"ask_{self.name}"
+        return f"{ASKS}{self.name}"
 
     def clean(self) -> None:
         wrong = {}
