@@ -16,7 +16,6 @@ from agents.models import Run
 from chat import fragments, sessions
 from chat.models import ChatSession, Message
 
-
 # What changes what stands around the conversation, too.
 AROUND = {Type.RUN_FINISHED, Type.RUN_PAUSED, Type.APPROVAL_RESOLVED}
 
