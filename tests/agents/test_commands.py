@@ -133,7 +133,7 @@ def test_anything_but_yes_at_the_terminal_declines_the_call(careful, terminal, s
 
     out, _ = ask("6 * 7", "--agent", "careful")
 
-    assert "a person declined this call" in out
+    assert "A person declined the call" in out
     assert Run.objects.get().approvals.get().verdict == "rejected"
 
 
