@@ -10,7 +10,7 @@ from tests.browser.server import NAME, PASSWORD, Server, launch_options
 expect.set_options(timeout=15_000)
 
 # A page that is left while it loads something is no fault.
-HARMLESS = ["ERR_ABORTED"]
+HARMLESS = ["ERR_ABORTED", r"htmx:(sendError|afterRequest), \[object HTMLAnchorElement\]"]
 AWAY = r"WebSocket connection to|ERR_CONNECTION_REFUSED|\[object Event\]"
 
 
