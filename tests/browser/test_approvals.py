@@ -130,7 +130,7 @@ def test_what_waits_outlives_the_server(visit, slow_server: Server, watch):
     expect(approval).to_be_visible()
     approval.get_by_role("button", name="Approve", exact=True).click()
 
-    expect(last_run(page)).to_have_attribute("data-status", "completed")
+    expect(last_run(page)).to_have_attribute("data-status", "completed", timeout=60_000)
 
 
 def test_a_run_that_waits_can_be_stopped_and_the_next_question_works(page: Page):
