@@ -20,7 +20,8 @@ from django.utils.translation import gettext as _
 from agents.engine.tool import Tool
 from agents.models import McpServer, ToolRegistration
 from agents.models.secret import Unreadable
-from agents.tools.egress import AllowList, Egress
+from agents.tools.addresses import AllowList
+from agents.tools.egress import Egress
 from agents.tools.mcp import Connections, McpTool
 from agents.tools.mcp_config import (
     BadServerConfig,

@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from agents.tools.addresses import AllowList
 from agents.tools.egress import (
-    AllowList,
     AnswerTooLarge,
     Egress,
     EgressFailed,

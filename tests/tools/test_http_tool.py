@@ -5,7 +5,8 @@ import pytest
 
 from agents.engine.approval import fingerprint
 from agents.engine.tool import Tool, specification
-from agents.tools.egress import AllowList, Egress
+from agents.tools.addresses import AllowList
+from agents.tools.egress import Egress
 from agents.tools.http import MOST_CHARACTERS, HttpTool
 from tests.wire import HANG, Reply, WireServer, closed_port
 

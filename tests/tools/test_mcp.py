@@ -17,7 +17,8 @@ import pytest
 from agents.engine.approval import fingerprint
 from agents.engine.fallback import FallbackStrategy
 from agents.engine.tool import Tool
-from agents.tools.egress import AllowList, Egress
+from agents.tools.addresses import AllowList
+from agents.tools.egress import Egress
 from agents.tools.mcp import Connections, McpTool
 from agents.tools.mcp_config import ServerConfig
 from agents.tools.mcp_connection import Connection, ServerUnavailable
@@ -307,6 +308,8 @@ async def test_nothing_is_left_of_a_server_that_dies(plain, notes):
         await server.call("die", {})
         first = pids(notes)[:2]
         await until(lambda: not alive(first))
+
+    assert len(first) == 2
 
 
 async def test_nothing_is_left_when_the_product_is_killed(plain, notes):

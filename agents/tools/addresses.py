@@ -1,0 +1,131 @@
+"""Which addresses are public, and which an administrator allows although they are not."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Self
+
+import httpx2
+
+HOST = re.compile(r"[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?", re.I)
+
+IPAddress = IPv4Address | IPv6Address
+LOCAL = (ip_address("127.0.0.1"), ip_address("::1"))
+GLOBAL_UNICAST = ip_network("2000::/3")
+NAT64 = ip_network("64:ff9b::/96")
+ISATAP = (bytes.fromhex("00005efe"), bytes.fromhex("02005efe"))
+# `is_global` of this or that Python takes these for public. Behind the first and in the second,
+# virtual machines find services of their cloud that trust them.
+SPECIAL = [ip_network("168.63.129.16"), ip_network("192.0.0.0/24")]
+SPECIAL += [ip_network("192.88.99.0/24"), ip_network("3fff::/20")]
+KINDS = {
+    "is_unspecified": "this machine itself",
+    "is_loopback": "this machine itself",
+    "is_link_local": "on the link of this machine",
+    "is_multicast": "a group of machines",
+    "is_private": "private",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exemption:
+    """A host or a network that may be asked although it is private; on one port, or on any."""
+
+    name: str = ""
+    network: IPv4Network | IPv6Network | None = None
+    port: int | None = None
+
+    @classmethod
+    def read(cls, entry: str) -> Self:
+        """From `host`, `host:port`, an address, or a network such as 10.1.0.0/16."""
+        if found := _network(entry):
+            return cls(network=found)
+        try:
+            # A scheme without a port of its own: the web's 80 would be taken for any.
+            url = httpx2.URL(f"any://{entry}")
+        except httpx2.InvalidURL as error:
+            raise ValueError(_unreadable(entry)) from error
+        host = url.raw_host.decode()
+        is_whole = url.netloc.decode() == str(url).removeprefix("any://")
+        if not (is_whole and is_host(host) and is_port(url.port)):
+            raise ValueError(_unreadable(entry))
+        return cls(name=bare(host), network=_network(host), port=url.port)
+
+    def fits(self, host: str, port: int, address: IPAddress) -> bool:
+        if self.port is not None and self.port != port:
+            return False
+        return address in self.network if self.network else self.name == bare(host)
+
+
+@dataclass(frozen=True, slots=True)
+class AllowList:
+    """What an administrator allows although it is not public."""
+
+    exemptions: tuple[Exemption, ...] = ()
+
+    @classmethod
+    def read(cls, entries: Iterable[str]) -> Self:
+        """Raises ValueError with a sentence about the first entry that cannot be read."""
+        return cls(tuple(Exemption.read(entry.strip()) for entry in entries))
+
+    def admits(self, host: str, port: int, address: IPAddress) -> bool:
+        return any(exemption.fits(host, port, address) for exemption in self.exemptions)
+
+
+def kind_of(address: IPAddress) -> str:
+    """What an address is that is not public; empty where it is."""
+    for inner in _carried(address):
+        if kind := kind_of(inner):
+            return f"a way to {inner}, which is {kind}"
+    for question, kind in KINDS.items():
+        if getattr(address, question):
+            return kind
+    is_special = any(address in network for network in SPECIAL)
+    is_routed = address.version == 4 or address in GLOBAL_UNICAST or address in NAT64
+    return "" if address.is_global and is_routed and not is_special else "not public"
+
+
+def _carried(address: IPAddress) -> Iterator[IPv4Address]:
+    """The IPv4 addresses that an IPv6 address stands for, or may be turned into on its way."""
+    if address.version == 4:
+        return
+    if address in NAT64 or address.packed[8:12] in ISATAP:
+        yield IPv4Address(address.packed[12:])
+    if inner := address.ipv4_mapped or address.sixtofour:
+        yield inner
+    yield from address.teredo or ()
+
+
+def _network(text: str) -> IPv4Network | IPv6Network | None:
+    try:
+        return ip_network(text)
+    except ValueError:
+        return None
+
+
+def is_host(text: str) -> bool:
+    # An address with a zone is good on one machine only, and no address for the web.
+    return bool(HOST.fullmatch(text)) or (_network(text) is not None and "%" not in text)
+
+
+def is_port(port: int | None) -> bool:
+    return port is None or 0 < port < 65_536
+
+
+def bare(host: str) -> str:
+    return host.lower().rstrip(".")
+
+
+def literal(host: str) -> tuple[IPAddress, ...]:
+    try:
+        return (ip_address(host),)
+    except ValueError:
+        return ()
+
+
+def _unreadable(entry: str) -> str:
+    return (
+        f"{entry!r} is not an address that can be allowed: write a host, host:port, or a "
+        "network such as 10.1.0.0/16."
+    )
