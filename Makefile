@@ -40,7 +40,8 @@ messages: .venv/dev ## collect and compile the translations (needs gettext)
 
 lock: .venv/run ## resolve the pinned versions anew
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes pyproject.toml -o requirements.lock
-	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes pyproject.toml --group dev -c requirements.lock -o requirements-dev.lock
+	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes pyproject.toml --extra scale -c requirements.lock -o requirements-scale.lock
+	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes pyproject.toml --extra scale --group dev -c requirements.lock -o requirements-dev.lock
 
 .venv/python:
 	@$(PYTHON) -c 'import sys; v = sys.version_info; v[:2] == (3, 11) or sys.exit("Ashiato needs Python 3.11, and $(PYTHON) is %d.%d. Name the right one: make run PYTHON=python3.11" % v[:2])' \
