@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Max
 
 from agents.engine.events import Event, Stamp, Type
@@ -59,6 +60,7 @@ def keep(entries: Sequence[tuple[int, Event]]) -> None:
             meaning(run, event)
 
 
+@transaction.atomic
 def close(run_pk: int, ending: Ending, epoch: int | None = None) -> list[Event]:
     """End a run that cannot end itself, and give the events that say so.
 
