@@ -21,6 +21,7 @@ from agents.models import Run
 logger = logging.getLogger(__name__)
 
 MOST_UNDER_WAY = 8
+REST, LONGEST_REST = 0.001, 0.03
 SETTLED = {Type.TOOL_CALL, Type.RUN_PAUSED, Type.RUN_FINISHED}
 
 
@@ -99,6 +100,7 @@ class Journal:
             for run, events in _by_run(batch):
                 await tell(run, events)
             _settle(batch)
+            await asyncio.sleep(_rest(batch))
 
 
 class Pages:
@@ -182,6 +184,11 @@ def _commit_together(batch: list[_Entry]) -> None:
                 entry.told = trace.close(entry.run.pk, entry.ending, entry.epoch)
     for entry in events:
         entry.told = [entry.event]
+
+
+def _rest(batch: Iterable[_Entry]) -> float:
+    """A commit costs the same however many share it: the more runs write, the more wait."""
+    return min(LONGEST_REST, REST * len({entry.run.pk for entry in batch}))
 
 
 def _by_run(batch: Iterable[_Entry]) -> Iterable[tuple[Run, list[Event]]]:
