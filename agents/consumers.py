@@ -145,7 +145,9 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         await self.show(self.watched[run].snapshot)
 
     async def show(self, fragment, *subject: Any) -> None:
-        await self.send(await database_sync_to_async(self._in_language)(fragment, *subject))
+        html = await database_sync_to_async(self._in_language)(fragment, *subject)
+        if html:
+            await self.send(html)
 
     def _in_language(self, fragment, *subject: Any) -> str:
         with translation.override(self.language):
