@@ -31,6 +31,7 @@ TELL_WITHIN = 1.0
 AWAY = (OperationalError, InterfaceError)
 PAUSES = (0.05, 0.1, 0.2, 0.5, *repeat(1, 28))
 NUL = "\\u0000"
+REST, LONGEST_REST = 0.001, 0.03
 SETTLED = {Type.TOOL_CALL, Type.RUN_PAUSED, Type.RUN_FINISHED}
 
 
@@ -109,6 +110,7 @@ class Journal:
             await loop.run_in_executor(self._thread, _commit, batch)
             await _tell_all(batch)
             _settle(batch)
+            await asyncio.sleep(_rest(batch))
 
 
 class Pages:
@@ -239,6 +241,11 @@ def _commit_together(batch: list[_Entry]) -> None:
                 entry.told = trace.close(entry.run.pk, entry.ending, entry.epoch)
     for entry in events:
         entry.told = [entry.event]
+
+
+def _rest(batch: Iterable[_Entry]) -> float:
+    """A commit costs the same however many share it: the more runs write, the more wait."""
+    return min(LONGEST_REST, REST * len({entry.run.pk for entry in batch}))
 
 
 def _by_run(batch: Iterable[_Entry]) -> Iterable[tuple[Run, list[Event]]]:
