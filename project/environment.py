@@ -36,7 +36,9 @@ RIGHT = {
 
 
 class Environment(BaseSettings):
-    model_config = SettingsConfigDict(env_prefix="ASHIATO_", extra="ignore")
+    model_config = SettingsConfigDict(
+        env_prefix="ASHIATO_", env_ignore_empty=True, extra="ignore"
+    )
 
     host: str = Field("127.0.0.1", validation_alias=AliasChoices("HOST", "ASHIATO_HOST"))
     port: int = Field(
