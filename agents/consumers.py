@@ -16,6 +16,7 @@ from django.utils import translation
 from django.utils.functional import Promise as StrPromise
 from django.utils.translation import gettext_lazy as _
 
+from agents import pulse
 from agents.fragments import Watched
 from agents.models import Run
 
@@ -45,7 +46,8 @@ class WatchingConsumer(AsyncWebsocketConsumer):
     async def __call__(self, scope, receive, send) -> None:
         """Whatever ends it, nothing of it goes on; Channels forgets that after a failure."""
         try:
-            await super().__call__(scope, receive, send)
+            with pulse.socket():
+                await super().__call__(scope, receive, send)
         finally:
             await self._leave()
 

@@ -121,6 +121,16 @@ async def wait(run: Run) -> None:
         await asyncio.wait([task])
 
 
+def alive() -> int:
+    """How many runs this process drives; may be asked in any thread."""
+    return sum(len(workshop.tasks) for workshop in list(_workshops.values()))
+
+
+def lag() -> float:
+    """The longest that anything waited to be kept since this was last asked; any thread."""
+    return max((shop.journal.lag() for shop in list(_workshops.values())), default=0.0)
+
+
 async def tend() -> None:
     """Take over what nobody drives any more, for as long as the server runs."""
     while True:
