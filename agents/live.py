@@ -2,8 +2,9 @@
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from channels.db import database_sync_to_async
@@ -12,6 +13,7 @@ from channels.layers import get_channel_layer
 from agents.models import Run, RunEvent
 
 PATIENCE = 5.0
+PING = 1.0
 
 
 async def publish(topic: str, kind: str, **facts: Any) -> None:
@@ -30,6 +32,21 @@ async def following(topic: str):
         yield channel
     finally:
         await layer.group_discard(topic, channel)
+
+
+async def ping() -> float:
+    """Seconds until the layer hands back what it was given; raises where it does not."""
+    layer, began = get_channel_layer(), time.monotonic()
+    async with asyncio.timeout(PING):
+        channel = await layer.new_channel()
+        await layer.send(channel, {"type": "ping"})
+        await layer.receive(channel)
+    took = time.monotonic() - began
+    # A layer lets go of a channel when somebody gives up waiting for it, and not before.
+    with suppress(TimeoutError):
+        async with asyncio.timeout(0):
+            await layer.receive(channel)
+    return took
 
 
 async def events(run: Run, after: int = 0) -> AsyncIterator[RunEvent | None]:
