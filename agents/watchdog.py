@@ -7,12 +7,13 @@ not for too long reads off what the loop is doing instead.
 import asyncio
 import logging
 import sys
+import sysconfig
 import threading
 import time
 import traceback
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import islice, takewhile
+from itertools import takewhile
 from pathlib import PurePath
 from types import FrameType
 
@@ -24,6 +25,7 @@ MOST_FRAMES = 6
 MOST_PLACES = 200
 # The loop's own frames: under whatever it runs, and while it waits for something to do.
 RUNNING, WAITING = "asyncio/events.py", "selectors.py"
+PYTHON = sysconfig.get_path("stdlib")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,13 +95,21 @@ class Watchdog:
 
 
 def place(frame: FrameType | None) -> str:
-    """Where a thread is, innermost first; empty where its loop waits for something to do."""
+    """Where a thread is, innermost first; empty where its loop waits for something to do.
+
+    Of what belongs to Python itself only the innermost is told: who called it is the matter.
+    """
     codes = [each.f_code for each, _ in traceback.walk_stack(frame)]
-    names = [(_short(code.co_filename), code.co_name) for code in codes]
-    if not names or names[0][0].endswith(WAITING):
+    if not codes or codes[0].co_filename.endswith(WAITING):
         return ""
-    own = takewhile(lambda name: name[0] != RUNNING, names)
-    return " ← ".join(f"{file}:{function}" for file, function in islice(own, MOST_FRAMES))
+    called = list(takewhile(lambda code: not code.co_filename.endswith(RUNNING), codes))
+    told = called[:1] + [code for code in called[1:] if not _is_pythons(code.co_filename)]
+    names = [f"{_short(code.co_filename)}:{code.co_name}" for code in told]
+    return " ← ".join(names[:MOST_FRAMES])
+
+
+def _is_pythons(path: str) -> bool:
+    return path.startswith((PYTHON, "<frozen")) and "site-packages" not in path
 
 
 def _short(path: str) -> str:

@@ -27,6 +27,7 @@ SILENT = timedelta(seconds=20)
 LONG_IN_LINE = timedelta(seconds=30)
 MOST_LAG = 2.0
 MOST_LATENESS = 0.25
+LONG_STALL, MANY_STALLS = 1.0, 10
 ONE_IN = 10
 KINDS = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
 
@@ -80,7 +81,7 @@ def about_processes(processes: Processes) -> Finding:
 
 
 def _trouble_of_processes(processes: Processes) -> str:
-    if silent := [process.name for process in processes if process.silence > SILENT]:
+    if silent := [process.short_name for process in processes if process.silence > SILENT]:
         sentence = _("Not heard of any more: %(names)s. Ended without a word, or hanging?")
         return sentence % {"names": ", ".join(silent)}
     if len({process.version for process in processes}) > 1:
@@ -154,6 +155,7 @@ def about_takeovers() -> Finding:
 def about_the_journal(processes: Processes) -> Finding:
     lag = max((process.journal_lag for process in processes), default=0.0)
     now = _("What happens is kept within %(seconds)s s.") % {"seconds": number(lag)}
+    now = now if lag else _("Nothing happened just now.")
     advice = _("The database is slow, or busy with something else.") if lag > MOST_LAG else ""
     return Finding(what=_("Journal"), now=now, advice=advice)
 
@@ -173,9 +175,11 @@ def about_event_loops(processes: Processes) -> Finding:
 
 
 def _trouble_of_loops(processes: Processes, worst: ServerProcess) -> str:
-    if late := [each.name for each in processes if each.lateness > MOST_LATENESS]:
+    if late := [each.short_name for each in processes if each.lateness > MOST_LATENESS]:
         return _("Held up right now: %(names)s.") % {"names": ", ".join(late)}
-    if not any(each.stalled_at and each.now - each.stalled_at < LATELY for each in processes):
+    is_lately = any(p.stalled_at and p.now - p.stalled_at < LATELY for p in processes)
+    is_much = worst.longest_stall > LONG_STALL or worst.stalls > MANY_STALLS
+    if not is_lately or not is_much:
         return ""
     if not worst.stalled_in:
         return _("In the last hour too. The machine has more to do than it can.")
@@ -251,7 +255,7 @@ def length(time: timedelta) -> str:
 
 
 def number(value: float) -> str:
-    return number_format(value, 1)
+    return number_format(value, 2 if value < 1 else 1)
 
 
 def _traces(status: str) -> str:

@@ -39,7 +39,7 @@ class ProcessView:
     @classmethod
     def of(cls, row: ServerProcess) -> Self:
         return cls(
-            name=row.name,
+            name=row.short_name,
             kind=row.get_kind_display(),
             version=row.version,
             since=row.started_at,

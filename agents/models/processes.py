@@ -55,5 +55,11 @@ class ServerProcess(models.Model):
         return self.name
 
     @property
+    def short_name(self) -> str:
+        """As people tell processes from each other: 4711@machine."""
+        pid, _, host = self.name.partition("@")
+        return f"{pid.partition('.')[0]}@{host.partition('/')[0]}"
+
+    @property
     def silence(self) -> timedelta:
         return max(self.now - self.seen_at, timedelta())

@@ -24,7 +24,7 @@ def root(administrator):
     return client
 
 
-def process(name="1.a@here", ago=0, **facts):
+def process(name="1.a@here/1", ago=0, **facts):
     seen = timezone.now() - timedelta(seconds=ago)
     facts = {"kind": "web", "version": "1", "started_at": seen, "seen_at": seen} | facts
     return ServerProcess.objects.create(name=name, **facts)
@@ -82,14 +82,14 @@ def test_only_staff_with_the_permission_see_it(person):
 
 
 def test_a_process_that_fell_silent_is_named():
-    process("1.a@here")
-    process("2.b@there", ago=30, kind="worker")
+    process("1.a@here/1")
+    process("2.b@there/2", ago=30, kind="worker")
 
     line = found("Processes")
 
     assert line.now == "1 web, 1 worker"
-    assert "2.b@there" in line.advice
-    assert "1.a@here" not in line.advice
+    assert "2@there." in line.advice
+    assert "1@here" not in line.advice
 
 
 def test_processes_of_two_versions_are_noticed():
@@ -110,10 +110,16 @@ def test_stalls_of_the_last_hour_need_a_look_and_older_ones_do_not():
     assert "a.py:f." in found("Event loops").advice
 
 
-def test_a_loop_that_hangs_now_is_named():
-    process("1.a@here", stalls=1, lateness=3.0)
+def test_a_short_stall_while_it_started_is_no_trouble():
+    process(stalls=1, longest_stall=0.3, stalled_at=timezone.now())
 
-    assert found("Event loops").advice == "Held up right now: 1.a@here."
+    assert found("Event loops").is_good
+
+
+def test_a_loop_that_hangs_now_is_named():
+    process("1.a@here/1", stalls=1, lateness=3.0)
+
+    assert found("Event loops").advice == "Held up right now: 1@here."
 
 
 def test_a_journal_that_lags_needs_a_look():

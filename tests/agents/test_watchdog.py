@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 import sys
 import threading
 import time
@@ -34,6 +35,14 @@ async def test_a_loop_that_is_held_up_is_noticed_with_the_place(dog, caplog):
     assert dog.stalls.where.startswith("agents/test_watchdog.py:hold_up")
     assert "pluggy" not in dog.stalls.where
     assert "held up in agents/test_watchdog.py:hold_up" in caplog.text
+
+
+async def test_who_called_python_itself_is_told(dog):
+    max([0.5], key=lambda _: re.sub("a", lambda _: hold_up() or "", "a"))
+    await asyncio.sleep(0.05)
+
+    assert "re/__init__.py" not in dog.stalls.where
+    assert dog.stalls.where.count("test_watchdog.py") > 2
 
 
 async def test_the_same_place_is_logged_once(dog, caplog):
