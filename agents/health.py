@@ -77,8 +77,9 @@ def _can_be_read() -> bool:
         ServerProcess.objects.exists()
     except Error as error:
         logger.info("The database does not answer: %r", error)
-        connection.close()
         return False
+    finally:
+        connection.close()
     return True
 
 

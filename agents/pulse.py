@@ -20,7 +20,7 @@ from django.db import Error, connection
 from django.db.models import DurationField, ExpressionWrapper, Value
 from django.db.models.functions import Now
 
-from agents import leases, runs
+from agents import leases, workshop
 from agents.models import ServerProcess
 from agents.watchdog import Watchdog
 
@@ -79,7 +79,6 @@ class _Pulse:
             self._try(tell, self.kind, self.watchdog)
             self._over.wait(EVERY)
         self._try(leave)
-        connection.close()
 
     def _try(self, say: Callable[..., None], *about: object) -> None:
         """A database that is away is no reason to fall silent once it is back."""
@@ -89,9 +88,10 @@ class _Pulse:
             if not self._is_away:
                 logger.warning("This process cannot say how it is.", exc_info=True)
             self._is_away = True
-            connection.close()
         else:
             self._is_away = False
+        finally:
+            connection.close()
 
 
 def tell(kind: str, watchdog: Watchdog) -> None:
@@ -113,10 +113,10 @@ def leave() -> None:
 def _figures(watchdog: Watchdog) -> dict[str, object]:
     stalls = watchdog.stalls
     return {
-        "runs": runs.alive(),
+        "runs": workshop.alive(),
         "sockets": _sockets,
         "memory": memory(),
-        "journal_lag": runs.lag(),
+        "journal_lag": workshop.lag(),
         "lateness": watchdog.lateness,
         "stalls": stalls.count,
         "longest_stall": stalls.longest,

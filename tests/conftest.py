@@ -1,10 +1,22 @@
 import asyncio
+import threading
 from contextlib import aclosing, asynccontextmanager
 
 import pytest
 from asgiref.sync import sync_to_async
 from channels.testing import WebsocketCommunicator
+from django.core.signals import request_finished
+from django.db import connections
+from django.dispatch import receiver
 from django.test import Client
+
+
+@receiver(request_finished)
+def _close_connections(**about):
+    """As the server does: a request has a thread of its own, whose connection nobody closes."""
+    if threading.current_thread() is not threading.main_thread():
+        connections.close_all()
+
 
 ORIGIN = (b"origin", b"http://testserver")
 

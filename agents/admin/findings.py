@@ -67,7 +67,7 @@ def everything(processes: Processes) -> Iterator[Finding]:
 
 def queue_depth() -> int | None:
     """How many runs stand in line for a worker; None where web processes drive them."""
-    return _in_line().count() if getattr(settings, "WORKERS", False) else None
+    return _in_line().count() if settings.WORKERS else None
 
 
 def about_processes(processes: Processes) -> Finding:

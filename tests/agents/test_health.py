@@ -7,20 +7,13 @@ import threading
 import pytest
 from channels.layers import get_channel_layer
 from channels.testing import HttpCommunicator
-from django.db import OperationalError, connections
+from django.db import OperationalError
 
 from agents import health, live
 from agents.models import ServerProcess
 from project.asgi import application
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def own_thread():
-    """The connection of the thread that asks belongs to one test."""
-    yield
-    health.database._thread.submit(connections.close_all).result()
 
 
 async def asked(host=b"testserver"):

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agents", "0008_road"),
+        ("agents", "0009_scaled"),
     ]
 
     operations = [
