@@ -15,12 +15,19 @@ from dataclasses import dataclass, field, replace
 from django.db import transaction
 
 from agents import leases, live, trace
+from agents.engine import faults
 from agents.engine.events import Event, Type
 from agents.models import Run
 
 logger = logging.getLogger(__name__)
 
 MOST_UNDER_WAY = 8
+# Kept, and nobody told yet.
+POINTS = {
+    Type.TOOL_RESPONSE: "P10",
+    Type.APPROVAL_REQUESTED: "P11",
+    Type.RUN_FINISHED: "P13",
+}
 SETTLED = {Type.TOOL_CALL, Type.RUN_PAUSED, Type.RUN_FINISHED}
 
 
@@ -138,6 +145,8 @@ def _seen(kept: asyncio.Future[None]) -> None:
 
 async def tell(run: Run, events: list[Event]) -> None:
     """It is kept, so a layer that is out of order costs those who watch a reload, no more."""
+    for event in events:
+        faults.point(POINTS.get(event.type, ""))
     facts = [event.to_dict() for event in events]
     try:
         await live.publish(run.topic, "run.events", run=run.pk, events=facts)

@@ -11,6 +11,7 @@ from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
 from agents import assembly, leases, servers, trace
+from agents.engine import faults
 from agents.engine.errors import AgentError
 from agents.engine.runtime import Events
 from agents.engine.state import Message
@@ -199,6 +200,7 @@ async def _drive(
     """The one place that may catch everything: whatever happens, the run gets an end."""
     pages = Pages(journal, run)
     try:
+        faults.point("P3")
         async with aclosing(await course(run)) as events:
             async for event in events:
                 await pages.write(event)

@@ -6,6 +6,7 @@ from contextlib import aclosing
 from itertools import count
 from urllib.parse import urlsplit
 
+from . import faults
 from .breaker import NEVER, Circuits
 from .errors import AgentConnectionError, AgentError, ModelError, PlanParseError
 from .events import Event, Stamp, Type
@@ -83,6 +84,7 @@ class Listening:
             try:
                 with self.circuits.asking(*self._asked_of()):
                     self._tries[self.planner.model] += 1
+                    faults.point("P4")
                     async with aclosing(self._words(request)) as words:
                         async for event in words:
                             yield event
@@ -148,6 +150,7 @@ class Listening:
 
     def _said(self, kind: str, text: str) -> Event:
         self._has_spoken = True
+        faults.point("P5")
         if kind == "thought":
             return self.emit(Type.THOUGHT_DELTA, content=text, step=self.step)
         self.said.append(text)
