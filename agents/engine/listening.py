@@ -11,7 +11,7 @@ from .breaker import NEVER, Circuits
 from .errors import AgentConnectionError, AgentError, ModelError, PlanParseError
 from .events import Event, Stamp, Type
 from .guardrails import GuardrailResult, Guardrails, Screen
-from .planner import ReActPlanner, Request
+from .planner import ReActPlanner, Request, Slow
 from .retry import RetryPolicy
 from .turn import PlanResult
 
@@ -136,6 +136,9 @@ class Listening:
                 if isinstance(piece, PlanResult):
                     self.plan = piece
                     continue
+                if isinstance(piece, Slow):
+                    yield self._keeps_waiting(piece)
+                    continue
                 screen = screens[piece.kind]
                 if text := screen.feed(piece.text):
                     yield self._said(piece.kind, text)
@@ -155,6 +158,9 @@ class Listening:
             return self.emit(Type.THOUGHT_DELTA, content=text, step=self.step)
         self.said.append(text)
         return self.emit(Type.DELTA, content=text, step=self.step)
+
+    def _keeps_waiting(self, slow: Slow) -> Event:
+        return self.emit(Type.STATUS, kind="slow", seconds=slow.seconds, step=self.step)
 
     def _waits(self, error: AgentError, wait: float, attempt: int) -> Event:
         return self.emit(
