@@ -125,6 +125,15 @@ class Product:
     def dump(self) -> dict:
         return json.loads(self.run("-m", "tests.faults.dump"))
 
+    def settled(self, seconds: float) -> dict:
+        """What is kept once nothing runs any more."""
+        end = time.monotonic() + seconds
+        while True:
+            kept = self.dump()
+            running = [run for run in kept["runs"] if run["status"] == "running"]
+            if not running or time.monotonic() > end:
+                return kept
+
     def _begun(
         self, name: str, more: Mapping[str, str], limits: Callable[[], None] | None
     ) -> subprocess.Popen:

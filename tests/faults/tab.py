@@ -84,7 +84,7 @@ class Tab:
         """Send it, now or when the connection is back; does not wait for an answer."""
         said = Said(text, uuid4().hex, agent)
         self.said.append(said)
-        await self._send_message(said)
+        await self.send_message(said)
         return said
 
     async def ask(self, text: str, agent: str = "", seconds: float = 20) -> Said:
@@ -92,6 +92,12 @@ class Tab:
         said = await self.say(text, agent)
         await self.until(lambda: said.is_acknowledged, seconds)
         return said
+
+    async def send_again(self) -> None:
+        """What the server has not said that it has."""
+        for said in self.said:
+            if not said.is_acknowledged:
+                await self.send_message(said)
 
     async def stop(self) -> None:
         run = self.page.find("composer-state").attributes["data-live-run"]
@@ -175,14 +181,12 @@ class Tab:
             where, headers=self.headers, max_msg_size=0
         ) as socket:
             self.socket = socket
-            for said in self.said:
-                if not said.is_acknowledged:
-                    await self._send_message(said)
+            await self.send_again()
             async for message in socket:
                 if message.type is aiohttp.WSMsgType.TEXT:
                     self._take(message.data)
 
-    async def _send_message(self, said: Said) -> None:
+    async def send_message(self, said: Said) -> None:
         frame = {"type": "message", "text": said.text, "client_id": said.client_id}
         await self.send(frame | {"agent": said.agent})
 
