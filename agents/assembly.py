@@ -32,7 +32,7 @@ from agents.llm.roads import road
 from agents.models import Agent, GuardrailPattern, Run, ToolRegistration
 
 DEMO = "demo"
-PACE = 0.05
+PACE = 0.06
 
 INSTRUCTIONS = """\
 You are {agent}, an assistant that thinks, uses tools and answers. Use a tool wherever it can

@@ -8,19 +8,19 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from agents.display import RunView
-from agents.fragments import Watched
+from agents.models import Run
 from agents.prose import render_markdown
+from agents.templatetags.ashiato import day
 from chat import sessions
 from chat.models import ChatSession, Message
 
 __all__ = [
     "MessageView",
+    "Surroundings",
     "composer_state",
     "new_message",
     "notice",
     "render_markdown",
-    "session_list",
-    "surroundings",
 ]
 
 
@@ -39,32 +39,48 @@ class MessageView:
         return cls(message, RunView(message.run) if message.run else None)
 
 
-def new_message(pk: int, watched: Watched, session: ChatSession) -> SafeString:
+class Surroundings:
+    """What stands around a conversation, as one page was shown it."""
+
+    def __init__(self) -> None:
+        self._places: list[tuple[int, str]] = []
+        self._rows: dict[int, tuple[str, str]] = {}
+
+    def changes(self, session: ChatSession) -> SafeString:
+        """Frames for what depends on whether a run is going on: here, or in the list."""
+        live = sessions.live_runs(session.user)
+        listed = sessions.found(session.user, live=live)
+        return _composer(live.get(session.topic)) + self._list(session, listed)
+
+    def _list(self, session: ChatSession, listed: list[ChatSession]) -> SafeString:
+        """The whole list only where something in it has another place."""
+        places = [(row.pk, day(row.updated_at)) for row in listed]
+        rows = {row.pk: (row.title, row.live.status if row.live else "") for row in listed}
+        changed = [row for row in listed if rows[row.pk] != self._rows.get(row.pk)]
+        is_moved, self._places, self._rows = places != self._places, places, rows
+        if is_moved:
+            return _part("sessions", {"sessions": listed, "session": session})
+        one_by_one = ({"row": row, "session": session} for row in changed)
+        return SafeString().join(_part("session_row", about) for about in one_by_one)
+
+
+def new_message(message: Message, view: RunView) -> SafeString:
     """A message at the end of the conversation, its run as the page watches it."""
-    row = Message.objects.get(pk=pk)
-    html = _part("message", {"message": MessageView(row, watched.view())})
-    added = format_html('<div hx-swap-oob="beforeend:#messages">{}</div>', html)
-    return added + surroundings(session)
-
-
-def surroundings(session: ChatSession) -> SafeString:
-    """What stands around the conversation and depends on whether a run is going on."""
-    return composer_state(session) + session_list(session)
+    html = _part("message", {"message": MessageView(message, view)})
+    return format_html('<div hx-swap-oob="beforeend:#messages">{}</div>', html)
 
 
 def composer_state(session: ChatSession, acknowledged: str = "") -> SafeString:
-    run = sessions.live_run(session)
+    return _composer(sessions.live_run(session), acknowledged)
+
+
+def _composer(run: Run | None, acknowledged: str = "") -> SafeString:
     facts = {"live_run": run and run.pk, "is_waiting": run and run.is_waiting}
     return _part("composer_state", {**facts, "acknowledged": acknowledged})
 
 
 def notice(text: str, level: str = "problem") -> SafeString:
     return _part("notice", {"notice": text, "level": level})
-
-
-def session_list(session: ChatSession) -> SafeString:
-    found = sessions.found(session.user)[:100]
-    return _part("sessions", {"sessions": found, "session": session})
 
 
 def _part(name: str, context: dict[str, Any]) -> SafeString:

@@ -1,7 +1,9 @@
 """What people do with their sessions: begin, say, stop, rename, delete, find."""
 
+from collections.abc import Mapping
+
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -17,6 +19,7 @@ MOST_BYTES = 200_000
 MOST_TITLE = 60
 MOST_QUERY = 200
 REMEMBERED = 20
+LISTED = 100
 
 
 class NotSaid(Exception):
@@ -66,19 +69,25 @@ def delete(session: ChatSession) -> None:
         session.delete()
 
 
-def found(user, query: str = "") -> QuerySet[ChatSession]:
+def found(user, query: str = "", live: Mapping[str, Run] | None = None) -> list[ChatSession]:
     """A person's sessions, newest first; with a query, those that hold its words."""
-    mine = Message.objects.filter(session=OuterRef("pk"))
-    sessions = ChatSession.objects.for_user(user).annotate(
-        is_running=Exists(mine.filter(run__status=Run.Status.RUNNING)),
-        is_waiting=Exists(mine.filter(run__status=Run.Status.WAITING)),
-    )
+    chats = ChatSession.objects.for_user(user)
     for word in _storable(query)[:MOST_QUERY].split()[:8]:
         said = Message.objects.filter(
             Q(text__icontains=word) | Q(run__answer__icontains=word), session=OuterRef("pk")
         )
-        sessions = sessions.filter(Q(title__icontains=word) | Exists(said))
-    return sessions
+        chats = chats.filter(Q(title__icontains=word) | Exists(said))
+    live = live_runs(user) if live is None else live
+    listed = list(chats[:LISTED])
+    for chat in listed:
+        chat.live = live.get(chat.topic)
+    return listed
+
+
+def live_runs(user) -> dict[str, Run]:
+    """What goes on in the sessions of this person, by their topics."""
+    runs = Run.objects.live().filter(user=user).order_by().only("topic", "status")
+    return {run.topic: run for run in runs}
 
 
 def live_run(session: ChatSession) -> Run | None:

@@ -15,7 +15,6 @@ from chat import sessions
 from chat.fragments import MessageView
 from chat.models import ChatSession
 
-LISTED = 100
 SHOWN = 30
 
 _being_said: set[asyncio.Task] = set()
@@ -177,7 +176,7 @@ def _chosen(choices: list[AgentChoice], chat: ChatSession | None) -> str:
 
 def _listed(request: HttpRequest) -> dict:
     query = request.POST.get("q", request.GET.get("q", "")).strip()
-    return {"sessions": sessions.found(request.user, query)[:LISTED], "query": query}
+    return {"sessions": sessions.found(request.user, query), "query": query}
 
 
 def _conversation(chat: ChatSession, before: str = "") -> dict:

@@ -18,7 +18,7 @@ import psutil
 from tests.bench import chat, engine, startup
 from tests.bench.rounds import Size, printed
 
-WHOLE = Size(rounds=3, runs=10, at_once=(1, 20, 50), chats=(1, 10, 50, 100))
+WHOLE = Size(rounds=3, runs=10, at_once=(1, 20, 50), chats=(1, 10, 50, 100, 200))
 QUICK = Size(rounds=1, runs=3, at_once=(1, 20), chats=(1, 10))
 PARTS: dict[str, tuple[Callable[[Size], list[dict]], str]] = {
     "engine": (engine.measure, engine.ABOUT),

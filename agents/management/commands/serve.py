@@ -34,10 +34,9 @@ class Command(BaseCommand):
     def handle(self, host: str, port: int, **options) -> None:
         check_free(host, port)
         check_egress()
-        call_command("migrate", verbosity=0)
         self.stdout.write("")
-        call_command("seed_demo", stdout=self.stdout)
-        if (left := len(leases.abandoned())) > 0:
+        call_command("setup", stdout=self.stdout)
+        if not settings.WORKERS and (left := len(leases.abandoned())) > 0:
             what = "a run that was" if left == 1 else f"{left} runs that were"
             self.stdout.write(f"Goes on   with {what} left behind")
         choice = assembly.default_model()
