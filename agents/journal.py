@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from django.db import InterfaceError, OperationalError, connection, connections, transaction
 
 from agents import leases, live, trace
+from agents.engine import faults
 from agents.engine.events import Event, Type
 from agents.models import Run
 
@@ -33,6 +34,12 @@ AWAY = (OperationalError, InterfaceError)
 PAUSES = (0.05, 0.1, 0.2, 0.5, *repeat(1, 28))
 NUL = "\\u0000"
 REST, LONGEST_REST = 0.001, 0.03
+# Kept, and nobody told yet.
+POINTS = {
+    Type.TOOL_RESPONSE: "P10",
+    Type.APPROVAL_REQUESTED: "P11",
+    Type.RUN_FINISHED: "P13",
+}
 SETTLED = {Type.TOOL_CALL, Type.RUN_PAUSED, Type.RUN_FINISHED}
 
 
@@ -178,6 +185,8 @@ async def _tell_all(batch: list[_Entry]) -> None:
 
 async def tell(run: Run, events: list[Event]) -> None:
     """It is kept, so a layer that is out of order costs those who watch a reload, no more."""
+    for event in events:
+        faults.point(POINTS.get(event.type, ""))
     facts = [event.to_dict() for event in events]
     try:
         await live.publish(run.topic, "run.events", run=run.pk, events=facts)
