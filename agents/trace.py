@@ -7,13 +7,13 @@ from functools import cache, partial
 from typing import Any
 
 from django.db import connection
-from django.db.models import Max
 
 from agents.engine.events import Event, Stamp, Type
 from agents.engine.state import INTERRUPTED, Message, legal
 from agents.engine.termination import StopReason
 from agents.meaning import Rows
 from agents.models import AgentStep, Approval, Run, RunEvent
+from agents.models.prepared import prepared
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,13 @@ def close(run_pk: int, ending: Ending, epoch: int | None = None) -> list[Event]:
 
 
 def last_seq(run: Run) -> int:
-    return run.events.aggregate(Max("seq"))["seq__max"] or 0
+    return next(iter(_last_seq(run.pk)), 0)
+
+
+@prepared
+def _last_seq(run):
+    events = RunEvent.objects.filter(run=run).order_by("-seq")
+    return events.values_list("seq", flat=True)[:1]
 
 
 def said_so_far(run: Run, until: int | None = None) -> str:
