@@ -124,13 +124,14 @@ def _planners(agent: Agent, model: str) -> list[ReActPlanner]:
 
 
 def _planner(agent: Agent, model: str) -> ReActPlanner:
+    asked = llm(model)
     return ReActPlanner(
-        llm(model),
+        asked,
         model,
         dialect=agent.dialect,
         instructions=agent.instructions or INSTRUCTIONS.format(agent=agent.name),
         parameters={} if model == DEMO else {"max_tokens": agent.max_output_tokens},
-        pace=PACE,
+        pace=0 if getattr(asked, "pace", 0) else PACE,
         window=windows.window(model),
         count_tokens=tokens.count,
     )
@@ -163,7 +164,7 @@ def llm(model: str) -> LLM:
     key, url = (choice.api_key, choice.base_url) if model == choice.model else (None, None)
     forced = settings.ENVIRONMENT.model_road
     way = road(model, os.environ, base_url=url, api_key=key, forced=forced)
-    return DirectModel(key, url) if way == "direct" else LiteLLMModel(key, url)
+    return DirectModel(key, url, pace=PACE) if way == "direct" else LiteLLMModel(key, url)
 
 
 _choosing = threading.Lock()
