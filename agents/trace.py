@@ -119,7 +119,8 @@ def transcript(run: Run) -> list[Message]:
         return []
     messages: list[Message] = [{"role": "user", "content": run.query}]
     calls: list[AgentStep] = []
-    for step in [*run.steps.filter(kind=AgentStep.Kind.TOOL, parent=None), None]:
+    used = run.steps.filter(kind=AgentStep.Kind.TOOL, parent=None) if run.tool_calls else ()
+    for step in [*used, None]:
         if calls and (step is None or step.turn != calls[0].turn):
             messages += _exchange(calls)
             calls = []
