@@ -83,8 +83,8 @@ class StepView:
                 return _one_line(step.observation)
             case AgentStep.Kind.ANSWER if not step.thought:
                 return _("Writes the answer")
-        if step.is_live and step.attempts > 1:
-            return _one_line(_("Asks again: %(reason)s") % {"reason": step.observation})
+        if step.is_live and (waits := wording.now(step.notes)):
+            return _one_line(waits)
         if step.status == AgentStep.Status.FAILED and step.observation:
             return _one_line(step.observation)
         return _one_line(step.thought) or (_("Thinking…") if step.is_live else _("Thinks"))

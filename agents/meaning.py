@@ -20,6 +20,7 @@ STATUS_OF = {
 }
 
 MOST_LEVELS = 100
+NUL = "\\u0000"
 
 
 class Rows:
@@ -70,11 +71,16 @@ class Rows:
 
 
 def decoded(text: str) -> Any:
-    """JSON as data where it can be kept and shown as such, which NaN and abysses cannot."""
+    """JSON as data where it can be kept and shown as such.
+
+    That cannot be done with NaN and abysses, and not everywhere with NUL and half characters.
+    """
     try:
         value = json.loads(text)
-        json.dumps(value, allow_nan=False)
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
+        return text
+    if NUL in text:
         return text
     return text if _is_deeper(value, MOST_LEVELS) else value
 

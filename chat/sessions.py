@@ -8,6 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents import live, runs, trace
+from agents.engine import faults
 from agents.engine.errors import AgentError
 from agents.engine.state import Message as HistoryMessage
 from agents.models import Agent, Run
@@ -30,6 +31,7 @@ class NotSaid(Exception):
 
 async def ask(session: ChatSession, message: Message) -> None:
     """Have the message answered, and tell every page that shows the session."""
+    faults.point("P2")
     runs.launch(message.run)
     await live.publish(session.topic, "message.added", message=message.pk, run=message.run_id)
 
@@ -148,6 +150,7 @@ def _still_answering(session: ChatSession) -> str:
 
 
 def _add(session: ChatSession, user, text: str, client_id: str, agent: str) -> Message:
+    faults.point("P1")
     try:
         run = runs.prepare(
             query=text,
