@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
 from typing import Any
 
@@ -30,6 +31,7 @@ LOOK_WHILE_LIVE = 5
 LOOK_WHILE_IDLE = 30
 MOST_TOLD = 1000
 
+Events = Sequence[dict[str, Any]]
 Told = tuple[str, dict[str, Any]]
 
 
@@ -61,7 +63,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         self.watched: dict[int, Watched] = {}
         self.language = _language(self.scope)
         await self.accept()
-        topic = await self.find_topic()
+        topic = await database_sync_to_async(self.find_topic)()
         if topic is None:
             await self.close(NOT_FOUND)
             return
@@ -101,22 +103,24 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         await getattr(self, get_handler_name(message))(message)
 
     async def run_events(self, told: dict[str, Any]) -> None:
-        events = told["events"]
-        watched = self.watched.get(told["run"])
-        if watched is None or events[-1]["seq"] <= watched.seq:
-            return
-        try:
-            await self.follow(watched, events)
-        except Run.DoesNotExist:
-            del self.watched[told["run"]]
-
-    async def follow(self, watched: Watched, events: list[dict[str, Any]]) -> None:
-        if not watched.follows(events):
-            await self.show(watched.snapshot)
-        elif watched.needs_rows(events):
-            await self.show(watched.changes, events)
-        else:
+        run, events = told["run"], told["events"]
+        watched = self.watched.get(run)
+        if watched is not None and watched.are_words(events):
             await self.send(watched.words(events))
+        else:
+            await self.show(self.news, run, events)
+
+    def news(self, run: int, events: Events) -> str:
+        """Frames for what happened in a run, where rows have to be read for them."""
+        watched = self.watched.get(run)
+        if watched is None or events[-1]["seq"] <= watched.seq:
+            return ""
+        try:
+            is_next = watched.follows(events)
+            return watched.changes(events) if is_next else watched.snapshot()
+        except Run.DoesNotExist:
+            del self.watched[run]
+            return ""
 
     async def message_added(self, told: dict[str, Any]) -> None:
         """Only a chat shows messages, but whoever follows its topic is told of them."""
@@ -126,12 +130,15 @@ class WatchingConsumer(AsyncWebsocketConsumer):
 
         And ask again who is watching: whoever has logged out is shown no more.
         """
-        if await self.find_topic() is None:
+        if await database_sync_to_async(self.find_topic)() is None:
             await self.close(NOT_FOUND)
             raise StopConsumer
-        for watched in [w for w in self.watched.values() if w.is_live]:
-            if await database_sync_to_async(watched.is_behind)():
-                await self.show(watched.snapshot)
+        await self.show(self.missed)
+
+    def missed(self) -> str:
+        """Frames for whatever this page should have been told of, and was not."""
+        live = [watched for watched in self.watched.values() if watched.is_live]
+        return "".join(watched.snapshot() for watched in live if watched.is_behind())
 
     async def _beat(self) -> None:
         """Told, so that looking again waits its turn as everything else does."""
@@ -140,10 +147,10 @@ class WatchingConsumer(AsyncWebsocketConsumer):
             await asyncio.sleep(LOOK_WHILE_LIVE if is_live else LOOK_WHILE_IDLE)
             self.hear(live.LOOK_AGAIN, {})
 
-    async def watch(self, run: int, may_decide: bool = True) -> None:
-        """Show this run as it is now, and what happens to it from here on."""
+    def watching(self, run: int, may_decide: bool = True) -> str:
+        """This run as it is now; what happens to it from here on is shown, too."""
         self.watched[run] = Watched(run, self.place, may_decide)
-        await self.show(self.watched[run].snapshot)
+        return self.watched[run].snapshot()
 
     async def show(self, fragment, *subject: Any) -> None:
         html = await database_sync_to_async(self._in_language)(fragment, *subject)
@@ -161,14 +168,14 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         except Disconnected:
             raise StopConsumer from None
 
-    async def find_topic(self) -> str | None:
+    def find_topic(self) -> str | None:
         """What to follow; None where there is nothing that this person may see."""
         return None
 
-    async def is_signed_in(self) -> bool:
+    def is_signed_in(self) -> bool:
         """Logging out ends the browser's session, and with it what its open tabs may do."""
         kept = SessionStore(self.scope["session"].session_key)
-        self.scope["user"] = await get_user({"session": kept})
+        self.scope["user"] = get_user.func({"session": kept})  # we are in a thread already
         return self.scope["user"].is_authenticated
 
     async def greet(self) -> None:
@@ -186,16 +193,16 @@ class RunConsumer(WatchingConsumer):
 
     place = "trace"
 
-    async def find_topic(self) -> str | None:
-        if not await self.is_signed_in():
+    def find_topic(self) -> str | None:
+        if not self.is_signed_in():
             return None
         pk = self.scope["url_route"]["kwargs"]["pk"]
-        runs = await database_sync_to_async(Run.objects.for_user)(self.scope["user"])
-        self.run = await runs.filter(pk=pk).afirst()
+        self.run = Run.objects.for_user(self.scope["user"]).filter(pk=pk).first()
         return self.run and self.run.topic
 
     async def greet(self) -> None:
-        await self.watch(self.run.pk, self.run.user_id == self.scope["user"].pk)
+        is_theirs = self.run.user_id == self.scope["user"].pk
+        await self.show(self.watching, self.run.pk, is_theirs)
 
 
 def _joined(told: list[Told]) -> list[Told]:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -17,6 +17,7 @@ from agents import trace, wording
 from agents.engine.termination import StopReason
 from agents.meaning import decoded
 from agents.models import AgentStep, Approval, Run
+from agents.models.prepared import prepared
 from agents.outputs import OutputView, shown_output
 from agents.prose import GrowingProse, render_exact, render_markdown
 from agents.sentences import told
@@ -135,6 +136,8 @@ class StepView:
     def live_text(self) -> str:
         if not self.is_live or self.step.kind != AgentStep.Kind.THOUGHT:
             return ""
+        if self.until == self.step.first_seq:
+            return ""  # it has only begun
         return trace.thought_so_far(self.run, self.step, self.until)
 
     def _share(self, moment: datetime) -> float:
@@ -311,16 +314,25 @@ class RunView:
         return told(self.run.advice)
 
 
-def step_views(view: RunView, only: Collection[int] | None = None) -> list[StepView]:
+def step_views(view: RunView, only: Iterable[int] | None = None) -> list[StepView]:
     """The rows of a run, or `only` some of them, with what a person was asked about them."""
     run, until = view.run, view.until
     questions = run.approvals.all() if view.has_asked else ()
     asked = {row.step: ApprovalView(row, view.may_decide) for row in questions}
     return [
         StepView(step, run, view.place, until, asked.get(step.number))
-        for step in (run.steps.all() if only is None else run.steps.filter(number__in=only))
+        for step in (run.steps.all() if only is None else _steps(run, only))
         if until is None or step.first_seq <= until
     ]
+
+
+def _steps(run: Run, numbers: Iterable[int]) -> list[AgentStep]:
+    return [step for number in sorted(numbers) for step in _step(run.pk, number)]
+
+
+@prepared
+def _step(run, number):
+    return AgentStep.objects.filter(run=run, number=number)
 
 
 def rows(runs: Iterable[Run]) -> list[RunView]:

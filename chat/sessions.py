@@ -1,9 +1,9 @@
 """What people do with their sessions: begin, say, stop, rename, delete, find."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -12,6 +12,7 @@ from agents.engine import faults
 from agents.engine.errors import AgentError
 from agents.engine.state import Message as HistoryMessage
 from agents.models import Agent, Run
+from agents.models.prepared import prepared
 from agents.sentences import told
 from chat.models import ChatSession, Message
 
@@ -20,6 +21,8 @@ MOST_TITLE = 60
 MOST_QUERY = 200
 REMEMBERED = 20
 LISTED = 100
+
+Runs = Mapping[str, Run]
 
 
 class NotSaid(Exception):
@@ -69,25 +72,39 @@ def delete(session: ChatSession) -> None:
         session.delete()
 
 
-def found(user, query: str = "", live: Mapping[str, Run] | None = None) -> list[ChatSession]:
+def found(user, query: str = "", live: Runs | None = None) -> list[ChatSession]:
     """A person's sessions, newest first; with a query, those that hold its words."""
+    words = _storable(query)[:MOST_QUERY].split()[:8]
+    chats = list(_with_words(user, words)[:LISTED]) if words else _newest(user.pk)
+    live = live_runs(user) if live is None else live
+    for chat in chats:
+        chat.live = live.get(chat.topic)
+    return chats
+
+
+def _with_words(user, words: Iterable[str]) -> QuerySet[ChatSession]:
     chats = ChatSession.objects.for_user(user)
-    for word in _storable(query)[:MOST_QUERY].split()[:8]:
+    for word in words:
         said = Message.objects.filter(
             Q(text__icontains=word) | Q(run__answer__icontains=word), session=OuterRef("pk")
         )
         chats = chats.filter(Q(title__icontains=word) | Exists(said))
-    live = live_runs(user) if live is None else live
-    listed = list(chats[:LISTED])
-    for chat in listed:
-        chat.live = live.get(chat.topic)
-    return listed
+    return chats
 
 
-def live_runs(user) -> dict[str, Run]:
+@prepared
+def _newest(user):
+    return ChatSession.objects.for_user(user)[:LISTED]
+
+
+def live_runs(user) -> Runs:
     """What goes on in the sessions of this person, by their topics."""
-    runs = Run.objects.live().filter(user=user).order_by().only("topic", "status")
-    return {run.topic: run for run in runs}
+    return {run.topic: run for run in _live_runs(user.pk)}
+
+
+@prepared
+def _live_runs(user):
+    return Run.objects.live().filter(user=user).order_by().only("topic", "status")
 
 
 def live_run(session: ChatSession) -> Run | None:
@@ -96,12 +113,12 @@ def live_run(session: ChatSession) -> Run | None:
 
 def history(session: ChatSession) -> list[HistoryMessage]:
     """What was said so far, as a model is told of it."""
-    recent = (
-        session.messages.filter(run__isnull=False)
-        .select_related("run")
-        .order_by("-pk")[:REMEMBERED]
-    )
-    return [m for message in reversed(recent) for m in trace.transcript(message.run)]
+    return [m for run in reversed(_recent_runs(session.pk)) for m in trace.transcript(run)]
+
+
+@prepared
+def _recent_runs(session):
+    return Run.objects.filter(message__session=session).order_by("-message__pk")[:REMEMBERED]
 
 
 def cleaned(text: str) -> str:
@@ -165,11 +182,16 @@ def _known(user, client_id: str, session: ChatSession | None = None) -> Message 
     known = None
     is_id = 0 < len(client_id) <= 64 and client_id == _storable(client_id)
     if is_id:
-        known = Message.objects.filter(author=user, client_id=client_id).first()
+        known = next(iter(_sent(user.pk, client_id)), None)
     # Said in another session it is no double, and to take it for one would lose the text.
     if not is_id or (known and session and known.session_id != session.pk):
         raise NotSaid(_("The page sent something that cannot be read."))
     return known
+
+
+@prepared
+def _sent(author, client_id):
+    return Message.objects.filter(author=author, client_id=client_id)
 
 
 def _storable(text: str) -> str:

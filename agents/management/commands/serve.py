@@ -1,6 +1,7 @@
 """Everything `make run` does after the installation: migrate, seed, say where, serve."""
 
 import asyncio
+import gc
 import socket
 import sys
 from errno import EADDRINUSE
@@ -58,6 +59,7 @@ def warm() -> None:
 
 
 def serve(host: str, port: int) -> None:
+    leave_alone_what_stays()
     reactor.callWhenRunning(_tend)
     reactor.addSystemEventTrigger("before", "shutdown", _shut_down)
     # Each request has a thread of its own, whose connection nobody else would close.
@@ -71,6 +73,13 @@ def serve(host: str, port: int) -> None:
         application_close_timeout=10,
         server_name="ashiato",
     ).run()
+
+
+def leave_alone_what_stays() -> None:
+    """Programs and settings are no rubbish: looking through them again costs half a second."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
 
 
 def _close_connections(**about) -> None:
