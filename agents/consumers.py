@@ -3,13 +3,14 @@
 import asyncio
 import json
 import logging
+import time
 from typing import Any
 
 from autobahn.exception import Disconnected
-from channels.auth import get_user
 from channels.db import database_sync_to_async
 from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.contrib import auth
 from django.contrib.sessions.backends.db import SessionStore
 from django.http import HttpRequest
 from django.utils import translation
@@ -25,7 +26,9 @@ logger = logging.getLogger(__name__)
 MOST_FRAME = 1_048_576
 NOT_FOUND = 4404
 LOOK_WHILE_LIVE = 5
-LOOK_WHILE_IDLE = 30
+LOOK_WHILE_IDLE = 300
+# A page to which nothing happened for so long is asked who watches before it is shown more.
+TRUSTED = 30
 
 
 class BadFrame(Exception):
@@ -53,6 +56,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
 
     async def connect(self) -> None:
         self.watched: dict[int, Watched] = {}
+        self.looked = time.monotonic()
         self.language = _language(self.scope)
         await self.accept()
         topic = await self.find_topic()
@@ -85,6 +89,8 @@ class WatchingConsumer(AsyncWebsocketConsumer):
     async def dispatch(self, message: dict[str, Any]) -> None:
         """Words go straight on; Channels would wait for the database's thread first."""
         facts = json.loads(message["facts"]) if "facts" in message else {}
+        if facts and time.monotonic() - self.looked > TRUSTED:
+            await self.look_again({})
         if message["type"] == "run.events":
             await self.run_events(facts)
         else:
@@ -116,6 +122,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
 
         And ask again who is watching: whoever has logged out is shown no more.
         """
+        self.looked = time.monotonic()
         if await self.find_topic() is None:
             await self.close(NOT_FOUND)
             raise StopConsumer
@@ -153,10 +160,11 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         """What to follow; None where there is nothing that this person may see."""
         return None
 
-    async def is_signed_in(self) -> bool:
+    def is_signed_in(self) -> bool:
         """Logging out ends the browser's session, and with it what its open tabs may do."""
-        kept = SessionStore(self.scope["session"].session_key)
-        self.scope["user"] = await get_user({"session": kept})
+        request = HttpRequest()
+        request.session = SessionStore(self.scope["session"].session_key)
+        self.scope["user"] = auth.get_user(request)
         return self.scope["user"].is_authenticated
 
     async def greet(self) -> None:
@@ -175,12 +183,14 @@ class RunConsumer(WatchingConsumer):
     place = "trace"
 
     async def find_topic(self) -> str | None:
-        if not await self.is_signed_in():
+        self.run = await database_sync_to_async(self._find)()
+        return self.run and self.run.topic
+
+    def _find(self) -> Run | None:
+        if not self.is_signed_in():
             return None
         pk = self.scope["url_route"]["kwargs"]["pk"]
-        runs = await database_sync_to_async(Run.objects.for_user)(self.scope["user"])
-        self.run = await runs.filter(pk=pk).afirst()
-        return self.run and self.run.topic
+        return Run.objects.for_user(self.scope["user"]).filter(pk=pk).first()
 
     async def greet(self) -> None:
         await self.watch(self.run.pk, self.run.user_id == self.scope["user"].pk)

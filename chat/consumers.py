@@ -101,11 +101,16 @@ class ChatConsumer(WatchingConsumer):
 
     async def _session(self) -> ChatSession | None:
         """Asked anew for every frame: what was allowed a minute ago may not be now."""
-        pk = self.scope["url_route"]["kwargs"]["pk"]
-        if not await self.is_signed_in():
+        return await database_sync_to_async(self._find)()
+
+    def _find(self) -> ChatSession | None:
+        if not self.is_signed_in():
             return None
-        mine = ChatSession.objects.for_user(self.scope["user"]).filter(pk=pk)
-        return await mine.select_related("user").afirst()
+        mine = ChatSession.objects.for_user(self.scope["user"])
+        session = mine.filter(pk=self.scope["url_route"]["kwargs"]["pk"]).first()
+        if session is not None:
+            session.user = self.scope["user"]
+        return session
 
 
 def _number(value: str | int) -> int | None:

@@ -1,11 +1,14 @@
 """HTML for the live chat page: whole elements, found by id, as they are now."""
 
 from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language
 
 from agents.display import RunView
 from agents.fragments import Watched
@@ -20,8 +23,11 @@ __all__ = [
     "notice",
     "render_markdown",
     "session_list",
+    "session_rows",
     "surroundings",
 ]
+
+LISTED = 100
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,14 @@ class MessageView:
     @classmethod
     def of(cls, message: Message) -> "MessageView":
         return cls(message, RunView(message.run) if message.run else None)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    """A session as it is listed."""
+
+    updated_at: datetime
+    html: SafeString
 
 
 def new_message(pk: int, watched: Watched, session: ChatSession) -> SafeString:
@@ -63,8 +77,31 @@ def notice(text: str, level: str = "problem") -> SafeString:
 
 
 def session_list(session: ChatSession) -> SafeString:
-    found = sessions.found(session.user)[:100]
-    return _part("sessions", {"sessions": found, "session": session})
+    return _part("sessions", {"sessions": session_rows(session.user, session)})
+
+
+def session_rows(
+    user: Any, current: ChatSession | None = None, query: str = ""
+) -> list[SessionRow]:
+    """A person's sessions as they are listed, newest first."""
+    language, here = get_language(), current and current.pk
+    return [
+        SessionRow(
+            row.updated_at, _row(row.pk, row.title, _state(row), row.pk == here, language)
+        )
+        for row in sessions.found(user, query)[:LISTED]
+    ]
+
+
+def _state(row: ChatSession) -> str:
+    return "waiting" if row.is_waiting else "running" if row.is_running else ""
+
+
+@lru_cache(maxsize=10_000)
+def _row(pk: int, title: str, state: str, is_current: bool, language: str) -> SafeString:
+    """Rendered once: a list is shown at every turn of a run, and hardly a row of it is new."""
+    facts = {"pk": pk, "title": title, "state": state, "is_current": is_current}
+    return _part("session_row", facts)
 
 
 def _part(name: str, context: dict[str, Any]) -> SafeString:

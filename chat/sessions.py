@@ -1,7 +1,7 @@
 """What people do with their sessions: begin, say, stop, rename, delete, find."""
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -66,10 +66,9 @@ def delete(session: ChatSession) -> None:
 
 def found(user, query: str = "") -> QuerySet[ChatSession]:
     """A person's sessions, newest first; with a query, those that hold its words."""
-    mine = Message.objects.filter(session=OuterRef("pk"))
     sessions = ChatSession.objects.for_user(user).annotate(
-        is_running=Exists(mine.filter(run__status=Run.Status.RUNNING)),
-        is_waiting=Exists(mine.filter(run__status=Run.Status.WAITING)),
+        is_running=_has(user, Run.Status.RUNNING),
+        is_waiting=_has(user, Run.Status.WAITING),
     )
     for word in _storable(query)[:MOST_QUERY].split()[:8]:
         said = Message.objects.filter(
@@ -77,6 +76,12 @@ def found(user, query: str = "") -> QuerySet[ChatSession]:
         )
         sessions = sessions.filter(Q(title__icontains=word) | Exists(said))
     return sessions
+
+
+def _has(user, status: Run.Status) -> ExpressionWrapper:
+    """Whether a run in it has this status, found from the few runs that have, not from all."""
+    live = Message.objects.filter(author=user, run__status=status).values("session")
+    return ExpressionWrapper(Q(pk__in=live), output_field=BooleanField())
 
 
 def live_run(session: ChatSession) -> Run | None:

@@ -12,10 +12,9 @@ from agents import assembly, runs
 from agents.display import model_label
 from agents.models import Agent, Run
 from chat import sessions
-from chat.fragments import MessageView
+from chat.fragments import MessageView, session_rows
 from chat.models import ChatSession
 
-LISTED = 100
 SHOWN = 30
 
 _being_said: set[asyncio.Task] = set()
@@ -159,7 +158,7 @@ def _refused(request: HttpRequest, reason: str, chat: ChatSession | None) -> Htt
 def _context(request: HttpRequest, chat: ChatSession | None = None) -> dict:
     agents = Agent.objects.filter(enabled=True).order_by("-is_default", "pk")
     choices = [AgentChoice.of(agent) for agent in agents]
-    return _listed(request) | {
+    return _listed(request, chat) | {
         "session": chat,
         "agents": choices,
         "chosen": _chosen(choices, chat),
@@ -175,9 +174,9 @@ def _chosen(choices: list[AgentChoice], chat: ChatSession | None) -> str:
     return last.run.agent_name if last else (names or [""])[0]
 
 
-def _listed(request: HttpRequest) -> dict:
+def _listed(request: HttpRequest, chat: ChatSession | None = None) -> dict:
     query = request.POST.get("q", request.GET.get("q", "")).strip()
-    return {"sessions": sessions.found(request.user, query)[:LISTED], "query": query}
+    return {"sessions": session_rows(request.user, chat, query), "query": query}
 
 
 def _conversation(chat: ChatSession, before: str = "") -> dict:
