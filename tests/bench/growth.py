@@ -62,7 +62,7 @@ def _costs(server: Product, place: dict) -> dict[str, float]:
 
 
 def _cost(server: Product, use: Callable[[int], None]) -> float:
-    """Milliseconds of CPU for one use, after the first; the least of a few, as others work too."""
+    """Milliseconds of CPU for one use; the least of a few, because others work meanwhile."""
     use(1)
     return min(_spent(server, use) for _ in range(TRIES)) * 1000 / TIMES
 
