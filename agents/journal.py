@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from django.db import InterfaceError, OperationalError, connection, connections, transaction
 
 from agents import leases, live, trace
+from agents.engine import faults
 from agents.engine.events import Event, Type
 from agents.models import Run
 
@@ -32,6 +33,13 @@ TELL_WITHIN = 1.0
 AWAY = (OperationalError, InterfaceError)
 PAUSES = (0.05, 0.1, 0.2, 0.5, *repeat(1, 28))
 NUL = "\\u0000"
+REST, LONGEST_REST = 0.001, 0.03
+# Kept, and nobody told yet.
+POINTS = {
+    Type.TOOL_RESPONSE: "P10",
+    Type.APPROVAL_REQUESTED: "P11",
+    Type.RUN_FINISHED: "P13",
+}
 SETTLED = {Type.TOOL_CALL, Type.RUN_PAUSED, Type.RUN_FINISHED}
 
 
@@ -121,6 +129,7 @@ class Journal:
             self._note(taken)
             await _tell_all(batch)
             _settle(batch)
+            await asyncio.sleep(_rest(batch))
 
     def _note(self, taken: float) -> None:
         """How long the oldest of a batch waited; what is left was added after it was taken."""
@@ -176,6 +185,8 @@ async def _tell_all(batch: list[_Entry]) -> None:
 
 async def tell(run: Run, events: list[Event]) -> None:
     """It is kept, so a layer that is out of order costs those who watch a reload, no more."""
+    for event in events:
+        faults.point(POINTS.get(event.type, ""))
     facts = [event.to_dict() for event in events]
     try:
         await live.publish(run.topic, "run.events", run=run.pk, events=facts)
@@ -257,6 +268,11 @@ def _commit_together(batch: list[_Entry]) -> None:
                 entry.told = trace.close(entry.run.pk, entry.ending, entry.epoch)
     for entry in events:
         entry.told = [entry.event]
+
+
+def _rest(batch: Iterable[_Entry]) -> float:
+    """A commit costs the same however many share it: the more runs write, the more wait."""
+    return min(LONGEST_REST, REST * len({entry.run.pk for entry in batch}))
 
 
 def _by_run(batch: Iterable[_Entry]) -> Iterable[tuple[Run, list[Event]]]:

@@ -137,8 +137,7 @@ def _left_behind(mine: set[int]) -> list[Run]:
             continue
         # One that was left in good order is no danger, however often that was.
         if run.heartbeat_at is not None and run.takeovers >= leases.MOST_TAKEOVERS:
-            with transaction.atomic():
-                trace.close(run.pk, trace.Ending(StopReason.INTERRUPTED), run.epoch)
+            trace.close(run.pk, trace.Ending(StopReason.INTERRUPTED), run.epoch)
         elif settings.WORKERS:
             jobs.add(run.pk)
             going_on.append(run)

@@ -3,16 +3,17 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
+from django.db import connection, transaction
 from django.db.models import Max
 
 from agents.engine.events import Event, Stamp, Type
 from agents.engine.state import INTERRUPTED, Message, legal
 from agents.engine.stopping import Fate
 from agents.engine.termination import StopReason
-from agents.meaning import MEANING
+from agents.meaning import Rows
 from agents.models import AgentStep, Approval, Run, RunEvent
 
 PREVIEW = 200
@@ -43,22 +44,31 @@ class Ending:
 
 def keep(entries: Sequence[tuple[int, Event]]) -> None:
     """Write events of any runs, and what they mean for their steps."""
-    RunEvent.objects.bulk_create(
-        RunEvent(
-            run_id=run,
-            seq=event.seq,
-            type=event.type.value,
-            agent=event.agent,
-            time=event.time,
-            data=event.data,
-        )
-        for run, event in entries
-    )
+    with connection.cursor() as cursor:
+        cursor.executemany(_insertion(), [_columns(run, event) for run, event in entries])
+    rows = Rows()
     for run, event in entries:
-        if (meaning := MEANING.get(event.type)) is not None:
-            meaning(run, event)
+        rows.take(run, event)
+    rows.write()
 
 
+@cache
+def _insertion() -> str:
+    """Of an event, worked out once: there are many, and little else is done for a word."""
+    about, quoted = RunEvent._meta, connection.ops.quote_name
+    names = ("run", "seq", "type", "agent", "time", "data")
+    columns = ", ".join(quoted(about.get_field(name).column) for name in names)
+    blanks = ", ".join(["%s"] * len(names))
+    return f"INSERT INTO {quoted(about.db_table)} ({columns}) VALUES ({blanks})"
+
+
+def _columns(run: int, event: Event) -> tuple[Any, ...]:
+    time = connection.ops.adapt_datetimefield_value(event.time)
+    data = connection.ops.adapt_json_value(event.data, None)
+    return run, event.seq, event.type.value, event.agent, time, data
+
+
+@transaction.atomic
 def close(run_pk: int, ending: Ending, epoch: int | None = None) -> list[Event]:
     """End a run that cannot end itself, and give the events that say so.
 

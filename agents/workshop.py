@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 
 from agents import leases, trace
+from agents.engine import faults
 from agents.engine.errors import AgentError
 from agents.engine.runtime import Events
 from agents.engine.stopping import Stopped
@@ -76,6 +77,7 @@ class Workshop:
         """The one place that may catch everything: whatever happens, the run gets an end."""
         pages = Pages(self.journal, run)
         try:
+            faults.point("P3")
             async with aclosing(await course(run)) as events:
                 async for event in events:
                     await pages.write(event)

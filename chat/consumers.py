@@ -33,11 +33,12 @@ class ChatConsumer(WatchingConsumer):
         """Bring the page up to date: messages it has not, and the last run that it has."""
         page = parse_qs(self.scope["query_string"].decode("latin-1"))
         self.last = _number(page.get("after", [""])[0]) or 0
+        self.around = fragments.Surroundings()
         last_shown = await self._answered().filter(pk__lte=self.last).alast()
         if last_shown is not None:
             await self.watch(last_shown.run_id)
         await self._add_new()
-        await self.show(fragments.surroundings, self.session)
+        await self.show(self.around.changes, self.session)
 
     async def look_again(self, told: dict[str, Any]) -> None:
         await super().look_again(told)
@@ -77,24 +78,31 @@ class ChatConsumer(WatchingConsumer):
 
     async def message_added(self, told: dict[str, Any]) -> None:
         if told["message"] > self.last:
-            await self._add_new()
+            await self._add_new(begun=told["run"])
 
     async def run_events(self, told: dict[str, Any]) -> None:
         if told["run"] not in self.watched:
             await self._add_new()
         await super().run_events(told)
         if {event["type"] for event in told["events"]} & AROUND:
-            await self.show(fragments.surroundings, self.session)
+            await self.show(self.around.changes, self.session)
 
     async def refuse(self, sentence: StrPromise | str) -> None:
         await self.show(fragments.notice, sentence)
 
-    async def _add_new(self) -> None:
-        async for message in self._answered().filter(pk__gt=self.last):
-            self.last = message.pk
-            watched = self.watched[message.run_id] = Watched(message.run_id, self.place)
+    async def _add_new(self, begun: int | None = None) -> None:
+        await self.show(self._new_messages, begun)
+
+    def _new_messages(self, begun: int | None) -> str:
+        """Frames for messages this page has not; one whose run has just begun, as it began."""
+        frames = []
+        for message in self._answered().filter(pk__gt=self.last).select_related("run"):
+            self.last, run = message.pk, message.run
+            watched = self.watched[run.pk] = Watched(run.pk, self.place)
             with suppress(ObjectDoesNotExist):
-                await self.show(fragments.new_message, message.pk, watched, self.session)
+                view = watched.begin(run) if run.pk == begun else watched.view()
+                frames.append(fragments.new_message(message, view))
+        return "".join([*frames, self.around.changes(self.session)]) if frames else ""
 
     def _answered(self) -> QuerySet[Message]:
         return self.session.messages.filter(run__isnull=False).order_by("pk")

@@ -1,11 +1,14 @@
 """What people do with their sessions: begin, say, stop, rename, delete, find."""
 
+from collections.abc import Mapping
+
 from django.db import transaction
-from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents import live, runs, trace
+from agents.engine import faults
 from agents.engine.errors import AgentError
 from agents.engine.state import Message as HistoryMessage
 from agents.models import Agent, Run
@@ -16,6 +19,7 @@ MOST_BYTES = 200_000
 MOST_TITLE = 60
 MOST_QUERY = 200
 REMEMBERED = 20
+LISTED = 100
 
 
 class NotSaid(Exception):
@@ -24,6 +28,7 @@ class NotSaid(Exception):
 
 async def ask(session: ChatSession, message: Message) -> None:
     """Have the message answered, and tell every page that shows the session."""
+    faults.point("P2")
     runs.launch(message.run)
     await live.publish(session.topic, "message.added", message=message.pk, run=message.run_id)
 
@@ -64,23 +69,25 @@ def delete(session: ChatSession) -> None:
         session.delete()
 
 
-def found(user, query: str = "") -> QuerySet[ChatSession]:
+def found(user, query: str = "", live: Mapping[str, Run] | None = None) -> list[ChatSession]:
     """A person's sessions, newest first; with a query, those that hold its words."""
-    sessions = ChatSession.objects.for_user(user).annotate(
-        is_running=_has(Run.Status.RUNNING), is_waiting=_has(Run.Status.WAITING)
-    )
+    chats = ChatSession.objects.for_user(user)
     for word in _storable(query)[:MOST_QUERY].split()[:8]:
         said = Message.objects.filter(
             Q(text__icontains=word) | Q(run__answer__icontains=word), session=OuterRef("pk")
         )
-        sessions = sessions.filter(Q(title__icontains=word) | Exists(said))
-    return sessions
+        chats = chats.filter(Q(title__icontains=word) | Exists(said))
+    live = live_runs(user) if live is None else live
+    listed = list(chats[:LISTED])
+    for chat in listed:
+        chat.live = live.get(chat.topic)
+    return listed
 
 
-def _has(status: Run.Status) -> ExpressionWrapper:
-    """Whether a run in it has this status, found from the few runs that have, not from all."""
-    live = Message.objects.filter(run__status=status).values("session")
-    return ExpressionWrapper(Q(pk__in=live), output_field=BooleanField())
+def live_runs(user) -> dict[str, Run]:
+    """What goes on in the sessions of this person, by their topics."""
+    runs = Run.objects.live().filter(user=user).order_by().only("topic", "status")
+    return {run.topic: run for run in runs}
 
 
 def live_run(session: ChatSession) -> Run | None:
@@ -126,6 +133,7 @@ def _still_answering(session: ChatSession) -> str:
 
 
 def _add(session: ChatSession, user, text: str, client_id: str, agent: str) -> Message:
+    faults.point("P1")
     try:
         run = runs.prepare(
             query=text,

@@ -12,7 +12,7 @@ from agents import assembly, runs
 from agents.display import model_label
 from agents.models import Agent, Run
 from chat import sessions
-from chat.fragments import MessageView, session_rows
+from chat.fragments import MessageView
 from chat.models import ChatSession
 
 SHOWN = 30
@@ -158,7 +158,7 @@ def _refused(request: HttpRequest, reason: str, chat: ChatSession | None) -> Htt
 def _context(request: HttpRequest, chat: ChatSession | None = None) -> dict:
     agents = Agent.objects.filter(enabled=True).order_by("-is_default", "pk")
     choices = [AgentChoice.of(agent) for agent in agents]
-    return _listed(request, chat) | {
+    return _listed(request) | {
         "session": chat,
         "agents": choices,
         "chosen": _chosen(choices, chat),
@@ -174,9 +174,9 @@ def _chosen(choices: list[AgentChoice], chat: ChatSession | None) -> str:
     return last.run.agent_name if last else (names or [""])[0]
 
 
-def _listed(request: HttpRequest, chat: ChatSession | None = None) -> dict:
+def _listed(request: HttpRequest) -> dict:
     query = request.POST.get("q", request.GET.get("q", "")).strip()
-    return {"sessions": session_rows(request.user, chat, query), "query": query}
+    return {"sessions": sessions.found(request.user, query), "query": query}
 
 
 def _conversation(chat: ChatSession, before: str = "") -> dict:

@@ -36,7 +36,9 @@ RIGHT = {
 
 
 class Environment(BaseSettings):
-    model_config = SettingsConfigDict(env_prefix="ASHIATO_", extra="ignore")
+    model_config = SettingsConfigDict(
+        env_prefix="ASHIATO_", env_ignore_empty=True, extra="ignore"
+    )
 
     host: str = Field("127.0.0.1", validation_alias=AliasChoices("HOST", "ASHIATO_HOST"))
     port: int = Field(
@@ -63,6 +65,10 @@ class Environment(BaseSettings):
     model_discovery: bool = True
     tools: str = ""
     model_retries: int = Field(2, ge=0, le=10)
+    model_first_seconds: float = Field(60, ge=0.1, le=86_400)
+    model_between_seconds: float = Field(30, ge=0.1, le=86_400)
+    model_whole_seconds: float = Field(600, ge=0.1, le=86_400)
+    model_slow_seconds: float = Field(10, ge=0.1, le=86_400)
     grace: float = Field(5, ge=0, le=600)
     demo_delay: float = Field(0.02, ge=0, le=1)
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"

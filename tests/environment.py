@@ -12,6 +12,8 @@ from pathlib import Path
 
 from tests.services import PostgreSQL, Redis
 
+ON_SERVICES = os.environ.get("TESTS_ON") == "services"
+
 _folder = tempfile.mkdtemp(prefix="ashiato-test-")
 atexit.register(shutil.rmtree, _folder, ignore_errors=True)
 
@@ -36,10 +38,24 @@ def _start_services(folder: Path) -> None:
     os.environ["ASHIATO_REDIS_URL"] = layer.url
 
 
-if os.environ.get("TESTS_ON") == "services":
+if ON_SERVICES:
     _start_services(Path(_folder))
 
 
 def pytest_configure(config) -> None:
     """A server that goes with the tests need not be cleared of their database."""
-    config.option.reuse_db |= "ASHIATO_DATABASE_URL" in os.environ
+    config.option.reuse_db |= ON_SERVICES
+
+
+def pytest_collection_modifyitems(config, items) -> None:
+    """What touches no row is the same wherever they are kept, and need not be tried twice."""
+    if not ON_SERVICES:
+        return
+    rows = [item for item in items if _touches_rows(item)]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(rows)])
+    items[:] = rows
+
+
+def _touches_rows(item) -> bool:
+    fixtures = {"db", "transactional_db"} & set(getattr(item, "fixturenames", ()))
+    return bool(fixtures) or item.get_closest_marker("django_db") is not None

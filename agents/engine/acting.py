@@ -9,6 +9,7 @@ from itertools import takewhile
 from typing import Any
 from uuid import uuid4
 
+from . import faults
 from .approval import Asking, Verdict, Why, digest, fingerprint
 from .events import Event, Type
 from .fallback import FallbackResult, effect
@@ -116,6 +117,7 @@ class Acting:
         if call.id not in self.trail.begun:
             function = {"name": made.name, "arguments": made.arguments}
             yield self.trail.emit(Type.TOOL_CALL, id=call.id, function=function, **about)
+        faults.point("P7")
         if (errand := self._errand(made, about["step"])) is not None:
             async with aclosing(errand.events()) as words:
                 async for event in words:
@@ -126,6 +128,7 @@ class Acting:
         else:
             under_way = pending or asyncio.create_task(self.toolbox.use(made))
             outcome = await result_of(under_way, about["step"], self._effect(made))
+        faults.point("P9")
         text = _shortened(outcome.result.text)
         observation = verdict.told(text) if verdict else text
         for event in self._observed(made, observation, outcome, about):

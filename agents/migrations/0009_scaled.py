@@ -38,4 +38,20 @@ class Migration(migrations.Migration):
             name="tool",
             field=models.TextField(verbose_name="tool"),
         ),
+        migrations.AlterModelOptions(
+            name="agentstep",
+            options={
+                "ordering": ["run_id", "number"],
+                "verbose_name": "step",
+                "verbose_name_plural": "steps",
+            },
+        ),
+        migrations.AlterModelOptions(
+            name="runevent",
+            options={
+                "ordering": ["run_id", "seq"],
+                "verbose_name": "event",
+                "verbose_name_plural": "events",
+            },
+        ),
     ]
