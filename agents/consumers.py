@@ -3,16 +3,17 @@
 import asyncio
 import json
 import logging
+import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 from autobahn.exception import Disconnected
-from channels.auth import get_user
 from channels.consumer import get_handler_name
 from channels.db import database_sync_to_async
 from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.contrib import auth
 from django.contrib.sessions.backends.db import SessionStore
 from django.http import HttpRequest
 from django.utils import translation
@@ -28,7 +29,9 @@ logger = logging.getLogger(__name__)
 MOST_FRAME = 1_048_576
 NOT_FOUND = 4404
 LOOK_WHILE_LIVE = 5
-LOOK_WHILE_IDLE = 30
+LOOK_WHILE_IDLE = 300
+# A page to which nothing happened for so long is asked who watches before it is shown more.
+TRUSTED = 30
 MOST_TOLD = 1000
 
 Events = Sequence[dict[str, Any]]
@@ -61,6 +64,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
 
     async def connect(self) -> None:
         self.watched: dict[int, Watched] = {}
+        self.looked = time.monotonic()
         self.language = _language(self.scope)
         await self.accept()
         topic = await database_sync_to_async(self.find_topic)()
@@ -83,6 +87,8 @@ class WatchingConsumer(AsyncWebsocketConsumer):
             told = [await self.told.get()]
             while not self.told.empty():
                 told.append(self.told.get_nowait())
+            if time.monotonic() - self.looked > TRUSTED:
+                await self.look_again({})
             for kind, facts in _joined(told):
                 await getattr(self, kind.replace(".", "_"))(facts)
 
@@ -130,6 +136,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
 
         And ask again who is watching: whoever has logged out is shown no more.
         """
+        self.looked = time.monotonic()
         if await database_sync_to_async(self.find_topic)() is None:
             await self.close(NOT_FOUND)
             raise StopConsumer
@@ -174,8 +181,9 @@ class WatchingConsumer(AsyncWebsocketConsumer):
 
     def is_signed_in(self) -> bool:
         """Logging out ends the browser's session, and with it what its open tabs may do."""
-        kept = SessionStore(self.scope["session"].session_key)
-        self.scope["user"] = get_user.func({"session": kept})  # we are in a thread already
+        request = HttpRequest()
+        request.session = SessionStore(self.scope["session"].session_key)
+        self.scope["user"] = auth.get_user(request)
         return self.scope["user"].is_authenticated
 
     async def greet(self) -> None:
