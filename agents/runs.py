@@ -26,6 +26,10 @@ HANDOVER, SHUTDOWN = "handover", "shutdown"
 ADVICE = "Try again; if it happens again, tell your administrator."
 
 
+Follower = Callable[[Run | None], Awaitable[None]]
+_followers: list[Follower] = []
+
+
 class StillAnswering(Exception):
     """There is a run in this session already."""
 
@@ -36,6 +40,8 @@ class _Workshop:
     def __init__(self) -> None:
         self.tasks: dict[int, asyncio.Task[None]] = {}
         self.runs: dict[int, Run] = {}
+        self.followers: set[asyncio.Task[None]] = set()
+        self.is_closing = False
         self.journal = Journal()
         self.pulse = asyncio.create_task(self._beat())
 
@@ -44,6 +50,20 @@ class _Workshop:
         if self.tasks.get(run.pk) is task:
             del self.tasks[run.pk], self.runs[run.pk]
             self.journal.forget(run)
+            self.go_on(run)
+
+    def go_on(self, run: Run) -> None:
+        """Let whoever waits for this run know, in a task that no Stop cuts off."""
+        if not self.is_closing:
+            task = asyncio.create_task(_follow(run))
+            self.followers.add(task)
+            task.add_done_callback(self.followers.discard)
+
+    async def close(self) -> None:
+        """From now on nothing begins because something else is over."""
+        self.is_closing = True
+        if self.followers:
+            await asyncio.wait(self.followers)
 
     async def stop(self) -> None:
         self.pulse.cancel()
@@ -60,6 +80,11 @@ class _Workshop:
 
 
 _workshops: dict[asyncio.AbstractEventLoop, _Workshop] = {}
+
+
+def when_over(follower: Follower) -> None:
+    """Have this called with every run that is over, and with None at every look around."""
+    _followers.append(follower)
 
 
 def prepare(
@@ -113,6 +138,7 @@ async def stop(run: Run) -> None:
     await _close(run, workshop.journal, trace.Ending(StopReason.CANCELLED))
     if run.pk not in workshop.tasks:
         workshop.journal.forget(run)
+    workshop.go_on(run)
 
 
 async def wait(run: Run) -> None:
@@ -128,6 +154,7 @@ async def tend() -> None:
             await take_over()
         except Exception:  # whatever it was, the next look may find what this one did not
             logger.exception("Abandoned runs could not be looked for.")
+        await _follow(None)
         await asyncio.sleep(leases.BEAT)
 
 
@@ -168,6 +195,7 @@ async def _stop_all(grace: float, why: str) -> None:
     loop = asyncio.get_running_loop()
     if (workshop := _workshops.get(loop)) is None:
         return
+    await workshop.close()
     if workshop.tasks and grace:
         await asyncio.wait(workshop.tasks.values(), timeout=grace)
     del _workshops[loop]
@@ -223,6 +251,14 @@ async def _close(
 ) -> None:
     with suppress(RunIsOver):
         await journal.close(run, ending, epoch)
+
+
+async def _follow(run: Run | None) -> None:
+    for follower in _followers:
+        try:
+            await follower(run)
+        except Exception:  # whatever it was, the next look around tries again
+            logger.exception("What waits for a run could not go on.")
 
 
 def _workshop() -> _Workshop:
