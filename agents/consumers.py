@@ -109,6 +109,9 @@ class WatchingConsumer(AsyncWebsocketConsumer):
     async def message_added(self, told: dict[str, Any]) -> None:
         """Only a chat shows messages, but whoever follows its topic is told of them."""
 
+    async def queue_changed(self, told: dict[str, Any]) -> None:
+        """Nor does anything else show those that wait."""
+
     async def look_again(self, told: dict[str, Any]) -> None:
         """Read the rows without having been told to: the last word may have been lost.
 
@@ -136,7 +139,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
     async def show(self, fragment, *subject: Any) -> None:
         await self.send(await database_sync_to_async(self._in_language)(fragment, *subject))
 
-    def _in_language(self, fragment, *subject: Any) -> str:
+    def _in_language(self, fragment, *subject: Any) -> Any:
         with translation.override(self.language):
             return fragment(*subject)
 

@@ -31,17 +31,20 @@ class ChatConsumer(WatchingConsumer):
 
     async def greet(self) -> None:
         """Bring the page up to date: messages it has not, and the last run that it has."""
+        self.around = fragments.Around(self.session)
         page = parse_qs(self.scope["query_string"].decode("latin-1"))
         self.last = _number(page.get("after", [""])[0]) or 0
         last_shown = await self._answered().filter(pk__lte=self.last).alast()
         if last_shown is not None:
             await self.watch(last_shown.run_id)
         await self._add_new()
-        await self.show(fragments.surroundings, self.session)
+        await self._show_around()
 
     async def look_again(self, told: dict[str, Any]) -> None:
         await super().look_again(told)
         await self._add_new()
+        if await database_sync_to_async(self._in_language)(self.around.is_behind):
+            await self._show_around()
 
     async def handle(self, frame: dict[str, Any]) -> None:
         if await self._session() is None:
@@ -52,6 +55,10 @@ class ChatConsumer(WatchingConsumer):
                 await self.say(text, client_id, agent if isinstance(agent, str) else "")
             case {"type": "stop", "run": str(run) | int(run)}:
                 await self.stop(_number(run))
+            case {"type": "send_now", "message": str(message) | int(message)}:
+                await self.send_now(_number(message))
+            case {"type": "withdraw", "message": str(message) | int(message)}:
+                await self.withdraw(_number(message))
             case _:
                 raise BadFrame(_("The page sent something that cannot be read."))
 
@@ -75,16 +82,30 @@ class ChatConsumer(WatchingConsumer):
             await runs.stop(run)
         await self.show(fragments.composer_state, self.session)
 
+    async def send_now(self, pk: int | None) -> None:
+        await sessions.send_now(self.session, self.scope["user"], pk)
+        await self._show_around()
+
+    async def withdraw(self, pk: int | None) -> None:
+        """Whoever takes a message back is given its text, to write it anew."""
+        text = await sessions.withdraw(self.session, self.scope["user"], pk)
+        await self._show_around()
+        if text is not None:
+            await self.show(fragments.composer_state, self.session, "", text)
+
     async def message_added(self, told: dict[str, Any]) -> None:
         if told["message"] > self.last:
             await self._add_new()
+
+    async def queue_changed(self, told: dict[str, Any]) -> None:
+        await self._show_around()
 
     async def run_events(self, told: dict[str, Any]) -> None:
         if told["run"] not in self.watched:
             await self._add_new()
         await super().run_events(told)
         if {event["type"] for event in told["events"]} & AROUND:
-            await self.show(fragments.surroundings, self.session)
+            await self._show_around()
 
     async def refuse(self, sentence: StrPromise | str) -> None:
         await self.show(fragments.notice, sentence)
@@ -94,7 +115,10 @@ class ChatConsumer(WatchingConsumer):
             self.last = message.pk
             watched = self.watched[message.run_id] = Watched(message.run_id, self.place)
             with suppress(ObjectDoesNotExist):
-                await self.show(fragments.new_message, message.pk, watched, self.session)
+                await self.show(fragments.new_message, message.pk, watched, self.around)
+
+    async def _show_around(self) -> None:
+        await self.show(self.around.html)
 
     def _answered(self) -> QuerySet[Message]:
         return self.session.messages.filter(run__isnull=False).order_by("pk")

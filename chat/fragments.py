@@ -14,13 +14,13 @@ from chat import sessions
 from chat.models import ChatSession, Message
 
 __all__ = [
+    "Around",
     "MessageView",
     "composer_state",
     "new_message",
     "notice",
     "render_markdown",
     "session_list",
-    "surroundings",
 ]
 
 
@@ -39,23 +39,36 @@ class MessageView:
         return cls(message, RunView(message.run) if message.run else None)
 
 
-def new_message(pk: int, watched: Watched, session: ChatSession) -> SafeString:
+@dataclass
+class Around:
+    """What one page was shown of what stands around its conversation."""
+
+    session: ChatSession
+    standing: sessions.Standing | None = None
+
+    def html(self) -> SafeString:
+        self.standing = sessions.standing(self.session)
+        queue = _part("queue", {"standing": self.standing})
+        return queue + _composer_state(self.standing) + session_list(self.session)
+
+    def is_behind(self) -> bool:
+        return sessions.standing(self.session) != self.standing
+
+
+def new_message(pk: int, watched: Watched, around: Around) -> SafeString:
     """A message at the end of the conversation, its run as the page watches it."""
     row = Message.objects.get(pk=pk)
     html = _part("message", {"message": MessageView(row, watched.view())})
     added = format_html('<div hx-swap-oob="beforeend:#messages">{}</div>', html)
-    return added + surroundings(session)
+    return added + around.html()
 
 
-def surroundings(session: ChatSession) -> SafeString:
-    """What stands around the conversation and depends on whether a run is going on."""
-    return composer_state(session) + session_list(session)
-
-
-def composer_state(session: ChatSession, acknowledged: str = "") -> SafeString:
-    run = sessions.live_run(session)
-    facts = {"live_run": run and run.pk, "is_waiting": run and run.is_waiting}
-    return _part("composer_state", {**facts, "acknowledged": acknowledged})
+def composer_state(
+    session: ChatSession, acknowledged: str = "", returned: str = ""
+) -> SafeString:
+    """Whether a run lives; what was taken, and what was taken back, of what the page sent."""
+    facts = {"acknowledged": acknowledged, "returned": returned}
+    return _composer_state(sessions.standing(session), **facts)
 
 
 def notice(text: str, level: str = "problem") -> SafeString:
@@ -65,6 +78,10 @@ def notice(text: str, level: str = "problem") -> SafeString:
 def session_list(session: ChatSession) -> SafeString:
     found = sessions.found(session.user)[:100]
     return _part("sessions", {"sessions": found, "session": session})
+
+
+def _composer_state(standing: sessions.Standing, **facts: str) -> SafeString:
+    return _part("composer_state", {"standing": standing, **facts})
 
 
 def _part(name: str, context: dict[str, Any]) -> SafeString:
