@@ -18,11 +18,14 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.fragments import Watched
 from agents.models import Run
+from agents.pace import Pace
 
 logger = logging.getLogger(__name__)
 
 MOST_FRAME = 1_048_576
 NOT_FOUND = 4404
+FRAMES_AT_ONCE = 60
+FRAMES_A_SECOND = 10
 LOOK_WHILE_LIVE = 5
 LOOK_WHILE_IDLE = 30
 
@@ -51,6 +54,8 @@ class WatchingConsumer(AsyncWebsocketConsumer):
 
     async def connect(self) -> None:
         self.watched: dict[int, Watched] = {}
+        self.pace = Pace(FRAMES_AT_ONCE, FRAMES_A_SECOND)
+        self.patience = Pace(1, 1)
         self.language = _language(self.scope)
         await self.accept()
         topic = await self.find_topic()
@@ -85,8 +90,15 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         facts = json.loads(message["facts"]) if "facts" in message else {}
         if message["type"] == "run.events":
             await self.run_events(facts)
+        elif message["type"] == "websocket.receive" and not self.pace.allows():
+            await self._slow_down()
         else:
             await super().dispatch({**message, **facts})
+
+    async def _slow_down(self) -> None:
+        """One sentence a second, for all that came too fast: each would cost as much as it."""
+        if self.patience.allows():
+            await self.refuse(_("That was too much at once. Wait a moment and try again."))
 
     async def run_events(self, told: dict[str, Any]) -> None:
         events = told["events"]

@@ -1,5 +1,6 @@
 """Whatever the page sends, a sentence comes back and the next message is answered."""
 
+import asyncio
 import json
 
 import pytest
@@ -138,6 +139,24 @@ async def test_without_an_agent_there_is_a_sentence(chat):
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await page.send_to(text_data=message())
         await frames_until(page, "No agent is switched on.")
+
+
+async def test_a_page_that_sends_too_much_is_told_so_once_and_goes_on(chat, monkeypatch):
+    monkeypatch.setattr("agents.consumers.FRAMES_AT_ONCE", 5)
+    path = f"/ws/chat/{chat.pk}/"
+    async with tab(chat.user, path) as page, tab(chat.user, path) as other:
+        await frames_until(page, "composer-state")
+        for _ in range(500):
+            await page.send_to(text_data="{")
+        frames = await frames_until(page, "That was too much at once.")
+        await other.send_to(text_data=message(client_id="other"))
+        await frames_until(other, FINISHED)
+        answered = [frame for frame in frames if UNREADABLE in frame]
+        await asyncio.sleep(0.2)
+        await page.send_to(text_data=message(client_id="later"))
+        await frames_until(page, 'data-client-id="later"')
+
+    assert len(answered) < 10
 
 
 # The same without a socket
