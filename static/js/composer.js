@@ -102,7 +102,7 @@ function readState() {
   const kept = isKept(form.elements.client_id.value, state.acknowledged);
   if (kept) clear();
   if (state.returned) takeBack(state);
-  if (state.liveRun !== live) show(state.liveRun);
+  if (state.liveRun !== live && (state.liveRun || !isNextComing())) show(state.liveRun);
   if ("waiting" in state) announcer.textContent = announcer.dataset.waiting;
   if (kept?.closest?.("#queue")) announcer.textContent = announcer.dataset.queued;
 }
@@ -115,6 +115,11 @@ function takeBack(state) {
   if (text.value.trim()) return;
   text.value = words;
   edited();
+}
+
+// Between two answers nothing lives for a moment, and the buttons would flicker.
+function isNextComing() {
+  return live && document.querySelector("#queue:not([hidden], [data-stuck])");
 }
 
 function isKept(id, acknowledged) {

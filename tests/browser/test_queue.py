@@ -10,7 +10,8 @@ SUM = "What is 2 + 3?"
 
 def busy(page: Page):
     """A chat in which an answer is under way and takes a while."""
-    run = begin(page, LOOKUP)
+    begin(page, LOOKUP)
+    run = page.locator(".run").first
     expect(run.locator(".live-thought").first).not_to_be_empty()
     return run
 
