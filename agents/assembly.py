@@ -22,6 +22,7 @@ from agents.engine.planner import LLM, ReActPlanner
 from agents.engine.retry import RetryPolicy
 from agents.engine.runtime import AgentRuntime, Events
 from agents.engine.state import AgentState, Message
+from agents.engine.stream import Deadlines
 from agents.engine.termination import standard_policy
 from agents.llm import discovery, tokens, windows
 from agents.llm.demo_model import DemoModel
@@ -31,7 +32,7 @@ from agents.llm.roads import road
 from agents.models import Agent, GuardrailPattern, Run, ToolRegistration
 
 DEMO = "demo"
-PACE = 0.05
+PACE = 0.06
 
 INSTRUCTIONS = """\
 You are {agent}, an assistant that thinks, uses tools and answers. Use a tool wherever it can
@@ -130,8 +131,19 @@ def _planner(agent: Agent, model: str) -> ReActPlanner:
         instructions=agent.instructions or INSTRUCTIONS.format(agent=agent.name),
         parameters={} if model == DEMO else {"max_tokens": agent.max_output_tokens},
         pace=PACE,
+        deadlines=_deadlines(),
         window=windows.window(model),
         count_tokens=tokens.count,
+    )
+
+
+def _deadlines() -> Deadlines:
+    environment = settings.ENVIRONMENT
+    return Deadlines(
+        slow=environment.model_slow_seconds,
+        first=environment.model_first_seconds,
+        between=environment.model_between_seconds,
+        whole=environment.model_whole_seconds,
     )
 
 

@@ -3,10 +3,12 @@
 import asyncio
 import json
 import logging
+from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 from autobahn.exception import Disconnected
 from channels.auth import get_user
+from channels.consumer import get_handler_name
 from channels.db import database_sync_to_async
 from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
@@ -16,6 +18,7 @@ from django.utils import translation
 from django.utils.functional import Promise as StrPromise
 from django.utils.translation import gettext_lazy as _
 
+from agents import live, pulse
 from agents.fragments import Watched
 from agents.models import Run
 from agents.pace import Pace
@@ -28,6 +31,9 @@ FRAMES_AT_ONCE = 60
 FRAMES_A_SECOND = 10
 LOOK_WHILE_LIVE = 5
 LOOK_WHILE_IDLE = 30
+MOST_TOLD = 1000
+
+Told = tuple[str, dict[str, Any]]
 
 
 class BadFrame(Exception):
@@ -42,15 +48,17 @@ class WatchingConsumer(AsyncWebsocketConsumer):
     """
 
     place = "chat"
-    topic = ""
-    pulse: asyncio.Task[None] | None = None
+    channel_layer_alias = ""  # what is told comes by agents.live
 
     async def __call__(self, scope, receive, send) -> None:
-        """Whatever ends it, nothing of it goes on; Channels forgets that after a failure."""
+        """Whatever ends one part of it ends all of it."""
+        self.told: asyncio.Queue[Told] = asyncio.Queue(MOST_TOLD)
         try:
-            await super().__call__(scope, receive, send)
-        finally:
-            await self._leave()
+            with pulse.socket():
+                async with asyncio.TaskGroup() as self.tasks, AsyncExitStack() as self.stack:
+                    await super().__call__(scope, receive, send)
+        except* StopConsumer:
+            pass
 
     async def connect(self) -> None:
         self.watched: dict[int, Watched] = {}
@@ -62,19 +70,30 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         if topic is None:
             await self.close(NOT_FOUND)
             return
-        self.topic = topic
-        await self.channel_layer.group_add(topic, self.channel_name)
+        await self.stack.enter_async_context(live.following(topic, self.hear))
         await self.greet()
-        self.pulse = asyncio.create_task(self._beat())
+        for part in (self._show_told, self._beat):
+            self.stack.callback(self.tasks.create_task(part()).cancel)
 
-    async def _leave(self) -> None:
-        if self.pulse is not None:
-            self.pulse.cancel()
-        if self.topic:
-            await self.channel_layer.group_discard(self.topic, self.channel_name)
+    def hear(self, kind: str, facts: dict[str, Any]) -> None:
+        """A page that is far behind misses some of it, and then reads the rows again."""
+        with suppress(asyncio.QueueFull):
+            self.told.put_nowait((kind, facts))
+
+    async def _show_told(self) -> None:
+        """One after the other, in the order in which it was told."""
+        while True:
+            told = [await self.told.get()]
+            while not self.told.empty():
+                told.append(self.told.get_nowait())
+            for kind, facts in _joined(told):
+                await getattr(self, kind.replace(".", "_"))(facts)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None):
         """Answer every frame, whatever it holds; a bad one must not end the socket."""
+        if not self.pace.allows():
+            await self._slow_down()
+            return
         try:
             await self.handle(_decoded(text_data))
         except BadFrame as error:
@@ -86,14 +105,8 @@ class WatchingConsumer(AsyncWebsocketConsumer):
             await self.refuse(_("Something went wrong. Please try again."))
 
     async def dispatch(self, message: dict[str, Any]) -> None:
-        """Words go straight on; Channels would wait for the database's thread first."""
-        facts = json.loads(message["facts"]) if "facts" in message else {}
-        if message["type"] == "run.events":
-            await self.run_events(facts)
-        elif message["type"] == "websocket.receive" and not self.pace.allows():
-            await self._slow_down()
-        else:
-            await super().dispatch({**message, **facts})
+        """Straight on; Channels would wait for the database's thread first."""
+        await getattr(self, get_handler_name(message))(message)
 
     async def _slow_down(self) -> None:
         """One sentence a second, for all that came too fast: each would cost as much as it."""
@@ -137,11 +150,11 @@ class WatchingConsumer(AsyncWebsocketConsumer):
                 await self.show(watched.snapshot)
 
     async def _beat(self) -> None:
-        """Through the channel, so that looking again waits its turn as everything else does."""
+        """Told, so that looking again waits its turn as everything else does."""
         while True:
             is_live = any(watched.is_live for watched in self.watched.values())
             await asyncio.sleep(LOOK_WHILE_LIVE if is_live else LOOK_WHILE_IDLE)
-            await self.channel_layer.send(self.channel_name, {"type": "look.again"})
+            self.hear(live.LOOK_AGAIN, {})
 
     async def watch(self, run: int, may_decide: bool = True) -> None:
         """Show this run as it is now, and what happens to it from here on."""
@@ -149,7 +162,9 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         await self.show(self.watched[run].snapshot)
 
     async def show(self, fragment, *subject: Any) -> None:
-        await self.send(await database_sync_to_async(self._in_language)(fragment, *subject))
+        html = await database_sync_to_async(self._in_language)(fragment, *subject)
+        if html:
+            await self.send(html)
 
     def _in_language(self, fragment, *subject: Any) -> Any:
         with translation.override(self.language):
@@ -197,6 +212,18 @@ class RunConsumer(WatchingConsumer):
 
     async def greet(self) -> None:
         await self.watch(self.run.pk, self.run.user_id == self.scope["user"].pk)
+
+
+def _joined(told: list[Told]) -> list[Told]:
+    """What was told of a run in several pieces, as one: a page that is behind catches up."""
+    joined: list[Told] = []
+    for kind, facts in told:
+        last_kind, last = joined[-1] if joined else ("", {})
+        if kind == last_kind == "run.events" and facts["run"] == last["run"]:
+            joined[-1] = (kind, {**last, "events": last["events"] + facts["events"]})
+        else:
+            joined.append((kind, facts))
+    return joined
 
 
 def _decoded(text: str | None) -> dict[str, Any]:

@@ -82,8 +82,8 @@ class StepView:
                 return _one_line(step.observation)
             case AgentStep.Kind.ANSWER if not step.thought:
                 return _("Writes the answer")
-        if step.is_live and step.attempts > 1:
-            return _one_line(_("Asks again: %(reason)s") % {"reason": step.observation})
+        if step.is_live and (waits := wording.now(step.notes)):
+            return _one_line(waits)
         if step.status == AgentStep.Status.FAILED and step.observation:
             return _one_line(step.observation)
         return _one_line(step.thought) or (_("Thinking…") if step.is_live else _("Thinks"))
@@ -205,13 +205,15 @@ class RunView:
     place: str = "chat"
     until: int | None = None
     may_decide: bool = True
+    has_asked: bool = True  # False where it is known that nobody was asked anything
+    grown: GrowingProse | None = None  # the answer, where somebody has watched it grow
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.run, name)
 
     @cached_property
     def steps(self) -> list[StepView]:
-        return step_views(self)
+        return [] if self.until == 0 else step_views(self)
 
     @cached_property
     def prose(self) -> GrowingProse:
@@ -221,6 +223,8 @@ class RunView:
     def frozen(self) -> SafeString:
         if self.run.is_live:
             return self.prose.frozen
+        if self.grown is not None and self.grown.is_whole(self.run.answer):
+            return self.grown.whole
         return render_markdown(self.run.answer)
 
     @property
@@ -310,7 +314,8 @@ class RunView:
 def step_views(view: RunView, only: Collection[int] | None = None) -> list[StepView]:
     """The rows of a run, or `only` some of them, with what a person was asked about them."""
     run, until = view.run, view.until
-    asked = {row.step: ApprovalView(row, view.may_decide) for row in run.approvals.all()}
+    questions = run.approvals.all() if view.has_asked else ()
+    asked = {row.step: ApprovalView(row, view.may_decide) for row in questions}
     return [
         StepView(step, run, view.place, until, asked.get(step.number))
         for step in (run.steps.all() if only is None else run.steps.filter(number__in=only))

@@ -17,6 +17,7 @@ from agents.prose import GrowingProse
 
 WORDS = {Type.DELTA, Type.THOUGHT_DELTA}
 NEW_ROW = {Type.STEP_STARTED, Type.APPROVAL_REQUESTED, Type.TOOL_CALL, Type.GUARDRAIL}
+TURNS = {Type.RUN_FINISHED, Type.RUN_PAUSED}
 CHANGED_ROW = {
     Type.TOOL_RESPONSE,
     Type.APPROVAL_RESOLVED,
@@ -37,6 +38,7 @@ class Watched:
     may_decide: bool = True
     seq: int = 0
     is_live: bool = True
+    has_asked: bool = True
     rows: set[int] = field(default_factory=set)
     growing: set[int] = field(default_factory=set)
     prose: GrowingProse = field(default_factory=GrowingProse)
@@ -47,9 +49,17 @@ class Watched:
 
     def view(self) -> RunView:
         run = Run.objects.annotate(seq=Max("events__seq")).get(pk=self.run_pk)
-        self.seq = run.seq or 0
-        self.is_live = run.is_live
+        self.seq, self.has_asked = run.seq or 0, True
+        return self._whole(run)
+
+    def begin(self, run: Run) -> RunView:
+        """A run that was asked for just now: nothing of it has been told yet."""
+        self.seq, self.has_asked = 0, False
+        return self._whole(run)
+
+    def _whole(self, run: Run) -> RunView:
         view = self._view(run)
+        self.is_live = run.is_live
         self.rows = {step.number for step in view.steps}
         self.growing = {step.number for step in view.steps if step.is_live}
         self.prose = view.prose if run.is_live else GrowingProse()
@@ -65,37 +75,39 @@ class Watched:
     def needs_rows(self, events: Iterable[dict[str, Any]]) -> bool:
         return any(event["type"] not in WORDS for event in events)
 
-    def words(self, events: Sequence[dict[str, Any]]) -> SafeString:
+    def words(self, events: Sequence[dict[str, Any]]) -> str:
         """Frames for events that are nothing but words: no row has to be read."""
         self.seq = events[-1]["seq"]
         answer, thoughts = _words(events)
         frames = [self._thought(step, text) for step, text in thoughts.items()]
-        return SafeString().join([*frames, self._answer(answer)])
+        return "".join([*frames, self._answer(answer)])
 
-    def changes(self, events: Sequence[dict[str, Any]]) -> SafeString:
+    def changes(self, events: Sequence[dict[str, Any]]) -> str:
         """Frames for whatever happened."""
-        if self._is_turning_point(events):
-            return self.snapshot()
+        run, types = Run.objects.get(pk=self.run_pk), {event["type"] for event in events}
         self.seq = events[-1]["seq"]
+        self.has_asked |= Type.APPROVAL_REQUESTED in types
         answer, thoughts = _words(events)
-        frames = [self._head(), *self._rows(events, thoughts), self._answer(answer)]
+        if types & TURNS or (Type.APPROVAL_RESOLVED in types and not run.is_waiting):
+            return self._turned(run, answer)
+        view = self._view(run)
+        head = _element("_run_head.html", {"view": view})
+        frames = [head, *self._rows(view, events, thoughts), self._answer(answer)]
         if any(map(_is_thought, events)):
             frames.append(self._taken_back(events))
-        return SafeString().join(frames)
+        return "".join(frames)
 
-    def _is_turning_point(self, events: Sequence[dict[str, Any]]) -> bool:
-        """Whether the run is another one now: it ended, it waits, or it goes on again."""
-        types = {event["type"] for event in events}
-        if types & {Type.RUN_FINISHED, Type.RUN_PAUSED}:
-            return True
-        resolved = Type.APPROVAL_RESOLVED in types
-        return resolved and not Run.objects.waiting().filter(pk=self.run_pk).exists()
+    def _turned(self, run: Run, answer: str) -> SafeString:
+        """The run is another one now: it ended, it waits, or it goes on again."""
+        self.prose.feed(answer)
+        return _element("_run.html", {"view": self._whole(run)})
 
-    def _rows(self, events: Sequence[dict[str, Any]], thoughts: dict[int, str]) -> list[str]:
+    def _rows(
+        self, run: RunView, events: Sequence[dict[str, Any]], thoughts: dict[int, str]
+    ) -> list[str]:
         named = {e["data"]["step"] for e in events if e["type"] in NEW_ROW | CHANGED_ROW}
-        run = self._view(Run.objects.get(pk=self.run_pk))
         frames = []
-        for view in step_views(run, only=named):
+        for view in step_views(run, only=named) if named else ():
             row = _element("_step.html", {"step": view})
             frames.append(row if view.number in self.rows else self._added(row))
             self._shown(view)
@@ -110,12 +122,15 @@ class Watched:
         else:
             self.growing.discard(step.number)
 
-    def _head(self) -> SafeString:
-        view = self._view(Run.objects.get(pk=self.run_pk))
-        return _element("_run_head.html", {"view": view})
-
     def _view(self, run: Run) -> RunView:
-        return RunView(run, self.place, until=self.seq, may_decide=self.may_decide)
+        return RunView(
+            run,
+            self.place,
+            until=self.seq,
+            may_decide=self.may_decide,
+            has_asked=self.has_asked,
+            grown=self.prose,
+        )
 
     def _added(self, row: SafeString) -> SafeString:
         target = f"beforeend:#run-{self.run_pk}-steps"
@@ -128,30 +143,23 @@ class Watched:
         target = f"beforeend:#step-{key}-live"
         return format_html('<p hx-swap-oob="{}">{}</p>', target, text)
 
-    def _answer(self, text: str) -> SafeString:
+    def _answer(self, text: str) -> str:
         if not text:
-            return SafeString()
-        ended, key = self.prose.feed(text), f"answer-{self.run_pk}"
-        frozen = format_html('<div hx-swap-oob="beforeend:#{}-frozen">{}</div>', key, ended)
-        return (frozen if ended else SafeString()) + self._tail()
+            return ""
+        ended, tail = self.prose.feed(text), self._tail()
+        target = f"beforeend:#answer-{self.run_pk}-frozen"
+        return f'<div hx-swap-oob="{target}">{ended}</div>{tail}' if ended else tail
 
-    def _tail(self) -> SafeString:
-        return format_html(
-            '<div id="answer-{}-tail" class="tail" hx-swap-oob="true">{}</div>',
-            self.run_pk,
-            self.prose.tail_html,
-        )
+    def _tail(self) -> str:
+        words = f'class="tail" hx-swap-oob="true">{self.prose.tail_html}'
+        return f'<div id="answer-{self.run_pk}-tail" {words}</div>'
 
-    def _taken_back(self, events: Sequence[dict[str, Any]]) -> SafeString:
+    def _taken_back(self, events: Sequence[dict[str, Any]]) -> str:
         """What looked like an answer was a thought: the answer begins anew."""
         last = max(at for at, event in enumerate(events) if _is_thought(event))
         self.prose = GrowingProse(_words(events[last + 1 :])[0])
-        empty = format_html(
-            '<div id="answer-{}-frozen" class="frozen" hx-swap-oob="true">{}</div>',
-            self.run_pk,
-            self.prose.frozen,
-        )
-        return empty + self._tail()
+        words = f'class="frozen" hx-swap-oob="true">{self.prose.frozen}'
+        return f'<div id="answer-{self.run_pk}-frozen" {words}</div>{self._tail()}'
 
 
 def _is_thought(event: dict[str, Any]) -> bool:

@@ -7,20 +7,39 @@ written the next one collects, so a hundred runs cost hardly more commits than o
 import asyncio
 import json
 import logging
+import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import repeat
+from time import sleep
+from typing import Any, TypeVar
 
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, connection, connections, transaction
 
 from agents import leases, live, trace
+from agents.engine import faults
 from agents.engine.events import Event, Type
 from agents.models import Run
 
 logger = logging.getLogger(__name__)
 
+Answer = TypeVar("Answer")
+
 MOST_UNDER_WAY = 8
+TELL_WITHIN = 1.0
+# A database that restarts, is locked or is full: it is asked again for about half a minute.
+AWAY = (OperationalError, InterfaceError)
+PAUSES = (0.05, 0.1, 0.2, 0.5, *repeat(1, 28))
+NUL = "\\u0000"
+REST, LONGEST_REST = 0.001, 0.03
+# Kept, and nobody told yet.
+POINTS = {
+    Type.TOOL_RESPONSE: "P10",
+    Type.APPROVAL_REQUESTED: "P11",
+    Type.RUN_FINISHED: "P13",
+}
 SETTLED = {Type.TOOL_CALL, Type.RUN_PAUSED, Type.RUN_FINISHED}
 
 
@@ -46,6 +65,8 @@ class Journal:
         self._entries: list[_Entry] = []
         self._over: set[int] = set()
         self._is_closed = False
+        self._asked: float | None = None
+        self._longest = 0.0
         self._wake = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="journal")
         self._task = asyncio.create_task(self._write())
@@ -70,22 +91,30 @@ class Journal:
         """Nobody is left who could add to this run."""
         self._over.discard(run.pk)
 
-    async def renew(self, runs: Iterable[Run]) -> None:
-        """Say that these are being worked on."""
+    def lag(self) -> float:
+        """The longest that anything waited to be kept since this was last asked; any thread."""
+        waiting = time.monotonic() - asked if (asked := self._asked) is not None else 0.0
+        longest, self._longest = max(self._longest, waiting), 0.0
+        return longest
+
+    async def ask(self, question: Callable[[list[Run]], Answer], runs: list[Run]) -> Answer:
+        """Put a question about runs to the database, between two batches."""
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._thread, leases.renew, list(runs))
+        return await loop.run_in_executor(self._thread, _asked, question, runs)
 
     async def stop(self) -> None:
         """What was handed over is written; whoever comes later is told that it is over."""
         self._is_closed = True
         self._wake.set()
         await self._task
+        self._thread.submit(connections.close_all)
         self._thread.shutdown()
 
     def _add(self, entry: _Entry) -> asyncio.Future[None]:
         if self._is_closed or entry.run.pk in self._over:
             raise RunIsOver
         self._entries.append(entry)
+        self._asked = self._asked or time.monotonic()
         self._wake.set()
         return entry.kept
 
@@ -95,10 +124,18 @@ class Journal:
             await self._wake.wait()
             self._wake.clear()
             batch, self._entries = self._entries, []
+            taken = time.monotonic()
             await loop.run_in_executor(self._thread, _commit, batch)
-            for run, events in _by_run(batch):
-                await tell(run, events)
+            self._note(taken)
+            await _tell_all(batch)
             _settle(batch)
+            await asyncio.sleep(_rest(batch))
+
+    def _note(self, taken: float) -> None:
+        """How long the oldest of a batch waited; what is left was added after it was taken."""
+        if self._asked is not None:
+            self._longest = max(self._longest, time.monotonic() - self._asked)
+        self._asked = taken if self._entries else None
 
 
 class Pages:
@@ -136,36 +173,85 @@ def _seen(kept: asyncio.Future[None]) -> None:
         logger.error("An event could not be kept.", exc_info=error)
 
 
+async def _tell_all(batch: list[_Entry]) -> None:
+    """All of it within a moment: a layer that hangs must not hold up what is to be kept."""
+    try:
+        async with asyncio.timeout(TELL_WITHIN):
+            for run, events in _by_run(batch):
+                await tell(run, events)
+    except TimeoutError:
+        logger.warning("The channel layer does not answer; pages will look for themselves.")
+
+
 async def tell(run: Run, events: list[Event]) -> None:
     """It is kept, so a layer that is out of order costs those who watch a reload, no more."""
+    for event in events:
+        faults.point(POINTS.get(event.type, ""))
     facts = [event.to_dict() for event in events]
     try:
         await live.publish(run.topic, "run.events", run=run.pk, events=facts)
-    except Exception:
-        logger.exception("Run %s could not be told of.", run.pk)
+    except Exception as error:
+        logger.warning("Run %s could not be told of: %r", run.pk, error)
 
 
 def _storable(event: Event) -> Event:
-    """Without halves of characters: models and tools send them, no database takes them."""
+    """Without NUL and halves of characters: not every database takes them."""
     text = json.dumps(event.data, ensure_ascii=False)
     try:
         text.encode()
     except UnicodeEncodeError:
-        return replace(event, data=json.loads(text.encode(errors="replace")))
-    return event
+        event = replace(event, data=json.loads(text.encode(errors="replace")))
+    return replace(event, data=_without_nul(event.data)) if NUL in text else event
+
+
+def _without_nul(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.replace("\0", "�")
+    if isinstance(value, dict):
+        return {_without_nul(key): _without_nul(item) for key, item in value.items()}
+    return [_without_nul(item) for item in value] if isinstance(value, list) else value
 
 
 def _commit(batch: list[_Entry]) -> None:
     """All in one transaction; if that fails, each alone, so that one spoils no other."""
     try:
-        _commit_together(batch)
+        _commit_patiently(batch)
+    except AWAY as error:
+        for entry in batch:
+            entry.error = error
     except Exception:
         for entry in batch:
+            _commit_alone(entry)
+
+
+def _commit_alone(entry: _Entry) -> None:
+    try:
+        _commit_patiently([entry])
+    except Exception as error:
+        entry.error = error
+
+
+def _commit_patiently(batch: list[_Entry]) -> None:
+    """Again and again while the database is away, for as long as that can be borne."""
+    for pause in (*PAUSES, None):
+        for entry in batch:
             entry.error, entry.told = None, []
-            try:
-                _commit_together([entry])
-            except Exception as error:
-                entry.error = error
+        try:
+            return _commit_together(batch)
+        except AWAY as error:
+            connection.close()
+            if pause is None:
+                raise
+            logger.warning("The database is away: %s", error)
+            sleep(pause)
+
+
+def _asked(question: Callable[[list[Run]], Answer], runs: list[Run]) -> Answer:
+    try:
+        return question(runs)
+    except AWAY:
+        connection.close()  # the next question is put to a new one
+        raise
 
 
 def _commit_together(batch: list[_Entry]) -> None:
@@ -182,6 +268,11 @@ def _commit_together(batch: list[_Entry]) -> None:
                 entry.told = trace.close(entry.run.pk, entry.ending, entry.epoch)
     for entry in events:
         entry.told = [entry.event]
+
+
+def _rest(batch: Iterable[_Entry]) -> float:
+    """A commit costs the same however many share it: the more runs write, the more wait."""
+    return min(LONGEST_REST, REST * len({entry.run.pk for entry in batch}))
 
 
 def _by_run(batch: Iterable[_Entry]) -> Iterable[tuple[Run, list[Event]]]:

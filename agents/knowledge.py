@@ -24,6 +24,7 @@ from django.db.models.signals import post_delete
 from django.dispatch import receiver
 from markdown_it import MarkdownIt
 
+from agents.engine import faults
 from agents.models import Chunk, Document
 from agents.tools.search import Passage
 
@@ -260,6 +261,7 @@ def _keep(source: str, fields: dict[str, str], sections: list[Section]) -> Inges
         Chunk(document=document, ordinal=at, heading=section.heading, text=section.text)
         for at, section in enumerate(sections, start=1)
     )
+    faults.point("P15")
     if has_index():
         _index(document, chunks)
     return Ingested(document=document, outcome="added" if is_new else "updated")

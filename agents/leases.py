@@ -11,7 +11,9 @@ import socket
 from collections.abc import Collection, Iterable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
+from django.conf import settings
 from django.db.models import DurationField, ExpressionWrapper, F, Q, Value
 from django.db.models.functions import Now
 
@@ -29,6 +31,17 @@ MOST_TAKEOVERS = 5
 
 def owner() -> str:
     return f"{os.getpid()}.{PROCESS}@{HOST}"
+
+
+def next_owner() -> dict[str, Any]:
+    """Whose a run is that is to go on now: ours, or that of the worker who takes it."""
+    if settings.WORKERS:
+        return {"owner": "", "heartbeat_at": None}
+    return {"owner": owner(), "heartbeat_at": Now()}
+
+
+def is_ours(run: Run) -> bool:
+    return run.owner == owner()
 
 
 def held(runs: Collection[Run]) -> set[int]:
@@ -51,6 +64,20 @@ def release(run: Run) -> None:
     Run.objects.filter(pk=run.pk, epoch=run.epoch).update(heartbeat_at=None)
 
 
+def ask_to_stop(run: Run) -> bool:
+    """Tell whoever drives it that it is to end; False where nobody does."""
+    driven = Run.objects.running().filter(pk=run.pk, heartbeat_at__isnull=False)
+    return bool(driven.update(is_to_stop=True))
+
+
+def to_stop(runs: Iterable[Run]) -> set[int]:
+    """Those of these runs that somebody wants to end, or that have ended without us."""
+    asked = {run.pk: run.epoch for run in runs}
+    rows = Run.objects.running().filter(pk__in=asked, is_to_stop=False)
+    ours = {pk for pk, epoch in rows.values_list("pk", "epoch") if asked[pk] == epoch}
+    return asked.keys() - ours
+
+
 def abandoned() -> list[Run]:
     """Runs that nobody drives: released, not heard of for too long, or of a dead process."""
     running = Run.objects.running().select_related("agent")
@@ -65,18 +92,20 @@ def take(run: Run) -> Run | None:
     same = Run.objects.running().filter(pk=run.pk, epoch=run.epoch, owner=run.owner)
     if not _is_dead(run.owner):
         same = same.filter(_silent())
-    return _taken(same, run, takeovers=F("takeovers") + 1)
+    # One that stood in line had no owner yet.
+    before = 1 if run.owner else 0
+    ours = {"owner": owner(), "heartbeat_at": Now()}
+    return _taken(same, run, **ours, takeovers=F("takeovers") + before)
 
 
 def wake(run: Run) -> Run | None:
-    """A run that waited, now running and ours; None where somebody else was quicker."""
+    """A run that waited, now running; None where somebody else was quicker."""
     same = Run.objects.waiting().filter(pk=run.pk)
-    return _taken(same, run, status=Run.Status.RUNNING)
+    return _taken(same, run, **next_owner(), status=Run.Status.RUNNING)
 
 
 def _taken(same, run: Run, **changes) -> Run | None:
-    ours = {"owner": owner(), "epoch": F("epoch") + 1, "heartbeat_at": Now()}
-    if not same.update(**ours, **changes):
+    if not same.update(**changes, epoch=F("epoch") + 1):
         return None
     return Run.objects.select_related("agent").filter(pk=run.pk).first()
 

@@ -1,41 +1,136 @@
-"""Telling whoever watches. The layer may lose a message: it only wakes readers of rows."""
+"""Telling whoever watches: in this process by a call, in others through the layer.
+
+The layer may lose a message: it only wakes readers of rows.
+"""
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import logging
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from channels.db import database_sync_to_async
-from channels.layers import get_channel_layer
+from channels.layers import InMemoryChannelLayer, get_channel_layer
 
 from agents.models import Run, RunEvent
 
+logger = logging.getLogger(__name__)
+
 PATIENCE = 5.0
+PAUSE = 1.0
+PING = 1.0
+PROCESS = secrets.token_hex(4)
+LOOK_AGAIN = "look.again"
+
+Hear = Callable[[str, dict[str, Any]], None]
 
 
 async def publish(topic: str, kind: str, **facts: Any) -> None:
-    """One text, because the layer copies whatever it is given, for each who listens."""
-    told = {"type": kind, "facts": json.dumps(facts, ensure_ascii=False)}
-    await get_channel_layer().group_send(topic, told)
+    """All who hear it share these facts, and leave them as they are."""
+    if (here := _topics.get(topic)) is not None:
+        here.tell(kind, facts)
+    if _reaches_others():
+        text = json.dumps(facts, ensure_ascii=False)
+        told = {"type": "told", "by": PROCESS, "kind": kind, "facts": text}
+        await get_channel_layer().group_send(topic, told)
 
 
 @asynccontextmanager
-async def following(topic: str):
-    """A channel on which everything told to this topic arrives."""
-    layer = get_channel_layer()
-    channel = await layer.new_channel()
-    await layer.group_add(topic, channel)
+async def following(topic: str, hear: Hear) -> AsyncIterator[None]:
+    """Have this called with everything that is told to the topic, here or elsewhere."""
+    here = _topics.setdefault(topic, _Topic(topic))
+    here.listeners.append(hear)
     try:
-        yield channel
+        if _reaches_others():
+            await here.connect()
+        yield
     finally:
-        await layer.group_discard(topic, channel)
+        here.listeners.remove(hear)
+        if not here.listeners:
+            _topics.pop(topic, None)
+            await here.disconnect()
+
+
+class _Topic:
+    """Those in this process who follow a topic, and their one wire to other processes."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.listeners: list[Hear] = []
+        self.wire: asyncio.Task[None] | None = None
+        self.is_joined = asyncio.Event()
+
+    def tell(self, kind: str, facts: dict[str, Any]) -> None:
+        for hear in tuple(self.listeners):
+            hear(kind, facts)
+
+    async def connect(self) -> None:
+        """Come back once whatever is told elsewhere arrives here, too."""
+        self.wire = self.wire or asyncio.create_task(self._listen())
+        await self.is_joined.wait()
+
+    async def disconnect(self) -> None:
+        if self.wire is not None:
+            self.wire.cancel()
+            await asyncio.wait([self.wire])
+
+    async def _listen(self) -> None:
+        while True:
+            try:
+                await self._hear_others()
+            except Exception:  # whatever it was, it is tried again, and the rows can be read
+                logger.exception("What other processes tell of %s is not heard.", self.name)
+                self.is_joined.set()
+                await asyncio.sleep(PAUSE)
+
+    async def _hear_others(self) -> None:
+        layer = get_channel_layer()
+        channel = await layer.new_channel()
+        await layer.group_add(self.name, channel)
+        if self.is_joined.is_set():
+            self.tell(LOOK_AGAIN, {})  # nobody knows what was told meanwhile
+        self.is_joined.set()
+        try:
+            while True:
+                told = await layer.receive(channel)
+                if told["by"] != PROCESS:  # what it says itself is heard already
+                    self.tell(told["kind"], json.loads(told["facts"]))
+        finally:
+            await layer.group_discard(self.name, channel)
+
+
+_topics: dict[str, _Topic] = {}
+
+
+def _reaches_others() -> bool:
+    """Whether there is a layer to reach them by: one in memory is for this process alone."""
+    return not isinstance(get_channel_layer(), InMemoryChannelLayer)
+
+
+async def ping() -> float:
+    """Seconds until the layer hands back what it was given; raises where it does not."""
+    layer, began = get_channel_layer(), time.monotonic()
+    async with asyncio.timeout(PING):
+        channel = await layer.new_channel()
+        await layer.send(channel, {"type": "ping"})
+        await layer.receive(channel)
+    took = time.monotonic() - began
+    # A layer lets go of a channel when somebody gives up waiting for it, and not before.
+    with suppress(TimeoutError):
+        async with asyncio.timeout(0):
+            await layer.receive(channel)
+    return took
 
 
 async def events(run: Run, after: int = 0) -> AsyncIterator[RunEvent | None]:
     """The events of a run as they are kept, to its last; None when none came for a while."""
-    async with following(run.topic) as channel:
+    woken = asyncio.Event()
+    async with following(run.topic, lambda kind, facts: woken.set()):
         while True:
+            woken.clear()
             # Asked first: what a run does last is kept before it is over.
             is_live = await Run.objects.live().filter(pk=run.pk).aexists()
             batch = await database_sync_to_async(_after)(run.pk, after)
@@ -44,14 +139,14 @@ async def events(run: Run, after: int = 0) -> AsyncIterator[RunEvent | None]:
                 after = event.seq
             if not batch and not is_live:
                 return
-            if not batch and not await _woken(channel):
+            if not batch and not await _is_set(woken):
                 yield None
 
 
-async def _woken(channel: str) -> bool:
+async def _is_set(woken: asyncio.Event) -> bool:
     try:
         async with asyncio.timeout(PATIENCE):
-            await get_channel_layer().receive(channel)
+            await woken.wait()
     except TimeoutError:
         return False
     return True

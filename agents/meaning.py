@@ -4,7 +4,8 @@ import json
 from datetime import datetime
 from typing import Any
 
-from django.db.models import F
+from django.db.models import F, QuerySet
+from django.db.models.functions import Coalesce
 
 from agents.engine.events import Event, Type
 from agents.engine.termination import StopReason
@@ -19,14 +20,67 @@ STATUS_OF = {
 }
 
 MOST_LEVELS = 100
+NUL = "\\u0000"
+
+
+class Rows:
+    """What events mean for runs and steps, gathered: each row is written once a batch."""
+
+    def __init__(self) -> None:
+        self._runs: dict[int, dict[str, Any]] = {}
+        self._steps: dict[tuple[int, int], dict[str, Any]] = {}
+        self._new_steps: dict[tuple[int, int], AgentStep] = {}
+
+    def take(self, run: int, event: Event) -> None:
+        if (meaning := MEANING.get(event.type)) is not None:
+            meaning(self, run, event)
+
+    def change_run(self, run: int, **changes: Any) -> None:
+        self._runs.setdefault(run, {}).update(changes)
+
+    def count(self, run: int, **amounts: float) -> None:
+        """So much more than there is; of what nobody knew yet, so much."""
+        changes = self._runs.setdefault(run, {})
+        for name, amount in amounts.items():
+            before = Coalesce(name, 0.0) if name == "cost" else F(name)
+            changes[name] = changes.get(name, before) + amount
+
+    def add_step(self, step: AgentStep) -> None:
+        self._new_steps[step.run_id, step.number] = step
+
+    def change_step(self, run: int, event: Event, **changes: Any) -> None:
+        place = run, event.data["step"]
+        if (step := self._new_steps.get(place)) is not None:
+            vars(step).update(changes)
+        else:
+            self._steps.setdefault(place, {}).update(changes)
+
+    def steps(self, run: int, event: Event) -> QuerySet[AgentStep]:
+        """The step as it is by now, for those who have to look at it first."""
+        self.write()
+        return AgentStep.objects.filter(run=run, number=event.data["step"])
+
+    def write(self) -> None:
+        if self._new_steps:
+            AgentStep.objects.bulk_create(self._new_steps.values())
+        for (run, number), changes in self._steps.items():
+            AgentStep.objects.filter(run=run, number=number).update(**changes)
+        for run, changes in self._runs.items():
+            Run.objects.filter(pk=run).update(**changes)
+        self._new_steps, self._steps, self._runs = {}, {}, {}
 
 
 def decoded(text: str) -> Any:
-    """JSON as data where it can be kept and shown as such, which NaN and abysses cannot."""
+    """JSON as data where it can be kept and shown as such.
+
+    That cannot be done with NaN and abysses, and not everywhere with NUL and half characters.
+    """
     try:
         value = json.loads(text)
-        json.dumps(value, allow_nan=False)
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
+        return text
+    if NUL in text:
         return text
     return text if _is_deeper(value, MOST_LEVELS) else value
 
@@ -38,23 +92,24 @@ def _is_deeper(value: Any, levels: int) -> bool:
     return levels == 0 or any(_is_deeper(item, levels - 1) for item in items)
 
 
-def _run_started(run: int, event: Event) -> None:
+def _run_started(rows: Rows, run: int, event: Event) -> None:
     if event.data.get("road"):
-        Run.objects.filter(pk=run).update(road=event.data["road"])
+        rows.change_run(run, road=event.data["road"])
 
 
-def _step_started(run: int, event: Event) -> None:
-    AgentStep.objects.create(
-        **_place(run, event),
+def _step_started(rows: Rows, run: int, event: Event) -> None:
+    step = AgentStep(
+        **_place(rows, run, event),
         kind=event.data["kind"],
         request=event.data["request"],
         started_at=event.time,
     )
+    rows.add_step(step)
     if "parent" not in event.data:
-        Run.objects.filter(pk=run).update(turns=event.data["turn"])
+        rows.change_run(run, turns=event.data["turn"])
 
 
-def _asked(run: int, event: Event) -> None:
+def _asked(rows: Rows, run: int, event: Event) -> None:
     """A call that waits: its row is there already, and is the one that shows the question."""
     function = event.data["function"]
     call = {
@@ -66,8 +121,8 @@ def _asked(run: int, event: Event) -> None:
         "action_input": decoded(function["arguments"]),
         "started_at": event.time,
     }
-    if not _step(run, event).update(**call):
-        AgentStep.objects.create(**_place(run, event), **call)
+    if not rows.steps(run, event).update(**call):
+        rows.add_step(AgentStep(**_place(rows, run, event), **call))
     question = {
         "agent_name": event.agent,
         "call_id": event.data["id"],
@@ -86,7 +141,7 @@ def _asked(run: int, event: Event) -> None:
     Approval.objects.update_or_create(question, run_id=run, step=event.data["step"])
 
 
-def _decided(run: int, event: Event) -> None:
+def _decided(rows: Rows, run: int, event: Event) -> None:
     changed = event.data["arguments"] is not None
     approved = Approval.Verdict.EDITED if changed else Approval.Verdict.APPROVED
     Approval.objects.filter(run=run, step=event.data["step"]).update(
@@ -98,11 +153,11 @@ def _decided(run: int, event: Event) -> None:
     )
 
 
-def _paused(run: int, event: Event) -> None:
-    Run.objects.filter(pk=run).update(status=Run.Status.WAITING)
+def _paused(rows: Rows, run: int, event: Event) -> None:
+    rows.change_run(run, status=Run.Status.WAITING)
 
 
-def _tool_called(run: int, event: Event) -> None:
+def _tool_called(rows: Rows, run: int, event: Event) -> None:
     function = event.data["function"]
     call = {
         "kind": AgentStep.Kind.TOOL,
@@ -112,39 +167,36 @@ def _tool_called(run: int, event: Event) -> None:
         "action_input": decoded(function["arguments"]),
         "started_at": datetime.fromisoformat(event.data["started"]),
     }
-    if not _step(run, event).update(**call):
-        AgentStep.objects.create(**_place(run, event), **call)
-    Run.objects.filter(pk=run).update(tool_calls=F("tool_calls") + 1)
+    if not rows.steps(run, event).update(**call):
+        rows.add_step(AgentStep(**_place(rows, run, event), **call))
+    rows.count(run, tool_calls=1)
 
 
-def _tool_responded(run: int, event: Event) -> None:
-    _step(run, event).update(observation=event.data["content"], attempts=event.data["attempts"])
+def _tool_responded(rows: Rows, run: int, event: Event) -> None:
+    seen = {"observation": event.data["content"], "attempts": event.data["attempts"]}
+    rows.change_step(run, event, **seen)
 
 
-def _told(run: int, event: Event) -> None:
+def _told(rows: Rows, run: int, event: Event) -> None:
     """Notes of a step; where a model is asked again, the row itself says why."""
     note = {name: value for name, value in event.data.items() if name not in {"step", "parent"}}
-    for step in _step(run, event):
+    for step in rows.steps(run, event):
         changes = {"notes": [*step.notes, note]}
         if note["kind"] == "retry":
             changes |= {"observation": note["message"], "attempts": note["attempt"]}
         if note["kind"] == "model_fallback" and step.request:
             changes["request"] = {**step.request, "model": note["to"]}
-        _step(run, event).update(**changes)
+        rows.change_step(run, event, **changes)
 
 
-def _used(run: int, event: Event) -> None:
+def _used(rows: Rows, run: int, event: Event) -> None:
     tokens = {name: event.data[name] for name in ("prompt_tokens", "completion_tokens")}
     cost = event.data["cost"]
-    _step(run, event).update(**tokens, cost=cost)
-    spent = {name: F(name) + used for name, used in tokens.items()}
-    if cost is not None:
-        row = Run.objects.only("cost").get(pk=run)
-        spent["cost"] = (row.cost or 0) + cost
-    Run.objects.filter(pk=run).update(**spent)
+    rows.change_step(run, event, **tokens, cost=cost)
+    rows.count(run, **tokens, **({} if cost is None else {"cost": cost}))
 
 
-def _step_ended(run: int, event: Event) -> None:
+def _step_ended(rows: Rows, run: int, event: Event) -> None:
     data = event.data
     ended = datetime.fromisoformat(data["ended"]) if "ended" in data else event.time
     changes = {"kind": data["kind"], "status": data["status"], "ended_at": ended}
@@ -154,13 +206,13 @@ def _step_ended(run: int, event: Event) -> None:
         changes["observation"] = data["error"]
     elif data["status"] == AgentStep.Status.DONE and data["kind"] != AgentStep.Kind.TOOL:
         changes["observation"] = ""  # what an attempt before it failed of
-    _step(run, event).update(**changes)
+    rows.change_step(run, event, **changes)
 
 
-def _guarded(run: int, event: Event) -> None:
+def _guarded(rows: Rows, run: int, event: Event) -> None:
     blocked = event.data["action"] == "block"
-    AgentStep.objects.create(
-        **_place(run, event),
+    step = AgentStep(
+        **_place(rows, run, event),
         kind=AgentStep.Kind.GUARDRAIL,
         status=AgentStep.Status.BLOCKED if blocked else AgentStep.Status.DONE,
         action=event.data["action"],
@@ -169,18 +221,20 @@ def _guarded(run: int, event: Event) -> None:
         started_at=event.time,
         ended_at=event.time,
     )
+    rows.add_step(step)
 
 
-def _failed(run: int, event: Event) -> None:
-    _step(run, event).filter(ended_at=None).update(
+def _failed(rows: Rows, run: int, event: Event) -> None:
+    rows.steps(run, event).filter(ended_at=None).update(
         status=AgentStep.Status.FAILED, observation=event.data["message"], ended_at=event.time
     )
 
 
-def _finished(run: int, event: Event) -> None:
+def _finished(rows: Rows, run: int, event: Event) -> None:
     reason = StopReason(event.data["stopped_reason"])
     ended = datetime.fromisoformat(event.data["ended"]) if "ended" in event.data else event.time
-    Run.objects.filter(pk=run).update(
+    rows.change_run(
+        run,
         status=STATUS_OF.get(reason, Run.Status.STOPPED),
         stopped_reason=reason.value,
         answer=event.data["answer"],
@@ -192,10 +246,9 @@ def _finished(run: int, event: Event) -> None:
     )
 
 
-def _place(run: int, event: Event) -> dict[str, Any]:
+def _place(rows: Rows, run: int, event: Event) -> dict[str, Any]:
     """What every new row of a step has: its number, whose it is, and what it is a part of."""
     parent = event.data.get("parent")
-    above = AgentStep.objects.filter(run=run, number=parent).values_list("depth", flat=True)
     return {
         "run_id": run,
         "number": event.data["step"],
@@ -203,12 +256,13 @@ def _place(run: int, event: Event) -> dict[str, Any]:
         "agent_name": event.agent,
         "first_seq": event.seq,
         "parent": parent,
-        "depth": above[0] + 1 if parent else 0,
+        "depth": 0 if parent is None else _depth(rows, run, parent) + 1,
     }
 
 
-def _step(run: int, event: Event):
-    return AgentStep.objects.filter(run=run, number=event.data["step"])
+def _depth(rows: Rows, run: int, number: int) -> int:
+    rows.write()
+    return AgentStep.objects.values_list("depth", flat=True).get(run=run, number=number)
 
 
 MEANING = {

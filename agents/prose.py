@@ -17,7 +17,8 @@ from pygments.util import ClassNotFound
 
 MOST_HIGHLIGHTED = 20_000
 # One line of plain words, which Markdown leaves as it is: most of what is streamed.
-PLAIN = re.compile(r"(?:[^\W\d_]|[@(])(?:[^\W_]|[ ,.;:?()%/@-])*")
+BEGINS_PLAIN = re.compile(r"[^\W\d_]|[@(]")
+GOES_ON_PLAIN = re.compile(r"(?:[^\W_]|[ ,.;:?()%/@-])*")
 UNUSUAL = re.compile(r"[^\x20-\x7e\n\t]")
 BLANK = re.compile("VARIATION SELECTOR|FILLER|BRAILLE PATTERN BLANK|COMBINING GRAPHEME JOINER")
 ENDED_BY_EMPTY_LINE = {"paragraph_open", "heading_open", "table_open", "hr"}
@@ -64,22 +65,51 @@ class GrowingProse:
 
     def __init__(self, text: str = "") -> None:
         self.tail = ""
-        self.frozen = self.feed(text)
+        self._said: list[str] = []
+        self._ended: list[str] = []
+        self._plain = 0
+        self.feed(text)
 
     def feed(self, text: str) -> SafeString:
         """HTML of the blocks that have ended by now."""
-        self.tail += text.replace("\0", "")
+        text = text.replace("\0", "")
+        self._said.append(text)
+        self.tail += text
         at = _closed(self.tail) if "\n" in text else 0
         if not at:
             return SafeString()
-        closed, self.tail = self.tail[:at], self.tail[at:]
-        return render_markdown(closed)
+        closed, self.tail, self._plain = self.tail[:at], self.tail[at:], 0
+        ended = render_markdown(closed)
+        self._ended.append(ended)
+        return ended
+
+    @property
+    def frozen(self) -> SafeString:
+        return mark_safe("".join(self._ended))
 
     @property
     def tail_html(self) -> SafeString:
-        if PLAIN.fullmatch(self.tail):
+        if self._is_plain():
             return mark_safe(f"<p>{self.tail.rstrip(' ')}</p>\n")
         return _rendered(self.tail, {"growing": True}) if self.tail else SafeString()
+
+    def _is_plain(self) -> bool:
+        """Looked at once: what was plain so far needs no second look."""
+        if not self._plain:
+            begun = BEGINS_PLAIN.match(self.tail)
+            self._plain = begun.end() if begun else 0
+        if self._plain:
+            self._plain = GOES_ON_PLAIN.match(self.tail, self._plain).end()
+        return 0 < self._plain == len(self.tail)
+
+    def is_whole(self, text: str) -> bool:
+        """Whether this is all of it, and no block of it says what another one means."""
+        return "]:" not in text and "".join(self._said) == text.replace("\0", "")
+
+    @property
+    def whole(self) -> SafeString:
+        """All of it, now that nothing more will come."""
+        return mark_safe(self.frozen + render_markdown(self.tail))
 
 
 def _closed(text: str) -> int:

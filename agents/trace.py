@@ -1,47 +1,74 @@
 """Events → rows, and rows → what was said and done: to a person, and to a model."""
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import Any
 
+from django.db import connection, transaction
 from django.db.models import Max
 
 from agents.engine.events import Event, Stamp, Type
 from agents.engine.state import INTERRUPTED, Message, legal
+from agents.engine.stopping import Fate
 from agents.engine.termination import StopReason
-from agents.meaning import MEANING
+from agents.meaning import Rows
 from agents.models import AgentStep, Approval, Run, RunEvent
+
+PREVIEW = 200
+CANCELLED, UNKNOWN = Fate(status="cancelled"), Fate(status="unknown")
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Why a run is ended from outside, in a word and in a sentence."""
+    """Why a run is ended from outside, in a word and in a sentence.
+
+    `fates` says what became of calls that were under way, by their steps. Of others that is
+    known only if whoever made them has obeyed: `is_sure`.
+    """
 
     reason: StopReason
     detail: str = ""
     advice: str = ""
+    fates: Mapping[int, Fate] = field(default_factory=dict)
+    is_sure: bool = True
+
+    def fate(self, step: AgentStep) -> Fate:
+        if self.reason is StopReason.ERROR:
+            return Fate(status="failed")
+        is_sure = self.is_sure and self.reason is not StopReason.INTERRUPTED
+        is_unsure = step.kind == AgentStep.Kind.TOOL and step.is_live and not is_sure
+        return self.fates.get(step.number, UNKNOWN if is_unsure else CANCELLED)
 
 
 def keep(entries: Sequence[tuple[int, Event]]) -> None:
     """Write events of any runs, and what they mean for their steps."""
-    RunEvent.objects.bulk_create(
-        RunEvent(
-            run_id=run,
-            seq=event.seq,
-            type=event.type.value,
-            agent=event.agent,
-            time=event.time,
-            data=event.data,
-        )
-        for run, event in entries
-    )
+    with connection.cursor() as cursor:
+        cursor.executemany(_insertion(), [_columns(run, event) for run, event in entries])
+    rows = Rows()
     for run, event in entries:
-        if (meaning := MEANING.get(event.type)) is not None:
-            meaning(run, event)
+        rows.take(run, event)
+    rows.write()
 
 
+@cache
+def _insertion() -> str:
+    """Of an event, worked out once: there are many, and little else is done for a word."""
+    about, quoted = RunEvent._meta, connection.ops.quote_name
+    names = ("run", "seq", "type", "agent", "time", "data")
+    columns = ", ".join(quoted(about.get_field(name).column) for name in names)
+    blanks = ", ".join(["%s"] * len(names))
+    return f"INSERT INTO {quoted(about.db_table)} ({columns}) VALUES ({blanks})"
+
+
+def _columns(run: int, event: Event) -> tuple[Any, ...]:
+    time = connection.ops.adapt_datetimefield_value(event.time)
+    data = connection.ops.adapt_json_value(event.data, None)
+    return run, event.seq, event.type.value, event.agent, time, data
+
+
+@transaction.atomic
 def close(run_pk: int, ending: Ending, epoch: int | None = None) -> list[Event]:
     """End a run that cannot end itself, and give the events that say so.
 
@@ -51,7 +78,8 @@ def close(run_pk: int, ending: Ending, epoch: int | None = None) -> list[Event]:
     if run is None or epoch not in (None, run.epoch):
         return []
     emit = partial(Stamp(run.agent_name, after=last_seq(run)), **_ended(run, ending))
-    events = [_ended_step(emit, run, step, ending) for step in run.steps.filter(ended_at=None)]
+    live = run.steps.filter(ended_at=None)
+    events = [event for step in live for event in _last_words(emit, run, step, ending)]
     events.append(
         emit(
             Type.RUN_FINISHED,
@@ -150,15 +178,32 @@ def _ended(run: Run, ending: Ending) -> dict[str, str]:
     return {"ended": last.time.isoformat()}
 
 
-def _ended_step(emit: Callable[..., Event], run: Run, step: AgentStep, ending: Ending) -> Event:
-    interrupted = ending.reason is StopReason.INTERRUPTED and step.kind == AgentStep.Kind.TOOL
-    status = AgentStep.Status.UNKNOWN if interrupted else AgentStep.Status.CANCELLED
-    if ending.reason is StopReason.ERROR:
-        status = AgentStep.Status.FAILED
-    return emit(
+def _last_words(
+    emit: Callable[..., Event], run: Run, step: AgentStep, ending: Ending
+) -> Iterator[Event]:
+    """What became of a step that was live, as events."""
+    fate = ending.fate(step)
+    if fate.finished_anyway and ending.reason is not StopReason.ERROR:
+        yield _late_result(emit, step, fate)
+        yield emit(Type.STATUS, kind="finished_anyway", step=step.number)
+    yield emit(
         Type.STEP,
         step=step.number,
         kind=step.kind,
-        status=status.value,
+        status=fate.status,
         thought=step.thought or thought_so_far(run, step),
+    )
+
+
+def _late_result(emit: Callable[..., Event], step: AgentStep, fate: Fate) -> Event:
+    return emit(
+        Type.TOOL_RESPONSE,
+        tool_call_id=step.call_id,
+        name=step.action,
+        content_preview=fate.result[:PREVIEW],
+        content=fate.result,
+        is_error=fate.status == "failed",
+        attempts=step.attempts,
+        started=step.started_at.isoformat(),
+        step=step.number,
     )

@@ -1,5 +1,6 @@
 """What happened, in a sentence for the person who asked."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -41,9 +42,11 @@ def ending(run: Run) -> str:
 
 
 def note(facts: dict[str, Any]) -> str:
-    """What happened on the way of a step: asked again, fallen back, left out."""
+    """What happened on the way of a step: waited, asked again, fallen back, left out."""
     facts = {**facts, "message": told(facts.get("message", ""))}
     match facts["kind"]:
+        case "slow":
+            return _("The model was slow: nothing came for %(seconds)s s.") % _brief(facts)
         case "retry":
             return _("Asked again after %(seconds)s s: %(message)s") % facts
         case "model_fallback":
@@ -54,9 +57,27 @@ def note(facts: dict[str, Any]) -> str:
             return _("%(tool)s is out of order, and is not used again in this run.") % facts
         case "resumed":
             return _("The server was restarted here, and the run went on.")
+        case "finished_anyway":
+            return _("It could not be stopped any more: it was done, and this is its result.")
         case "compaction":
             return _compaction(facts["dropped"], facts["shortened"])
     return ""
+
+
+def now(notes: Sequence[dict[str, Any]]) -> str:
+    """What a step that has not ended is waiting for, where its last note says that."""
+    facts = notes[-1] if notes else {"kind": ""}
+    match facts["kind"]:
+        case "slow":
+            return _("The model is slow: nothing has come for %(seconds)s s.") % _brief(facts)
+        case "retry":
+            facts = _brief(facts) | {"message": told(facts["message"])}
+            return _("Asks again in %(seconds)s s: %(message)s") % facts
+    return ""
+
+
+def _brief(facts: dict[str, Any]) -> dict[str, Any]:
+    return {**facts, "seconds": f"{facts['seconds']:g}"}
 
 
 def _compaction(dropped: int, shortened: int) -> str:

@@ -1,4 +1,5 @@
 from contextlib import suppress
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -31,20 +32,20 @@ class ChatConsumer(WatchingConsumer):
 
     async def greet(self) -> None:
         """Bring the page up to date: messages it has not, and the last run that it has."""
-        self.around = fragments.Around(self.session)
         page = parse_qs(self.scope["query_string"].decode("latin-1"))
         self.last = _number(page.get("after", [""])[0]) or 0
+        self.around = fragments.Surroundings()
         last_shown = await self._answered().filter(pk__lte=self.last).alast()
         if last_shown is not None:
             await self.watch(last_shown.run_id)
         await self._add_new()
-        await self._show_around()
+        await self.show(self.around.changes, self.session)
 
     async def look_again(self, told: dict[str, Any]) -> None:
         await super().look_again(told)
         await self._add_new()
-        if await database_sync_to_async(self._in_language)(self.around.is_behind):
-            await self._show_around()
+        if await database_sync_to_async(self._in_language)(self.around.is_behind, self.session):
+            await self.show(self.around.changes, self.session)
 
     async def handle(self, frame: dict[str, Any]) -> None:
         if await self._session() is None:
@@ -74,7 +75,8 @@ class ChatConsumer(WatchingConsumer):
         if message.is_new:  # the message itself, once it is shown, tells that it was taken
             await sessions.ask(self.session, message)
         else:
-            await self.show(fragments.composer_state, self.session, client_id)
+            state = partial(fragments.composer_state, acknowledged=client_id)
+            await self.show(state, self.session)
 
     async def stop(self, pk: int | None) -> None:
         run = await Run.objects.live().filter(pk=pk, topic=self.session.topic).afirst()
@@ -83,42 +85,47 @@ class ChatConsumer(WatchingConsumer):
         await self.show(fragments.composer_state, self.session)
 
     async def send_now(self, pk: int | None) -> None:
-        await sessions.send_now(self.session, self.scope["user"], pk)
-        await self._show_around()
+        if not await sessions.send_now(self.session, self.scope["user"], pk):
+            self.hear("queue.changed", {})  # it was sent in this very moment, or withdrawn
 
     async def withdraw(self, pk: int | None) -> None:
         """Whoever takes a message back is given its text, to write it anew."""
         text = await sessions.withdraw(self.session, self.scope["user"], pk)
-        await self._show_around()
-        if text is not None:
-            await self.show(fragments.composer_state, self.session, "", text)
+        if text is None:
+            self.hear("queue.changed", {})
+        else:
+            await self.show(partial(fragments.composer_state, returned=text), self.session)
 
     async def message_added(self, told: dict[str, Any]) -> None:
         if told["message"] > self.last:
-            await self._add_new()
+            await self._add_new(begun=told["run"])
 
     async def queue_changed(self, told: dict[str, Any]) -> None:
-        await self._show_around()
+        await self.show(self.around.changes, self.session)
 
     async def run_events(self, told: dict[str, Any]) -> None:
         if told["run"] not in self.watched:
             await self._add_new()
         await super().run_events(told)
         if {event["type"] for event in told["events"]} & AROUND:
-            await self._show_around()
+            await self.show(self.around.changes, self.session)
 
     async def refuse(self, sentence: StrPromise | str) -> None:
         await self.show(fragments.notice, sentence)
 
-    async def _add_new(self) -> None:
-        async for message in self._answered().filter(pk__gt=self.last):
-            self.last = message.pk
-            watched = self.watched[message.run_id] = Watched(message.run_id, self.place)
-            with suppress(ObjectDoesNotExist):
-                await self.show(fragments.new_message, message.pk, watched, self.around)
+    async def _add_new(self, begun: int | None = None) -> None:
+        await self.show(self._new_messages, begun)
 
-    async def _show_around(self) -> None:
-        await self.show(self.around.html)
+    def _new_messages(self, begun: int | None) -> str:
+        """Frames for messages this page has not; one whose run has just begun, as it began."""
+        frames = []
+        for message in self._answered().filter(pk__gt=self.last).select_related("run"):
+            self.last, run = message.pk, message.run
+            watched = self.watched[run.pk] = Watched(run.pk, self.place)
+            with suppress(ObjectDoesNotExist):
+                view = watched.begin(run) if run.pk == begun else watched.view()
+                frames.append(fragments.new_message(message, view))
+        return "".join([*frames, self.around.changes(self.session)]) if frames else ""
 
     def _answered(self) -> QuerySet[Message]:
         return self.session.messages.filter(run__isnull=False).order_by("pk")

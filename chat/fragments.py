@@ -8,19 +8,19 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from agents.display import RunView
-from agents.fragments import Watched
+from agents.models import Run
 from agents.prose import render_markdown
+from agents.templatetags.ashiato import day
 from chat import sessions
 from chat.models import ChatSession, Message
 
 __all__ = [
-    "Around",
     "MessageView",
+    "Surroundings",
     "composer_state",
     "new_message",
     "notice",
     "render_markdown",
-    "session_list",
 ]
 
 
@@ -39,49 +39,59 @@ class MessageView:
         return cls(message, RunView(message.run) if message.run else None)
 
 
-@dataclass
-class Around:
-    """What one page was shown of what stands around its conversation."""
+class Surroundings:
+    """What stands around a conversation, as one page was shown it."""
 
-    session: ChatSession
-    standing: sessions.Standing | None = None
+    def __init__(self) -> None:
+        self._standing: sessions.Standing | None = None
+        self._places: list[tuple[int, str]] = []
+        self._rows: dict[int, tuple[str, str]] = {}
 
-    def html(self) -> SafeString:
-        self.standing = sessions.standing(self.session)
-        queue = _part("queue", {"standing": self.standing})
-        return queue + _composer_state(self.standing) + session_list(self.session)
+    def changes(self, session: ChatSession) -> SafeString:
+        """Frames for what depends on whether a run is going on: here, or in the list."""
+        live = sessions.live_runs(session.user)
+        listed = sessions.found(session.user, live=live)
+        return self._here(session, live.get(session.topic)) + self._list(session, listed)
 
-    def is_behind(self) -> bool:
-        return sessions.standing(self.session) != self.standing
+    def is_behind(self, session: ChatSession) -> bool:
+        return sessions.standing(session, sessions.live_run(session)) != self._standing
+
+    def _here(self, session: ChatSession, run: Run | None) -> SafeString:
+        """The composer, and what waits to be sent, where that has changed."""
+        shown, self._standing = self._standing, sessions.standing(session, run)
+        is_same = shown is not None and shown.waits == self._standing.waits
+        queue = SafeString() if is_same else _part("queue", {"standing": self._standing})
+        return queue + _composer(self._standing)
+
+    def _list(self, session: ChatSession, listed: list[ChatSession]) -> SafeString:
+        """The whole list only where something in it has another place."""
+        places = [(row.pk, day(row.updated_at)) for row in listed]
+        rows = {row.pk: (row.title, row.live.status if row.live else "") for row in listed}
+        changed = [row for row in listed if rows[row.pk] != self._rows.get(row.pk)]
+        is_moved, self._places, self._rows = places != self._places, places, rows
+        if is_moved:
+            return _part("sessions", {"sessions": listed, "session": session})
+        one_by_one = ({"row": row, "session": session} for row in changed)
+        return SafeString().join(_part("session_row", about) for about in one_by_one)
 
 
-def new_message(pk: int, watched: Watched, around: Around) -> SafeString:
+def new_message(message: Message, view: RunView) -> SafeString:
     """A message at the end of the conversation, its run as the page watches it."""
-    row = Message.objects.get(pk=pk)
-    html = _part("message", {"message": MessageView(row, watched.view())})
-    added = format_html('<div hx-swap-oob="beforeend:#messages">{}</div>', html)
-    return added + around.html()
+    html = _part("message", {"message": MessageView(message, view)})
+    return format_html('<div hx-swap-oob="beforeend:#messages">{}</div>', html)
 
 
-def composer_state(
-    session: ChatSession, acknowledged: str = "", returned: str = ""
-) -> SafeString:
-    """Whether a run lives; what was taken, and what was taken back, of what the page sent."""
-    facts = {"acknowledged": acknowledged, "returned": returned}
-    return _composer_state(sessions.standing(session), **facts)
+def composer_state(session: ChatSession, **about: str) -> SafeString:
+    """Whether a run lives; what was `acknowledged`, or `returned`, of what the page sent."""
+    return _composer(sessions.standing(session, sessions.live_run(session)), **about)
+
+
+def _composer(standing: sessions.Standing, **about: str) -> SafeString:
+    return _part("composer_state", {"standing": standing, **about})
 
 
 def notice(text: str, level: str = "problem") -> SafeString:
     return _part("notice", {"notice": text, "level": level})
-
-
-def session_list(session: ChatSession) -> SafeString:
-    found = sessions.found(session.user)[:100]
-    return _part("sessions", {"sessions": found, "session": session})
-
-
-def _composer_state(standing: sessions.Standing, **facts: str) -> SafeString:
-    return _part("composer_state", {"standing": standing, **facts})
 
 
 def _part(name: str, context: dict[str, Any]) -> SafeString:

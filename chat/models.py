@@ -12,6 +12,8 @@ class ChatSessionQuerySet(models.QuerySet):
 
 
 class ChatSession(models.Model):
+    live: Run | None = None  # the run that goes on in it, for those who show it in a list
+
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         verbose_name=_("person"),
@@ -36,6 +38,14 @@ class ChatSession(models.Model):
     @property
     def topic(self) -> str:
         return f"chat.{self.pk}"
+
+    @property
+    def is_running(self) -> bool:
+        return self.live is not None and not self.live.is_waiting
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.live is not None and self.live.is_waiting
 
 
 class MessageQuerySet(models.QuerySet):

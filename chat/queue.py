@@ -31,7 +31,7 @@ def add(session: ChatSession, **message) -> Message:
     return Message.objects.create(session=session, place=last + 1, **message)
 
 
-def put_first(session: ChatSession, user, pk: int) -> bool:
+def put_first(session: ChatSession, user, pk: int | None) -> bool:
     """Whether it was there, and this person's, to be put before the others."""
     with transaction.atomic():
         hold(session)
@@ -39,7 +39,7 @@ def put_first(session: ChatSession, user, pk: int) -> bool:
         return _mine(session, user, pk).update(place=first - 1) == 1
 
 
-def withdraw(session: ChatSession, user, pk: int) -> str | None:
+def withdraw(session: ChatSession, user, pk: int | None) -> str | None:
     """Take it out; give the text, or None where it was not there, or not this person's."""
     with transaction.atomic():
         hold(session)
@@ -73,5 +73,5 @@ def free(run: Run | None = None) -> list[ChatSession]:
     return list(ChatSession.objects.filter(pk__in=waiting.order_by().values("session")))
 
 
-def _mine(session: ChatSession, user, pk: int):
+def _mine(session: ChatSession, user, pk: int | None):
     return Message.objects.for_user(user).queued().filter(session=session, pk=pk)

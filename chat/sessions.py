@@ -1,14 +1,17 @@
 """What people do with their sessions: begin, say, stop, rename, delete, find."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from channels.db import database_sync_to_async
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents import assembly, live, runs, trace
+from agents.engine import faults
 from agents.engine.errors import AgentError
 from agents.engine.state import Message as HistoryMessage
 from agents.models import Agent, Run
@@ -20,6 +23,7 @@ MOST_BYTES = 200_000
 MOST_TITLE = 60
 MOST_QUERY = 200
 REMEMBERED = 20
+LISTED = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +35,11 @@ class Standing:
     queued: tuple[Message, ...]
     hindrance: str
 
+    @property
+    def waits(self) -> tuple[Any, ...]:
+        """What is shown of the queue."""
+        return self.queued, self.hindrance, self.is_waiting
+
 
 class NotSaid(Exception):
     """A message was not taken; the text says why, to the person who wrote it."""
@@ -38,6 +47,7 @@ class NotSaid(Exception):
 
 async def ask(session: ChatSession, message: Message) -> None:
     """Have it answered, now or in its turn, and tell every page that shows the session."""
+    faults.point("P2")
     if message.is_queued:
         await live.publish(session.topic, "queue.changed")
         await _answer_next(session)  # what it waits for may have ended in this very moment
@@ -52,17 +62,21 @@ async def go_on(run: Run | None = None) -> None:
         await _answer_next(session)
 
 
-async def send_now(session: ChatSession, user, pk: int) -> None:
-    """Stop what is being answered, and have this answered first of all that waits."""
+async def send_now(session: ChatSession, user, pk: int | None) -> bool:
+    """Stop what is being answered, and have this answered first of all that waits.
+
+    False where there is no such message.
+    """
     if not await database_sync_to_async(queue.put_first)(session, user, pk):
-        return
+        return False
     if (run := await database_sync_to_async(live_run)(session)) is not None:
         await runs.stop(run)
     await live.publish(session.topic, "queue.changed")
     await _answer_next(session)
+    return True
 
 
-async def withdraw(session: ChatSession, user, pk: int) -> str | None:
+async def withdraw(session: ChatSession, user, pk: int | None) -> str | None:
     """Take back what waits; give its text, or None where there is no such message."""
     text = await database_sync_to_async(queue.withdraw)(session, user, pk)
     if text is not None:
@@ -107,27 +121,34 @@ def delete(session: ChatSession) -> None:
         session.delete()
 
 
-def found(user, query: str = "") -> QuerySet[ChatSession]:
+def found(user, query: str = "", live: Mapping[str, Run] | None = None) -> list[ChatSession]:
     """A person's sessions, newest first; with a query, those that hold its words."""
-    mine = Message.objects.filter(session=OuterRef("pk"))
-    sessions = ChatSession.objects.for_user(user).annotate(
-        is_running=Exists(mine.filter(run__status=Run.Status.RUNNING)),
-        is_waiting=Exists(mine.filter(run__status=Run.Status.WAITING)),
-    )
+    chats = ChatSession.objects.for_user(user)
     for word in _storable(query)[:MOST_QUERY].split()[:8]:
         said = Message.objects.filter(
             Q(text__icontains=word) | Q(run__answer__icontains=word), session=OuterRef("pk")
         )
-        sessions = sessions.filter(Q(title__icontains=word) | Exists(said))
-    return sessions
+        chats = chats.filter(Q(title__icontains=word) | Exists(said))
+    live = live_runs(user) if live is None else live
+    listed = list(chats[:LISTED])
+    for chat in listed:
+        chat.live = live.get(chat.topic)
+    return listed
+
+
+def live_runs(user) -> dict[str, Run]:
+    """What goes on in the sessions of this person, by their topics."""
+    runs = Run.objects.live().filter(user=user).order_by().only("topic", "status")
+    return {run.topic: run for run in runs}
 
 
 def live_run(session: ChatSession) -> Run | None:
     return Run.objects.live().filter(topic=session.topic).first()
 
 
-def standing(session: ChatSession) -> Standing:
-    run, queued = live_run(session), tuple(session.messages.queued())
+def standing(session: ChatSession, run: Run | None) -> Standing:
+    """Where it stands while this run lives in it, or none."""
+    queued = tuple(session.messages.queued())
     return Standing(
         live_run=run and run.pk,
         is_waiting=run is not None and run.is_waiting,
@@ -168,6 +189,7 @@ def title_of(text: str) -> str:
 
 
 def _add(session: ChatSession, user, text: str, client_id: str, agent: str) -> Message:
+    faults.point("P1")
     run = _prepare(session, user, text, _agent(agent))
     message = Message.objects.create(
         session=session, author=user, run=run, text=text, client_id=client_id
@@ -177,6 +199,7 @@ def _add(session: ChatSession, user, text: str, client_id: str, agent: str) -> M
 
 
 def _queue(session: ChatSession, user, text: str, client_id: str, agent: str) -> Message:
+    faults.point("P1")
     name = agent and _agent(agent).name
     try:
         message = queue.add(

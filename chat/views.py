@@ -15,7 +15,6 @@ from chat import queue, sessions
 from chat.fragments import MessageView
 from chat.models import ChatSession
 
-LISTED = 100
 SHOWN = 30
 
 _being_said: set[asyncio.Task] = set()
@@ -201,7 +200,7 @@ def _chosen(choices: list[AgentChoice], chat: ChatSession | None) -> str:
 
 def _listed(request: HttpRequest) -> dict:
     query = request.POST.get("q", request.GET.get("q", "")).strip()
-    return {"sessions": sessions.found(request.user, query)[:LISTED], "query": query}
+    return {"sessions": sessions.found(request.user, query), "query": query}
 
 
 def _conversation(chat: ChatSession, before: str = "") -> dict:
@@ -215,7 +214,7 @@ def _conversation(chat: ChatSession, before: str = "") -> dict:
         messages = messages.filter(pk__lt=int(before))
     shown = list(messages.order_by("-pk")[: SHOWN + 1])
     return {
-        "standing": sessions.standing(chat),
+        "standing": sessions.standing(chat, sessions.live_run(chat)),
         "messages": [MessageView.of(message) for message in reversed(shown[:SHOWN])],
         "earlier": shown[SHOWN - 1].pk if len(shown) > SHOWN else None,
     }

@@ -8,12 +8,22 @@ from typing import Literal
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
+from pydantic import (
+    AliasChoices,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 EVERYWHERE = {"0.0.0.0", "[::]"}
 LOOPBACK = ["127.0.0.1", "localhost", "[::1]"]
+# What several processes must have in common to work as one.
+SHARED = ("secret_key", "database_url", "redis_url")
+SECRET = {"ASHIATO_DATABASE_URL", "ASHIATO_REDIS_URL"}
 RIGHT = {
     "bool_parsing": '"true" or "false"',
     "int_parsing": "a whole number",
@@ -26,7 +36,9 @@ RIGHT = {
 
 
 class Environment(BaseSettings):
-    model_config = SettingsConfigDict(env_prefix="ASHIATO_", extra="ignore")
+    model_config = SettingsConfigDict(
+        env_prefix="ASHIATO_", env_ignore_empty=True, extra="ignore"
+    )
 
     host: str = Field("127.0.0.1", validation_alias=AliasChoices("HOST", "ASHIATO_HOST"))
     port: int = Field(
@@ -35,6 +47,10 @@ class Environment(BaseSettings):
     data: Path = BASE_DIR / "var"
     debug: bool = False
     secret_key: SecretStr | None = None
+    database_url: SecretStr | None = None
+    redis_url: SecretStr | None = None
+    workers: bool = False
+    worker_runs: int = Field(50, ge=1, le=1000)
     encryption_keys: SecretStr | None = None
     egress_allow: str = ""
     origins: str = ""
@@ -49,9 +65,31 @@ class Environment(BaseSettings):
     model_discovery: bool = True
     tools: str = ""
     model_retries: int = Field(2, ge=0, le=10)
+    model_first_seconds: float = Field(60, ge=0.1, le=86_400)
+    model_between_seconds: float = Field(30, ge=0.1, le=86_400)
+    model_whole_seconds: float = Field(600, ge=0.1, le=86_400)
+    model_slow_seconds: float = Field(10, ge=0.1, le=86_400)
     grace: float = Field(5, ge=0, le=600)
     demo_delay: float = Field(0.02, ge=0, le=1)
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+
+    @field_validator("database_url")
+    @classmethod
+    def _postgresql(cls, value: SecretStr | None) -> SecretStr | None:
+        return _address(value, "postgresql://user:password@host/name", "postgresql", "postgres")
+
+    @field_validator("redis_url")
+    @classmethod
+    def _redis(cls, value: SecretStr | None) -> SecretStr | None:
+        return _address(value, "redis://host:6379/0", "redis", "rediss", "unix")
+
+    @field_validator("workers")
+    @classmethod
+    def _together(cls, value: bool, about: ValidationInfo) -> bool:
+        missing = [f"ASHIATO_{name.upper()}" for name in SHARED if not about.data.get(name)]
+        if value and missing:
+            raise ValueError(f"false unless {' and '.join(missing)} is set for all processes")
+        return value
 
     @field_validator("origins")
     @classmethod
@@ -115,6 +153,14 @@ class Environment(BaseSettings):
         return path.read_text().strip()
 
 
+def _address(value: SecretStr | None, example: str, *schemes: str) -> SecretStr | None:
+    if value is None or not value.get_secret_value():
+        return None
+    if urlsplit(value.get_secret_value()).scheme not in schemes:
+        raise ValueError(f"an address like {example}")
+    return value
+
+
 def read() -> Environment:
     try:
         return Environment()
@@ -128,7 +174,9 @@ def _sentence(problem) -> str:
         name = f"ASHIATO_{name}"
     limits = problem.get("ctx", {})
     right = RIGHT.get(problem["type"], problem["msg"]).format_map(limits)
-    return f"{name} must be {right}, not {problem['input']!r}."
+    # An address may have a password in it.
+    shown = "" if name in SECRET else f", not {problem['input']!r}"
+    return f"{name} must be {right}{shown}."
 
 
 def host_of(origin: str) -> str:

@@ -1,7 +1,7 @@
 from csp.constants import NONE, SELF
 from django.utils.translation import gettext_lazy as _
 
-from project import environment
+from project import environment, services
 
 ENVIRONMENT = environment.read()
 
@@ -64,27 +64,13 @@ TEMPLATES = [
     }
 ]
 
-DATABASES = {
-    "default": {
-        "ENGINE": "django.db.backends.sqlite3",
-        "NAME": DATA_DIR / "ashiato.sqlite3",
-        "CONN_MAX_AGE": None,
-        "OPTIONS": {
-            "transaction_mode": "IMMEDIATE",
-            "timeout": 20,
-            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
-        },
-        # A file, because the writer's thread and the pages' thread each have a connection.
-        "TEST": {"NAME": DATA_DIR / "test.sqlite3"},
-    }
-}
+DATABASES = {"default": services.database(ENVIRONMENT)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-CHANNEL_LAYERS = {
-    "default": {
-        "BACKEND": "channels.layers.InMemoryChannelLayer",
-        "CONFIG": {"capacity": 1000},
-    }
-}
+CHANNEL_LAYERS = {"default": services.channel_layer(ENVIRONMENT)}
+# Whether runs are driven by processes of their own, rather than by the one that serves pages.
+WORKERS = ENVIRONMENT.workers
+if ENVIRONMENT.database_url and ENVIRONMENT.redis_url:
+    INSTALLED_APPS.append("procrastinate.contrib.django")
 # Modules whose functions, decorated with `function_tool`, become tools.
 TOOL_MODULES = environment.listed(ENVIRONMENT.tools)
 SAMPLE_DATABASE = DATA_DIR / "sample.sqlite3"

@@ -1,10 +1,22 @@
 import asyncio
+import threading
 from contextlib import aclosing, asynccontextmanager
 
 import pytest
 from asgiref.sync import sync_to_async
 from channels.testing import WebsocketCommunicator
+from django.core.signals import request_finished
+from django.db import connections
+from django.dispatch import receiver
 from django.test import Client
+
+
+@receiver(request_finished)
+def _close_connections(**about):
+    """As the server does: a request has a thread of its own, whose connection nobody closes."""
+    if threading.current_thread() is not threading.main_thread():
+        connections.close_all()
+
 
 ORIGIN = (b"origin", b"http://testserver")
 
@@ -44,6 +56,20 @@ def samples(db):
     from agents import samples
 
     samples.load(timezone.localdate())
+
+
+@pytest.fixture
+def scripted(monkeypatch):
+    """Lets the runs of a test think with a script instead of the demo model."""
+    from agents import assembly
+    from tests.scripted import ScriptedModel
+
+    def use(*script, model=None):
+        model = model or ScriptedModel(*script)
+        monkeypatch.setattr(assembly, "llm", lambda name: model)
+        return model
+
+    return use
 
 
 @pytest.fixture

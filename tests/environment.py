@@ -1,12 +1,18 @@
 """The tests' own world: the demo model at full speed, and a folder that goes with them.
 
-Loaded with `-p`, because pytest-django reads the settings before any conftest.
+Loaded with `-p`, because pytest-django reads the settings before any conftest. With
+`TESTS_ON=services` rows are kept by PostgreSQL and pages are told by Redis, both real.
 """
 
 import atexit
 import os
 import shutil
 import tempfile
+from pathlib import Path
+
+from tests.services import PostgreSQL, Redis
+
+ON_SERVICES = os.environ.get("TESTS_ON") == "services"
 
 _folder = tempfile.mkdtemp(prefix="ashiato-test-")
 atexit.register(shutil.rmtree, _folder, ignore_errors=True)
@@ -21,3 +27,35 @@ os.environ |= {
     "ASHIATO_ORIGINS": "http://testserver",
     "ASHIATO_SECRET_KEY": "for-tests-only",
 }
+
+
+def _start_services(folder: Path) -> None:
+    database, layer = PostgreSQL(folder / "postgresql"), Redis(folder / "redis")
+    for service in (database, layer):
+        service.start()
+        atexit.register(service.stop)
+    os.environ["ASHIATO_DATABASE_URL"] = database.url
+    os.environ["ASHIATO_REDIS_URL"] = layer.url
+
+
+if ON_SERVICES:
+    _start_services(Path(_folder))
+
+
+def pytest_configure(config) -> None:
+    """A server that goes with the tests need not be cleared of their database."""
+    config.option.reuse_db |= ON_SERVICES
+
+
+def pytest_collection_modifyitems(config, items) -> None:
+    """What touches no row is the same wherever they are kept, and need not be tried twice."""
+    if not ON_SERVICES:
+        return
+    rows = [item for item in items if _touches_rows(item)]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(rows)])
+    items[:] = rows
+
+
+def _touches_rows(item) -> bool:
+    fixtures = {"db", "transactional_db"} & set(getattr(item, "fixturenames", ()))
+    return bool(fixtures) or item.get_closest_marker("django_db") is not None

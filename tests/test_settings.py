@@ -88,3 +88,37 @@ def test_configured_origins_are_the_only_ones():
     environment = Environment(origins="https://a.example, https://b.example:8443")
 
     assert environment.all_origins() == ["https://a.example", "https://b.example:8443"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ASHIATO_DATABASE_URL", "mysql://me:hidden@db/x"),
+        ("ASHIATO_REDIS_URL", "http://:hidden@redis"),
+    ],
+)
+def test_a_wrong_address_is_refused_without_its_password(name, value, tmp_path):
+    code = "import project.settings"
+    start = started("-c", code, ASHIATO_DATA=str(tmp_path), **{name: value})
+
+    assert start.returncode == 1
+    assert len(start.stderr.strip().splitlines()) == 1
+    assert name in start.stderr
+    assert "hidden" not in start.stderr
+
+
+def test_workers_need_what_they_share_with_the_others(tmp_path):
+    code = "import project.settings"
+    start = started("-c", code, ASHIATO_DATA=str(tmp_path), ASHIATO_WORKERS="true")
+
+    assert start.returncode == 1
+    for name in ("ASHIATO_SECRET_KEY", "ASHIATO_DATABASE_URL", "ASHIATO_REDIS_URL"):
+        assert name in start.stderr
+
+
+def test_what_is_set_to_nothing_is_not_set(tmp_path):
+    code = "from project.settings import ENVIRONMENT as e; print(e.redis_url, e.language)"
+    empty = {"ASHIATO_REDIS_URL": "", "ASHIATO_LANGUAGE": "", "ASHIATO_SECRET_KEY": ""}
+    start = started("-c", code, ASHIATO_DATA=str(tmp_path), **empty)
+
+    assert start.stdout.split() == ["None", "en"]

@@ -9,12 +9,14 @@ from itertools import takewhile
 from typing import Any
 from uuid import uuid4
 
+from . import faults
 from .approval import Asking, Verdict, Why, digest, fingerprint
 from .events import Event, Type
-from .fallback import FallbackResult
+from .fallback import FallbackResult, effect
 from .handoff import Errand, Handoff
 from .state import AgentStep, Message
-from .tool import argument
+from .stopping import result_of
+from .tool import Effect, argument
 from .toolbox import Toolbox
 from .trail import Trail
 from .turn import ToolCall
@@ -115,6 +117,7 @@ class Acting:
         if call.id not in self.trail.begun:
             function = {"name": made.name, "arguments": made.arguments}
             yield self.trail.emit(Type.TOOL_CALL, id=call.id, function=function, **about)
+        faults.point("P7")
         if (errand := self._errand(made, about["step"])) is not None:
             async with aclosing(errand.events()) as words:
                 async for event in words:
@@ -123,11 +126,17 @@ class Acting:
                 return
             outcome = FallbackResult(result=errand.result)
         else:
-            outcome = await (pending or self.toolbox.use(made))
+            under_way = pending or asyncio.create_task(self.toolbox.use(made))
+            outcome = await result_of(under_way, about["step"], self._effect(made))
+        faults.point("P9")
         text = _shortened(outcome.result.text)
         observation = verdict.told(text) if verdict else text
         for event in self._observed(made, observation, outcome, about):
             yield event
+
+    def _effect(self, call: ToolCall) -> Effect:
+        registry = self.toolbox.registry
+        return effect(registry.get(call.name)) if registry.has(call.name) else "read"
 
     def _errand(self, call: ToolCall, step: int) -> Errand | None:
         """The call as a task for another agent, where it is one."""

@@ -5,6 +5,7 @@ import random
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+from . import faults
 from .errors import AgentError
 from .secrets import masked
 from .tool import Effect, Tool, ToolInput, ToolResult
@@ -75,6 +76,7 @@ class FallbackStrategy:
         timeout = getattr(tool, "timeout", None) or TOOL_TIMEOUT
         try:
             async with asyncio.timeout(timeout) as limit:
+                faults.point("P8")
                 result = _result(tool, await tool.execute(input))
         except Exception as error:
             if limit.expired():

@@ -11,6 +11,7 @@ from typing import Any, get_type_hints, overload
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
+from .stopping import LAST_WORD, STOP
 from .tool import Effect, ToolInput, ToolResult
 
 Function = Callable[..., Any]
@@ -89,7 +90,21 @@ async def _in_thread(function: Callable[[], Any]) -> Any:
 
     done.set_running_or_notify_cancel()
     threading.Thread(target=run, name="tool", daemon=True).start()
-    return await asyncio.wrap_future(done)
+    result = asyncio.wrap_future(done)
+    result.add_done_callback(_seen)
+    try:
+        return await asyncio.shield(result)
+    except asyncio.CancelledError as stop:
+        # A thread cannot be ended; if it ends by itself in a moment, its result is known.
+        if stop.args == (STOP,) and (await asyncio.wait([result], timeout=LAST_WORD / 2))[0]:
+            return result.result()
+        raise
+
+
+def _seen(result: asyncio.Future[Any]) -> None:
+    """Nobody may be left who asks how it ended."""
+    if not result.cancelled():
+        result.exception()
 
 
 def _model(function: Function) -> type[BaseModel]:

@@ -6,11 +6,12 @@ from contextlib import aclosing
 from itertools import count
 from urllib.parse import urlsplit
 
+from . import faults
 from .breaker import NEVER, Circuits
 from .errors import AgentConnectionError, AgentError, ModelError, PlanParseError
 from .events import Event, Stamp, Type
 from .guardrails import GuardrailResult, Guardrails, Screen
-from .planner import ReActPlanner, Request
+from .planner import ReActPlanner, Request, Slow
 from .retry import RetryPolicy
 from .turn import PlanResult
 
@@ -83,6 +84,7 @@ class Listening:
             try:
                 with self.circuits.asking(*self._asked_of()):
                     self._tries[self.planner.model] += 1
+                    faults.point("P4")
                     async with aclosing(self._words(request)) as words:
                         async for event in words:
                             yield event
@@ -134,6 +136,9 @@ class Listening:
                 if isinstance(piece, PlanResult):
                     self.plan = piece
                     continue
+                if isinstance(piece, Slow):
+                    yield self._keeps_waiting(piece)
+                    continue
                 screen = screens[piece.kind]
                 if text := screen.feed(piece.text):
                     yield self._said(piece.kind, text)
@@ -148,10 +153,14 @@ class Listening:
 
     def _said(self, kind: str, text: str) -> Event:
         self._has_spoken = True
+        faults.point("P5")
         if kind == "thought":
             return self.emit(Type.THOUGHT_DELTA, content=text, step=self.step)
         self.said.append(text)
         return self.emit(Type.DELTA, content=text, step=self.step)
+
+    def _keeps_waiting(self, slow: Slow) -> Event:
+        return self.emit(Type.STATUS, kind="slow", seconds=slow.seconds, step=self.step)
 
     def _waits(self, error: AgentError, wait: float, attempt: int) -> Event:
         return self.emit(

@@ -17,7 +17,7 @@ from .thoughts import own
 from .tool import ONE_TEXT, Tool, specification
 from .turn import Assembler, Chunk, PlanResult, Shown, ToolCall, Turn
 
-__all__ = ["LLM", "PlanResult", "ReActPlanner", "Request", "Said", "parse_react"]
+__all__ = ["LLM", "PlanResult", "ReActPlanner", "Request", "Said", "Slow", "parse_react"]
 
 Dialect = Literal["native", "react"]
 MOST_CHARACTERS = 2_000_000
@@ -71,6 +71,13 @@ class Said:
 
     kind: Literal["thought", "answer"]
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Slow:
+    """Nothing has come for so many seconds, and it is still waited for."""
+
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +153,7 @@ class ReActPlanner:
         message = plan.turn.message(calls)
         return {**message, "model": self.model} if _has_kept(plan.turn, calls) else message
 
-    async def stream(self, request: Request) -> AsyncGenerator[Said | PlanResult, None]:
+    async def stream(self, request: Request) -> AsyncGenerator[Said | Slow | PlanResult, None]:
         chunks = self.llm.stream(
             model=self.model,
             messages=request.messages,
@@ -156,6 +163,8 @@ class ReActPlanner:
         reader = _ReactTurn() if self.dialect == "react" else _NativeTurn()
         async with aclosing(handfuls(chunks, self.deadlines, self.pace)) as batches:
             async for batch in batches:
+                if not batch:
+                    yield Slow(self.deadlines.slow)
                 for said in _joined(reader.feed(chunk) for chunk in batch):
                     yield said
                 if reader.done:

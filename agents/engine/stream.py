@@ -14,8 +14,12 @@ from .turn import Chunk
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deadlines:
-    """Seconds a model may take: to begin, between two chunks, and in all."""
+    """Seconds a model may take: to begin, between two chunks, and in all.
 
+    After `slow` seconds without a first chunk, whoever waits is told so.
+    """
+
+    slow: float = 10
     first: float = 60
     between: float = 30
     whole: float = 600
@@ -24,19 +28,23 @@ class Deadlines:
 async def handfuls(
     chunks: AsyncIterator[Chunk], deadlines: Deadlines, pace: float = 0
 ) -> AsyncGenerator[list[Chunk], None]:
+    """The chunks as they come; an empty handful says that the first is slow to come."""
     ready: list[Chunk] = []
     wake = asyncio.Event()
     pump = asyncio.create_task(_pump(chunks, ready, wake))
     end = asyncio.get_running_loop().time() + deadlines.whole
-    patience = deadlines.first
+    patience, waited = deadlines.first, 0.0
     try:
+        if deadlines.slow < patience and not await _is_woken(wake, deadlines.slow):
+            waited = deadlines.slow
+            yield []
         while not pump.done() or ready:
-            await _until(wake, patience, end)
+            await _until(wake, patience, end, waited)
             wake.clear()
             taken, ready[:] = ready[:], []
             if taken:
                 yield taken
-                patience = deadlines.between
+                patience, waited = deadlines.between, 0.0
                 await _gather(pump, pace)
         pump.result()
     finally:
@@ -61,13 +69,19 @@ async def _gather(pump: asyncio.Task[None], pace: float) -> None:
         await asyncio.wait([pump], timeout=pace)
 
 
-async def _until(wake: asyncio.Event, patience: float, end: float) -> None:
+async def _until(wake: asyncio.Event, patience: float, end: float, waited: float) -> None:
     left = end - asyncio.get_running_loop().time()
+    if not await _is_woken(wake, max(0, min(patience - waited, left))):
+        raise ModelTimeout(_late(patience, left))
+
+
+async def _is_woken(wake: asyncio.Event, seconds: float) -> bool:
     try:
-        async with asyncio.timeout(max(0, min(patience, left))):
+        async with asyncio.timeout(seconds):
             await wake.wait()
     except TimeoutError:
-        raise ModelTimeout(_late(patience, left)) from None
+        return False
+    return True
 
 
 def _late(patience: float, left: float) -> str:

@@ -6,6 +6,7 @@ from contextlib import aclosing
 from datetime import datetime
 from typing import Any
 
+from . import faults
 from .acting import distinct
 from .errors import PlanParseError
 from .events import Event, Type
@@ -57,6 +58,7 @@ class Thinking:
         async with aclosing(heard.events(request, ask)) as words:
             async for event in words:
                 yield event
+        faults.point("P6")
         for event in self._thought(heard, started.time):
             yield event
 

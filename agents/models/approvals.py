@@ -40,9 +40,9 @@ class Approval(models.Model):
         Run, verbose_name=_("run"), on_delete=models.CASCADE, related_name="approvals"
     )
     step = models.PositiveIntegerField(_("step"))
-    call_id = models.CharField(_("call"), max_length=120)
+    call_id = models.TextField(_("call"))
     agent_name = models.CharField(_("agent's name"), max_length=64)
-    tool = models.CharField(_("tool"), max_length=120)
+    tool = models.TextField(_("tool"))
     arguments = models.TextField(_("arguments"))
     digest = models.CharField(_("digest"), max_length=64)
     why = models.CharField(_("why"), max_length=10, choices=Why, default=Why.TOOL)

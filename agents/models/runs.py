@@ -95,6 +95,9 @@ class Run(models.Model):
     heartbeat_at = models.DateTimeField(
         _("heartbeat"), null=True, blank=True, help_text=_("Empty: whoever comes may take it.")
     )
+    is_to_stop = models.BooleanField(
+        _("to be stopped"), default=False, help_text=_("Its owner is asked to end it.")
+    )
     takeovers = models.PositiveSmallIntegerField(_("takeovers"), default=0)
     started_at = models.DateTimeField(_("started"), auto_now_add=True, db_index=True)
     ended_at = models.DateTimeField(_("ended"), null=True, blank=True)
@@ -143,7 +146,7 @@ class RunEvent(models.Model):
     class Meta:
         verbose_name = _("event")
         verbose_name_plural = _("events")
-        ordering = ["run", "seq"]
+        ordering = ["run_id", "seq"]
         constraints = [
             models.UniqueConstraint(fields=["run", "seq"], name="one_event_a_number")
         ]
@@ -190,9 +193,9 @@ class AgentStep(models.Model):
         _("parent"), null=True, blank=True, help_text=_("The step that it is a part of.")
     )
     depth = models.PositiveSmallIntegerField(_("depth"), default=0)
-    call_id = models.CharField(_("call"), max_length=120, blank=True)
+    call_id = models.TextField(_("call"), blank=True)
     thought = models.TextField(_("thought"), blank=True)
-    action = models.CharField(_("action"), max_length=120, blank=True)
+    action = models.TextField(_("action"), blank=True)
     action_input = models.JSONField(_("action input"), null=True, blank=True)
     observation = models.TextField(_("observation"), blank=True)
     request = models.JSONField(_("request"), null=True, blank=True)
@@ -213,7 +216,7 @@ class AgentStep(models.Model):
     class Meta:
         verbose_name = _("step")
         verbose_name_plural = _("steps")
-        ordering = ["run", "number"]
+        ordering = ["run_id", "number"]
         constraints = [
             models.UniqueConstraint(fields=["run", "number"], name="one_step_a_number")
         ]

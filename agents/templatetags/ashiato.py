@@ -1,6 +1,7 @@
 """How times, sums and counts are written on every page."""
 
 from datetime import datetime, timedelta
+from functools import cache
 
 from django import template
 from django.utils import timezone
@@ -65,6 +66,7 @@ def waiting_count(context: template.Context) -> int:
 
 
 @register.simple_tag
+@cache
 def icon(name: str) -> SafeString:
     """A symbol of `_icons.html`, for the eye only: the word beside it is read out."""
     return format_html(

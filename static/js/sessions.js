@@ -73,8 +73,9 @@ function escaped(event) {
   row.querySelector("a").focus();
 }
 
-// A frame brings the whole list; a reader who is searching keeps what was found.
+// A frame brings a row or the whole list; a reader who is searching keeps what was found.
 function keepSearch({ target, detail }) {
+  if (target.matches(".session")) detail.shouldSwap = !target.querySelector(".rename:not([data-left])");
   if (target.id !== "sessions") return;
   const renaming = target.querySelector(".rename:not([data-left])");
   if (renaming || search.value) detail.shouldSwap = false;
@@ -82,7 +83,7 @@ function keepSearch({ target, detail }) {
 }
 
 function markCurrent({ target }) {
-  if (target.id !== "sessions" && target !== document.body) return;
+  if (!target.matches("#sessions, .session, body")) return;
   for (const link of list().querySelectorAll("a")) {
     const here = link.pathname === location.pathname;
     link.toggleAttribute("aria-current", here);

@@ -302,6 +302,7 @@ def test_every_end_has_its_sentence(reason, said):
             {"kind": "tool_fallback", "tool": "x", "stand_in": "y", "message": "Broken."},
             "x was out of order; y answered: Broken.",
         ),
+        ({"kind": "slow", "seconds": 10.0}, "The model was slow: nothing came for 10 s."),
         ({"kind": "degraded", "tool": "x"}, "x is out of order"),
         ({"kind": "compaction", "dropped": 2, "shortened": 1}, "2 earlier messages were left"),
         ({"kind": "compaction", "dropped": 0, "shortened": 1}, "window: 1 long text was"),
@@ -310,6 +311,19 @@ def test_every_end_has_its_sentence(reason, said):
 )
 def test_what_happened_on_the_way_is_a_sentence(note, said):
     assert said in wording.note(note)
+
+
+@pytest.mark.parametrize(
+    ("notes", "said"),
+    [
+        ([{"kind": "slow", "seconds": 10.0}], "The model is slow: nothing has come for 10 s."),
+        ([{"kind": "retry", "seconds": 2.0, "message": "Busy."}], "Asks again in 2 s: Busy."),
+        ([{"kind": "slow", "seconds": 10.0}, {"kind": "resumed"}], ""),
+        ([], ""),
+    ],
+)
+def test_a_step_that_waits_says_for_what(notes, said):
+    assert wording.now(notes) == said
 
 
 def test_a_run_that_simply_completed_needs_no_sentence():

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.db import IntegrityError
 
 from agents import journal as journals
 from agents import live, trace
@@ -72,7 +73,7 @@ async def test_a_number_given_twice_is_kept_once(journal, run, told):
     event = Stamp("helper")(Type.DELTA, content="a")
     await journal.keep(run, event)
 
-    with pytest.raises(Exception, match="UNIQUE"):
+    with pytest.raises(IntegrityError):
         await journal.keep(run, event)
     assert await numbers(run) == [1]
 

@@ -11,7 +11,7 @@ from django.db import InterfaceError
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from agents import approvals, leases, runs, toolset
+from agents import approvals, leases, runs, toolset, workshop
 from agents.engine.events import Stamp, Type
 from agents.engine.tool import ToolResult
 from agents.journal import Journal, RunIsOver
@@ -241,7 +241,7 @@ async def test_a_heart_that_missed_a_beat_beats_on(monkeypatch):
 
     monkeypatch.setattr(leases, "renew", renew)
     tending = asyncio.create_task(runs.tend())
-    runs._workshop()
+    workshop.here()
     async with asyncio.timeout(10):
         while len(beats) < 3:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
@@ -269,10 +269,10 @@ async def test_a_run_stopped_from_another_process_is_stopped(monkeypatch):
     run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
     runs.launch(run)
     await until(run, "tool_call")
-    task = runs._workshop().tasks[run.pk]
+    task = workshop.here().tasks[run.pk]
     elsewhere = Journal()
 
-    await runs._close(run, elsewhere, runs.trace.Ending(runs.StopReason.CANCELLED))
+    await elsewhere.close(run, runs.trace.Ending(runs.StopReason.CANCELLED))
     tool.let_go.set()
     await asyncio.wait([task])
     await elsewhere.stop()

@@ -273,3 +273,28 @@ def test_a_plain_line_is_shown_as_markdown_would_show_it(line):
 @given(st.text("ab日9 ,.;:?()%/@-_*", max_size=30))
 def test_the_short_way_and_the_long_way_lead_to_the_same(line):
     assert GrowingProse(line).tail_html == (render_markdown(line) if line else "")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_prose_that_has_grown_need_not_be_rendered_again(document):
+    prose = GrowingProse()
+    for at in range(0, len(document), 7):
+        prose.feed(document[at : at + 7])
+
+    assert prose.is_whole(document)
+    assert prose.whole == render_markdown(document)
+
+
+def test_blocks_that_explain_each_other_are_rendered_together():
+    document = "See [here].\n\n[here]: https://example.org\n"
+
+    assert not GrowingProse(document).is_whole(document)
+    assert not GrowingProse("Something").is_whole("Something else")
+
+
+def test_what_is_no_longer_plain_is_rendered_as_markdown():
+    prose = GrowingProse("Plain ")
+
+    assert prose.tail_html == "<p>Plain</p>\n"
+    prose.feed("and **bold**")
+    assert prose.tail_html == "<p>Plain and <strong>bold</strong></p>\n"

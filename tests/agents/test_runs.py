@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from asgiref.sync import sync_to_async
 
-from agents import runs, toolset
+from agents import runs, toolset, workshop
 from agents.engine.errors import ModelError
 from agents.engine.state import legal
 from agents.engine.stream import Deadlines
@@ -117,7 +117,7 @@ async def test_what_a_model_said_before_it_failed_can_still_be_read(scripted):
 
 async def test_a_model_that_says_nothing_more_is_given_up(scripted, monkeypatch):
     quick = Deadlines(first=0.1, between=0.1, whole=1)
-    monkeypatch.setattr("agents.engine.planner.Deadlines", lambda: quick)
+    monkeypatch.setattr("agents.assembly._deadlines", lambda: quick)
     scripted(model=Raw(delta(content="It is "), None))
 
     run = await checked(await asked("What is it?"))
@@ -235,7 +235,7 @@ async def test_whoever_waits_for_a_run_is_told_that_it_is_over(monkeypatch, capl
     async def note(run):
         told.append(run and run.pk)
 
-    monkeypatch.setattr(runs, "_followers", [])
+    monkeypatch.setattr(workshop, "followers", [])
     for follower in (fail, note):
         runs.when_over(follower)
     run = await asked("6 * 7")

@@ -22,9 +22,9 @@ class Tab:
 
     socket: ClientWebSocketResponse
     end: str
-    last: int = 0
     asked: int = 0
     first_word: float | None = None
+    seen: set[int] = field(default_factory=set)
     delays: list[float] = field(default_factory=list)
     is_over: bool = False
 
@@ -39,9 +39,9 @@ class Tab:
 
     def _read(self, text: str, at: int) -> bool:
         """Note what is new; a page may be shown the same word many times."""
-        fresh = [stamp for stamp in stamps(text) if stamp > self.last]
+        fresh = set(stamps(text)) - self.seen
         if fresh:
-            self.last = fresh[-1]
+            self.seen |= fresh
             self.delays += [(at - stamp) / 1000 for stamp in fresh]
             self.first_word = self.first_word or (at - self.asked) / 1000
         self.is_over = self.end in text

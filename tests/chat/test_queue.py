@@ -4,10 +4,9 @@ import asyncio
 
 import pytest
 from asgiref.sync import sync_to_async
-from channels.layers import get_channel_layer
 from django.test import AsyncClient
 
-from agents import assembly, live, runs
+from agents import assembly, live, runs, workshop
 from agents.models import Agent, Run
 from chat import queue, sessions
 from chat.models import ChatSession, Message
@@ -73,9 +72,14 @@ async def conversation(chat):
 async def answered(chat, count):
     """Come back once so many runs of the session are completed."""
     completed = Run.objects.filter(topic=chat.topic, status="completed")
-    async with asyncio.timeout(10), live.following(chat.topic) as channel:
+    told = asyncio.Event()
+    async with (
+        asyncio.timeout(20),
+        live.following(chat.topic, lambda kind, facts: told.set()),
+    ):
         while await completed.acount() < count:
-            await get_channel_layer().receive(channel)
+            await told.wait()
+            told.clear()
 
 
 async def test_what_is_said_while_a_run_lives_is_answered_in_its_turn(chat, model):
@@ -275,7 +279,7 @@ async def test_nonsense_about_the_queue_changes_nothing(chat, model, pk):
         await frames_until(page, "Queued")
         for verb in ("withdraw", "send_now"):
             await page.send_json_to({"type": verb, "message": pk})
-            assert "Queued" in await page.receive_from(10)
+            assert "composer-state" in await page.receive_from(10)
 
     assert await waiting(chat) == ["two"]
 
@@ -319,7 +323,7 @@ async def test_whoever_notices_it_is_begun_once(chat, model):
 
 async def test_a_message_that_comes_as_the_run_ends_does_not_lie(chat, model, monkeypatch):
     """The run's owner looked, and nothing waited yet; the one who queues looks again."""
-    monkeypatch.setattr(runs, "_followers", [])
+    monkeypatch.setattr(workshop, "followers", [])
     await said(chat, "one")
     run = await Run.objects.aget()
     message = await sync_to_async(sessions.say)(chat, chat.user, "two", "two")
@@ -398,7 +402,9 @@ async def test_a_page_that_was_not_told_of_the_queue_finds_out(chat, model, monk
     monkeypatch.setattr("agents.consumers.LOOK_WHILE_LIVE", 0.05)
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await frames_until(page, "composer-state")
-        run = await Run.objects.acreate(topic=chat.topic, query="one", status="waiting")
+        run = await Run.objects.acreate(
+            topic=chat.topic, query="one", status="waiting", user=chat.user
+        )
         await Message.objects.acreate(
             session=chat, author=chat.user, text="Nobody told", client_id="b", place=1
         )

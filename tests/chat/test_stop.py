@@ -1,13 +1,15 @@
 """Stop is honest: it reaches the model and the tool, and nothing comes after it."""
 
 import asyncio
+import threading
 import time
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
-from agents import assembly, live, runs, toolset
+from agents import assembly, leases, live, runs, toolset, trace, workshop
+from agents.engine.function import FunctionTool
 from agents.engine.tool import ToolResult
 from agents.models import Run
 from chat import queue, sessions
@@ -81,8 +83,14 @@ async def test_stop_reaches_into_the_models_stream(monkeypatch):
     assert [step.status async for step in run.steps.all()] == ["cancelled"]
 
 
-async def test_stop_reaches_into_a_tool(monkeypatch):
-    act_with(monkeypatch, Slow())
+@pytest.mark.parametrize(
+    ("effect", "fate"),
+    [("read", "cancelled"), ("idempotent", "unknown"), ("at_most_once", "unknown")],
+)
+async def test_stop_reaches_into_a_tool_and_says_what_became_of_it(monkeypatch, effect, fate):
+    tool = Slow()
+    tool.effect = effect
+    act_with(monkeypatch, tool)
     run = await launched()
     await until(run, "tool_call")
 
@@ -92,11 +100,82 @@ async def test_stop_reaches_into_a_tool(monkeypatch):
     assert time.monotonic() - began < 2
     run = await checked(run)
     assert run.status == "stopped"
+    assert [step.status async for step in run.steps.all()] == ["done", fate]
+
+
+async def test_what_cannot_be_stopped_any_more_is_shown_with_its_result(monkeypatch):
+    begun = threading.Event()
+
+    def send(input: str = "") -> str:
+        begun.set()
+        time.sleep(0.2)
+        return "Sent."
+
+    act_with(monkeypatch, FunctionTool(send, name="calculator"))
+    run = await launched()
+    await asyncio.to_thread(begun.wait, 10)
+
+    await runs.stop(run)
+
+    run = await checked(run)
+    step = [step async for step in run.steps.all()][-1]
+    assert (run.status, step.status, step.observation) == ("stopped", "done", "Sent.")
+    assert [note["kind"] for note in step.notes] == ["finished_anyway"]
+    assert "Sent." in str(await sync_to_async(trace.transcript)(run))
+
+
+async def test_a_thread_that_goes_on_leaves_the_outcome_unknown(monkeypatch):
+    begun, end = threading.Event(), threading.Event()
+
+    def send(input: str = "") -> None:
+        begun.set()
+        end.wait(10)
+
+    act_with(monkeypatch, FunctionTool(send, name="calculator"))
+    run = await launched()
+    await asyncio.to_thread(begun.wait, 10)
+
+    await runs.stop(run)
+    end.set()
+
+    run = await checked(run)
+    assert [step.status async for step in run.steps.all()] == ["done", "unknown"]
+
+
+async def test_a_process_that_does_not_obey_leaves_the_outcome_unknown(monkeypatch):
+    monkeypatch.setattr(runs, "STOP_WITHIN", 0.1)
+    monkeypatch.setattr(leases, "to_stop", lambda runs: set())
+    act_with(monkeypatch, Slow())
+    run = await launched()
+    await until(run, "tool_call")
+    task = workshop.here().tasks.pop(run.pk)
+    del workshop.here().runs[run.pk]
+
+    await runs.stop(run)
+
+    assert [step.status async for step in run.steps.all()] == ["done", "unknown"]
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def test_the_process_that_drives_a_run_stops_it_when_another_one_asks(monkeypatch):
+    tool = Slow()
+    tool.effect = "read"
+    act_with(monkeypatch, tool)
+    run = await launched()
+    await until(run, "tool_call")
+    task = workshop.here().tasks[run.pk]
+
+    await sync_to_async(leases.ask_to_stop)(run)
+    await asyncio.wait([task], timeout=5)
+
+    run = await checked(run)
+    assert run.status == "stopped"
     assert [step.status async for step in run.steps.all()] == ["done", "cancelled"]
 
 
 async def test_a_tool_that_does_not_let_go_is_cut_off(monkeypatch):
-    monkeypatch.setattr(runs, "STOP_WITHIN", 0.1)
+    monkeypatch.setattr(workshop, "STOP_WITHIN", 0.1)
     tool = Stubborn()
     tool.let_go = asyncio.Event()
     act_with(monkeypatch, tool)
@@ -173,7 +252,7 @@ async def test_a_run_that_is_closed_with_its_process_leaves_a_tools_outcome_open
 
 
 async def test_a_process_that_ends_leaves_its_runs_to_the_next_one(monkeypatch):
-    monkeypatch.setattr(runs, "STOP_WITHIN", 0.1)
+    monkeypatch.setattr(workshop, "STOP_WITHIN", 0.1)
     tool = Stubborn()
     tool.let_go = asyncio.Event()
     act_with(monkeypatch, tool)

@@ -123,6 +123,15 @@ async def test_a_model_that_never_begins_is_given_up_in_words():
     assert llm.closed == 1
 
 
+async def test_a_model_that_is_slow_to_begin_is_waited_for_and_that_is_told_once():
+    slow = Deadlines(slow=0.02, first=0.1)
+    events = [event async for event in runtime(Chunks([None]), deadlines=slow).stream("?")]
+
+    told = [event.data for event in events if event.type == "status"]
+    assert told == [{"kind": "slow", "seconds": 0.02, "step": 1}]
+    assert events[-1].data["detail"] == "The model sent nothing for 0.1 seconds."
+
+
 async def test_a_model_that_stops_in_the_middle_is_given_up_and_what_it_said_was_shown():
     llm = Chunks([delta(content="Half an"), None])
     agent = runtime(llm, deadlines=Deadlines(between=0.05))

@@ -17,9 +17,9 @@ from django.utils.module_loading import import_string
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 
-from agents import assembly, leases, runs, servers
+from agents import assembly, leases, pulse, runs, servers
 from agents.llm import litellm_model, tokens
-from agents.models import Agent
+from agents.models import Agent, ServerProcess
 from agents.outbound import Budgeted
 
 _tasks: list[asyncio.Task] = []
@@ -39,10 +39,9 @@ class Command(BaseCommand):
     def handle(self, host: str, port: int, **options) -> None:
         check_free(host, port)
         check_egress()
-        call_command("migrate", verbosity=0)
         self.stdout.write("")
-        call_command("seed_demo", stdout=self.stdout)
-        if (left := len(leases.abandoned())) > 0:
+        call_command("setup", stdout=self.stdout)
+        if not settings.WORKERS and (left := len(leases.abandoned())) > 0:
             what = "a run that was" if left == 1 else f"{left} runs that were"
             self.stdout.write(f"Goes on   with {what} left behind")
         choice = assembly.default_model()
@@ -85,14 +84,21 @@ def _close_connections(**about) -> None:
 
 def _tend() -> None:
     _tasks.append(asyncio.ensure_future(runs.tend()))
+    asyncio.get_event_loop().call_soon(pulse.start, ServerProcess.Kind.WEB)
 
 
 def _shut_down() -> Deferred:
     """Let every run end, or leave it to the next process, before this one has its end."""
     for task in _tasks:
         task.cancel()
-    grace = settings.ENVIRONMENT.grace
-    return Deferred.fromFuture(asyncio.ensure_future(runs.shut_down(grace)))
+    return Deferred.fromFuture(asyncio.ensure_future(_leave(settings.ENVIRONMENT.grace)))
+
+
+async def _leave(grace: float) -> None:
+    try:
+        await runs.shut_down(grace)
+    finally:
+        await pulse.stop()
 
 
 def check_free(host: str, port: int) -> None:

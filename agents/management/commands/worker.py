@@ -1,0 +1,69 @@
+"""A process that drives runs and serves no pages; start as many as there is work for."""
+
+import asyncio
+import logging
+import signal
+from contextlib import suppress
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from agents import jobs, leases, pulse, runs, samples
+from agents.management.commands.serve import check_egress, warm
+from agents.models import ServerProcess
+
+logger = logging.getLogger(__name__)
+
+PAUSE = 2.0
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+class Command(BaseCommand):
+    help = "Drives the runs that the web processes take in (ASHIATO_WORKERS=true)."
+
+    def add_arguments(self, parser) -> None:
+        parser.add_argument(
+            "--runs",
+            type=int,
+            default=settings.ENVIRONMENT.worker_runs,
+            help="how many at once",
+        )
+
+    def handle(self, runs: int, **options) -> None:
+        if not settings.WORKERS:
+            raise CommandError("Workers are off: set ASHIATO_WORKERS=true for all processes.")
+        check_egress()
+        if not settings.SAMPLE_DATABASE.exists():  # which is a file of each machine
+            samples.make_database(settings.SAMPLE_DATABASE, timezone.localdate())
+        warm()
+        self.stdout.write(f"Worker {leases.owner()} drives up to {runs} runs at once.")
+        self.stdout.flush()
+        asyncio.run(_work(runs))
+
+
+async def _work(at_once: int) -> None:
+    """Until a signal comes: then nothing new is begun, and what runs is ended or left."""
+    is_over = asyncio.Event()
+    for sign in SIGNALS:
+        asyncio.get_running_loop().add_signal_handler(sign, is_over.set)
+    pulse.start(ServerProcess.Kind.WORKER)
+    working = asyncio.create_task(_keep_working(at_once))
+    tending = asyncio.create_task(runs.tend())
+    await is_over.wait()
+    tending.cancel()
+    working.cancel()
+    await runs.shut_down(settings.ENVIRONMENT.grace)
+    with suppress(asyncio.CancelledError):
+        await working
+    await pulse.stop()
+
+
+async def _keep_working(at_once: int) -> None:
+    """Whatever happens to the line, runs that are driven go on; after a while it is back."""
+    while True:
+        try:
+            await jobs.work(runs.drive, at_once)
+        except Exception as error:
+            logger.warning("The line of runs cannot be reached: %s", error)
+        await asyncio.sleep(PAUSE)

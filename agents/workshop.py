@@ -1,0 +1,177 @@
+"""Where runs are driven: the tasks of one event loop, the journal they write, their pulse."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing, suppress
+
+from agents import leases, trace
+from agents.engine import faults
+from agents.engine.errors import AgentError
+from agents.engine.runtime import Events
+from agents.engine.stopping import Stopped
+from agents.engine.termination import StopReason
+from agents.journal import Journal, Pages, RunIsOver
+from agents.models import Run
+
+logger = logging.getLogger(__name__)
+
+Course = Callable[[Run], Awaitable[Events]]
+Follower = Callable[[Run | None], Awaitable[None]]
+
+STOP_WITHIN = 1.4
+LOOK = 0.4
+HANDOVER, SHUTDOWN = "handover", "shutdown"
+ADVICE = "Try again; if it happens again, tell your administrator."
+
+
+class Workshop:
+    def __init__(self) -> None:
+        self.tasks: dict[int, asyncio.Task[None]] = {}
+        self.runs: dict[int, Run] = {}
+        self.following: set[asyncio.Task[None]] = set()
+        self.is_closing = False
+        self.journal = Journal()
+        self.pulse = asyncio.create_task(self._beat())
+
+    def set_going(self, run: Run, course: Course) -> None:
+        task = asyncio.create_task(self._drive(run, course))
+        self.tasks[run.pk], self.runs[run.pk] = task, run
+        task.add_done_callback(lambda task: self._leave(run, task))
+
+    async def cancel(self, run: Run) -> bool:
+        """End what is driven here; False where it does not let itself be ended."""
+        task = self.tasks[run.pk]
+        task.cancel()
+        ended, _ = await asyncio.wait([task], timeout=STOP_WITHIN)
+        return bool(ended)
+
+    async def close(self, run: Run, ending: trace.Ending, epoch: int | None = None) -> None:
+        with suppress(RunIsOver):
+            await self.journal.close(run, ending, epoch)
+        if run.pk not in self.tasks:
+            self.journal.forget(run)
+
+    def go_on(self, run: Run) -> None:
+        """Let whoever waits for this run know, in a task that no Stop cuts off."""
+        if not self.is_closing:
+            task = asyncio.create_task(follow(run))
+            self.following.add(task)
+            task.add_done_callback(self.following.discard)
+
+    async def finish(self) -> None:
+        """From now on nothing begins because something else is over."""
+        self.is_closing = True
+        if self.following:
+            await asyncio.wait(self.following)
+
+    async def stop(self, grace: float, why: str) -> list[Run]:
+        """End all of it; gives the runs that could not end within the grace."""
+        if self.tasks and grace:
+            await asyncio.wait(self.tasks.values(), timeout=grace)
+        left = list(self.runs.values())
+        tasks = [self.tasks[run.pk] for run in left]
+        for task in tasks:
+            task.cancel(why)
+        if tasks:
+            await asyncio.wait(tasks, timeout=STOP_WITHIN)
+        for run in left if why == SHUTDOWN else ():
+            # In any case: a task that was cancelled before its first step has done nothing.
+            await self.close(run, trace.Ending(StopReason.INTERRUPTED), run.epoch)
+        self.pulse.cancel()
+        await asyncio.wait([self.pulse])
+        await self.journal.stop()
+        return left
+
+    def _leave(self, run: Run, task: asyncio.Task[None]) -> None:
+        """The run may have gone on already, in another task."""
+        if self.tasks.get(run.pk) is task:
+            del self.tasks[run.pk], self.runs[run.pk]
+            self.journal.forget(run)
+            self.go_on(run)
+
+    async def _drive(self, run: Run, course: Course) -> None:
+        """The one place that may catch everything: whatever happens, the run gets an end."""
+        pages = Pages(self.journal, run)
+        try:
+            faults.point("P3")
+            async with aclosing(await course(run)) as events:
+                async for event in events:
+                    await pages.write(event)
+        except asyncio.CancelledError as cancelled:
+            if cancelled.args not in {(HANDOVER,), (SHUTDOWN,)}:
+                fates = cancelled.fates if isinstance(cancelled, Stopped) else {}
+                await self.close(run, trace.Ending(StopReason.CANCELLED, fates=fates))
+        except AgentError as error:
+            ending = trace.Ending(StopReason.ERROR, str(error), error.advice)
+            await self.close(run, ending, run.epoch)
+        except RunIsOver:
+            logger.info("Run %s went on after it was cut off.", run.pk)
+        except Exception:
+            logger.exception("Run %s failed.", run.pk)
+            sentence = "Something went wrong on the server."
+            await self.close(run, trace.Ending(StopReason.ERROR, sentence, ADVICE), run.epoch)
+        finally:
+            pages.leave()
+
+    async def _beat(self) -> None:
+        """Say that the runs are being worked on, and hear which of them are to end."""
+        loop = asyncio.get_running_loop()
+        next_beat = loop.time() + leases.BEAT
+        while True:
+            await asyncio.sleep(LOOK)
+            try:
+                if loop.time() >= next_beat:
+                    next_beat = loop.time() + leases.BEAT
+                    await self.journal.ask(leases.renew, list(self.runs.values()))
+                await self._obey()
+            except Exception:  # whatever it was, a heart that stops loses every run
+                logger.exception("The heartbeat of the runs could not be written.")
+
+    async def _obey(self) -> None:
+        if not self.runs:
+            return
+        for run in await self.journal.ask(leases.to_stop, list(self.runs.values())):
+            if (task := self.tasks.get(run)) is not None:
+                task.cancel()
+
+
+followers: list[Follower] = []
+
+
+async def follow(run: Run | None) -> None:
+    """Tell those who wait that this run is over, or that they may look around."""
+    for follower in followers:
+        try:
+            await follower(run)
+        except Exception:  # whatever it was, the next look around tries again
+            logger.exception("What waits for a run could not go on.")
+
+
+_workshops: dict[asyncio.AbstractEventLoop, Workshop] = {}
+
+
+def here() -> Workshop:
+    """The workshop of this event loop."""
+    loop = asyncio.get_running_loop()
+    if loop not in _workshops:
+        _workshops[loop] = Workshop()
+    return _workshops[loop]
+
+
+async def closed() -> Workshop | None:
+    """The workshop of this event loop, which nobody finds any more; None if there is none."""
+    loop = asyncio.get_running_loop()
+    if loop in _workshops:
+        await _workshops[loop].finish()
+    return _workshops.pop(loop, None)
+
+
+def alive() -> int:
+    """How many runs this process drives; may be asked in any thread."""
+    return sum(len(shop.tasks) for shop in list(_workshops.values()))
+
+
+def lag() -> float:
+    """The longest that anything waited to be kept since this was last asked; any thread."""
+    return max((shop.journal.lag() for shop in list(_workshops.values())), default=0.0)

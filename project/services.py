@@ -1,0 +1,76 @@
+"""Where rows are kept and pages are told: in this process alone, or for many of them."""
+
+import sys
+from typing import Any
+
+from project.environment import Environment
+
+MOST_CONNECTIONS = 16
+CONNECT_WITHIN = 5
+
+
+def database(environment: Environment) -> dict[str, Any]:
+    if environment.database_url is None:
+        return _sqlite(environment)
+    return _postgresql(environment.database_url.get_secret_value())
+
+
+def channel_layer(environment: Environment) -> dict[str, Any]:
+    if environment.redis_url is None:
+        return {
+            "BACKEND": "channels.layers.InMemoryChannelLayer",
+            "CONFIG": {"capacity": 1000},
+        }
+    # Without a limit on reading: redis-py's own would end whoever listens in vain.
+    host = {
+        "address": environment.redis_url.get_secret_value(),
+        "socket_connect_timeout": CONNECT_WITHIN,
+        "socket_timeout": None,
+        "health_check_interval": 15,
+    }
+    return {
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "CONFIG": {"hosts": [host], "prefix": "ashiato"},
+    }
+
+
+def _sqlite(environment: Environment) -> dict[str, Any]:
+    return {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": environment.data / "ashiato.sqlite3",
+        "CONN_MAX_AGE": None,
+        "OPTIONS": {
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 20,
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+        },
+        # A file, because the writer's thread and the pages' thread each have a connection.
+        "TEST": {"NAME": environment.data / "test.sqlite3"},
+    }
+
+
+def _postgresql(address: str) -> dict[str, Any]:
+    try:
+        from psycopg import ProgrammingError
+        from psycopg.conninfo import conninfo_to_dict
+    except ImportError:
+        sys.exit("ASHIATO_DATABASE_URL needs more packages: make scale installs them.")
+    try:
+        parts = conninfo_to_dict(address)
+    except ProgrammingError:
+        sys.exit("ASHIATO_DATABASE_URL cannot be read as the address of a PostgreSQL database.")
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": parts.pop("dbname", ""),
+        "USER": parts.pop("user", ""),
+        "PASSWORD": parts.pop("password", ""),
+        "HOST": parts.pop("host", ""),
+        "PORT": parts.pop("port", ""),
+        # Kept in a pool: requests and runs have threads of their own, and are many.
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": {
+            "connect_timeout": CONNECT_WITHIN,
+            **parts,
+            "pool": {"min_size": 1, "max_size": MOST_CONNECTIONS, "timeout": 10},
+        },
+    }

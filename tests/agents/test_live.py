@@ -1,0 +1,100 @@
+"""What is told is heard once, wherever it was said."""
+
+import asyncio
+
+import pytest
+from channels.layers import InMemoryChannelLayer, channel_layers
+
+from agents import live
+
+TOLD = {"type": "told", "by": "another", "kind": "run.events", "facts": '{"run": 7}'}
+
+
+class SharedLayer:
+    """A layer that other processes are on, too: here it is one in memory, and says so not."""
+
+    def __init__(self):
+        self.inner = InMemoryChannelLayer()
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+
+@pytest.fixture
+def shared():
+    layer = SharedLayer()
+    before = channel_layers.set("default", layer)
+    yield layer
+    channel_layers.set("default", before)
+
+
+class Ear:
+    """Takes down what it is told."""
+
+    def __init__(self):
+        self.notes = asyncio.Queue()
+
+    def hear(self, kind, facts):
+        self.notes.put_nowait((kind, facts))
+
+    async def heard(self):
+        return await asyncio.wait_for(self.notes.get(), 5)
+
+
+async def test_everyone_here_hears_it_at_once_and_shares_it():
+    one, other = [], []
+    async with (
+        live.following("chat.1", lambda *told: one.append(told)),
+        live.following("chat.1", lambda *told: other.append(told)),
+    ):
+        await live.publish("chat.1", "run.events", run=7)
+        await live.publish("chat.2", "run.events", run=8)
+
+    assert one == other == [("run.events", {"run": 7})]
+    assert one[0][1] is other[0][1]
+
+
+async def test_whoever_has_left_hears_nothing():
+    notes = []
+    async with live.following("chat.1", lambda *told: notes.append(told)):
+        pass
+    await live.publish("chat.1", "run.events", run=7)
+
+    assert notes == []
+    assert not live._topics
+
+
+async def test_what_another_process_says_is_heard_here(shared):
+    ear = Ear()
+    async with live.following("chat.1", ear.hear):
+        await shared.group_send("chat.1", TOLD)
+
+        assert await ear.heard() == ("run.events", {"run": 7})
+
+
+async def test_what_this_process_says_is_heard_once_and_goes_to_the_others(shared):
+    ear, channel = Ear(), await shared.new_channel()
+    await shared.group_add("chat.1", channel)
+    async with live.following("chat.1", ear.hear):
+        await live.publish("chat.1", "run.events", run=8)
+        await shared.group_send("chat.1", TOLD)
+
+        assert await ear.heard() == ("run.events", {"run": 8})
+        assert await ear.heard() == ("run.events", {"run": 7})
+    assert (await shared.receive(channel))["by"] == live.PROCESS
+
+
+async def test_after_a_break_of_the_layer_everyone_looks_again(shared, monkeypatch, caplog):
+    async def broken(channel):
+        monkeypatch.undo()
+        raise ConnectionError("no layer")
+
+    ear = Ear()
+    monkeypatch.setattr(live, "PAUSE", 0.01)
+    monkeypatch.setattr(shared, "receive", broken, raising=False)
+    async with live.following("chat.1", ear.hear):
+        assert await ear.heard() == (live.LOOK_AGAIN, {})
+        await shared.group_send("chat.1", TOLD)
+        assert await ear.heard() == ("run.events", {"run": 7})
+
+    assert "is not heard" in caplog.text

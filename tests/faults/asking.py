@@ -1,0 +1,146 @@
+"""F13–F21: the model, or the way to it, is not what it should be."""
+
+import asyncio
+import time
+
+from tests.faults.ground import Ground, Result
+from tests.faults.rows import SECRET, order, row, unless
+from tests.faults.tab import Tab
+
+ENDS = 30
+
+
+async def _shown(ground: Ground, question: str, *words: str, agent: str = "") -> Result:
+    """One question, the words that must be on the page when it is over, and one more."""
+    tab = await ground.tab()
+    began = time.monotonic()
+    await tab.ask(question, agent)
+    await tab.until_over(ENDS)
+    took = time.monotonic() - began
+    missing = [f"{question}: no {each!r}" for each in words if each not in tab.text]
+    missing += _leaks(tab)
+    await tab.ask("words:3")  # whatever happened, one can go on; and the circuit stays closed
+    await tab.until_over(ENDS)
+    missing += unless("word2" in tab.runs[-1].text, f"{question}: no answer after it")
+    result = await ground.played(ENDS)
+    result.violations += missing
+    result.slowest = took
+    return result
+
+
+def _leaks(tab: Tab) -> list[str]:
+    found = [bad for bad in ("Traceback", SECRET, "Errno") if bad in tab.text]
+    return [f"{bad!r} is on the page" for bad in found]
+
+
+async def _each(ground: Ground, times: int, *questions: tuple[str, ...]) -> Result:
+    result = Result()
+    for _ in range(times):
+        for question, *words in questions:
+            result.add(await _shown(ground, question, *words))
+    return result
+
+
+@row("F13", "the model's connection is reset in mid-sentence", times=3)
+async def f13(ground: Ground, times: int) -> Result:
+    cut = ("cut:8", "word0 word1", "was cut off", "Ask again")
+    return await _each(ground, times, cut, ("look:x cut:1", "was cut off"))
+
+
+@row("F14", "the model hangs before its first word", times=3, kind="hasty")
+async def f14(ground: Ground, times: int) -> Result:
+    result = Result()
+    for _ in range(times):
+        tab = await ground.tab()
+        began = time.monotonic()
+        await tab.ask("hang:0")
+        await tab.until(
+            lambda tab=tab: "The model is slow: nothing has come for" in tab.text, 3
+        )
+        await tab.until_over(ENDS)
+        took = time.monotonic() - began
+        said = "sent nothing for 3 seconds" in tab.text
+        await tab.ask("words:2")
+        found = await ground.played(ENDS)
+        found.violations += unless(
+            said and took < 3 + 2, f"given up after {took:.1f} s: {said}"
+        )
+        found.slowest = took
+        result.add(found)
+    return result
+
+
+@row("F15", "the model hangs between two words", times=3, kind="hasty")
+async def f15(ground: Ground, times: int) -> Result:
+    hang = ("hang:5", "word4", "sent nothing for 1.5 seconds", "Ask again")
+    return await _each(ground, times, hang)
+
+
+@row("F16", "the model drips for ever", times=2, kind="hasty")
+async def f16(ground: Ground, times: int) -> Result:
+    return await _each(ground, times, ("drip:0.5", "word3", "did not finish within its time"))
+
+
+@row("F17", "garbage, broken characters, half a tool call", times=3)
+async def f17(ground: Ground, times: int) -> Result:
+    garbled = ("word0", "sent something that cannot be read", "Ask again")
+    return await _each(
+        ground, times, ("garbage", *garbled), ("utf8", "word0"), ("half words:3", "word2")
+    )
+
+
+@row("F18", "the stream ends well with nothing in it", times=3)
+async def f18(ground: Ground, times: int) -> Result:
+    words = ("sent an empty answer", "Ask again")
+    return await _each(ground, times, ("empty", *words), ("nothing", *words))
+
+
+@row("F19", "429 for everything: a storm", times=50)
+async def f19(ground: Ground, times: int) -> Result:
+    """So many runs at once; none may be asked more than three times, and all end."""
+    tab = await ground.tab()
+    await tab.ask(f"first:limited:2/words:5 {order()}")
+    await tab.until(lambda: "Asks again in 2 s" in tab.text and "rate limited" in tab.text)
+    await tab.until_over()
+    result = await ground.played(ENDS)
+    asked = [f"limited: {order()}" for _ in range(times)]
+    for tab, question in zip(await ground.tabs(times), asked, strict=True):
+        await tab.say(question)
+    storm = await ground.played(120)
+    most = max(ground.model.times[f"{question}#0"] for question in asked)
+    storm.violations += unless(most <= 3, f"the provider was asked {most} times")
+    result.add(storm)
+    await asyncio.to_thread(ground.product.kill)  # its circuit is open now
+    await ground.restart()
+    return result
+
+
+@row("F20", "5xx, refused, no such host, no TLS", times=2, kind="nowhere")
+async def f20(ground: Ground, times: int) -> Result:
+    result = await _each(
+        ground,
+        times,
+        ("http:500", "'openai/scripted'", "has a problem (HTTP 500)", "Ask again"),
+        ("http:529", "has a problem (HTTP 529)"),
+    )
+    agents = {
+        "refused": "the connection was refused",
+        "unknown": "no host of this name is known",
+        "secure": "the secure connection failed",
+    }
+    for agent, words in agents.items():
+        tab = await ground.tab()
+        await tab.ask("words:3", agent)
+        await tab.until_over(ENDS)
+        missing = unless("Could not reach the model" in tab.text and words in tab.text, words)
+        missing += _leaks(tab)
+        found = await ground.played(ENDS)
+        found.violations += [f"{agent}: no {each!r}" for each in missing]
+        result.add(found)
+    return result
+
+
+@row("F21", "the conversation is too long for the model", times=3)
+async def f21(ground: Ground, times: int) -> Result:
+    words = ("The conversation is too long", "Start a new chat")
+    return await _each(ground, times, ("toolong", *words))

@@ -1,0 +1,54 @@
+"""What a server of histories needs before anybody comes: people with chats, and their tools."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+from tests.bench import accounts  # sets Django up
+
+from agents import servers  # isort: skip
+from agents.models import Agent, McpServer, ToolRegistration  # isort: skip
+from django.contrib.auth import get_user_model  # isort: skip
+
+
+# Agents whose models cannot be reached, each for a reason of its own.
+AGENTS = {"refused": "openai/away", "unknown": "groq/away", "secure": "xai/away"}
+PLAIN = Path(__file__).parents[1] / "tools" / "mcp_servers" / "plain.py"
+
+
+def furnish(people: int, chats: int, notes: str) -> list[dict]:
+    ToolRegistration.objects.filter(name="sign").update(approval="always")
+    Agent.objects.update(max_steps=12)
+    for name, model in AGENTS.items():
+        Agent.objects.get_or_create(name=name, defaults={"model": model})
+    if notes:
+        _connect(notes)
+    return accounts.make(people, chats)
+
+
+def _connect(notes: str) -> None:
+    """An MCP server with bad manners; what it does is noted in a file."""
+    server = McpServer.objects.create(
+        name="plain",
+        transport="stdio",
+        command=sys.executable,
+        args=[str(PLAIN), notes, "deaf", "chatty"],
+        timeout=2,
+    )
+    asyncio.run(_sync(server))
+    tools = ToolRegistration.objects.filter(server=server)
+    tools.update(approval="never", timeout=2)
+    Agent.objects.get(name="helper").tools.add(*tools)
+
+
+async def _sync(server: McpServer) -> None:
+    administrator = await get_user_model().objects.aget(username="demo")
+    try:
+        await servers.sync(server, administrator)
+    finally:
+        await servers.shut_down()
+
+
+if __name__ == "__main__":
+    json.dump(furnish(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]), sys.stdout)

@@ -1,0 +1,216 @@
+"""A proving ground: the product, a model and people; what happens on it becomes a history."""
+
+import asyncio
+import os
+import socketserver
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Thread
+from typing import Self
+
+import aiohttp
+
+from tests import wire
+from tests.faults.history import History, Seen, violations
+from tests.faults.model import Model
+from tests.faults.product import EMBEDDED, Mode, Product
+from tests.faults.tab import Tab
+
+CONVERGES = 12.0
+
+
+class Untold(Exception):
+    """This history cannot be played on this machine."""
+
+
+@dataclass(slots=True)
+class Result:
+    """What came of one row: how many histories, what was wrong, how long it took to recover."""
+
+    histories: int = 0
+    violations: list[str] = field(default_factory=list)
+    slowest: float = 0.0
+
+    def add(self, other: "Result") -> None:
+        self.histories += other.histories
+        self.violations += other.violations
+        self.slowest = max(self.slowest, other.slowest)
+
+
+class Ground:
+    """`people` × `chats` are enough for all the histories that are played on it."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        mode: Mode = EMBEDDED,
+        people: int = 5,
+        chats: int = 40,
+        with_servers: bool = False,
+        **environment: str,
+    ) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self.model = Model()
+        self.notes = folder / "notes"
+        self._options = {"mode": mode, **environment}
+        self._size = (people, chats, self.notes if with_servers else "")
+        self._stack = ExitStack()
+        self._tabs: list[Tab] = []
+        self._told = 0
+
+    def __enter__(self) -> Self:
+        self.wire = self._stack.enter_context(wire.serve_in_thread(self.model))
+        rude = self._stack.enter_context(_rude())
+        more = {"XAI_API_BASE": f"https://127.0.0.1:{rude}/v1"}
+        self.product = Product(self.folder, self.wire.url, **self._options, **more)
+        self._stack.callback(self._end)
+        self.product.start()
+        self.people = self.product.furnish(*self._size)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._stack.close()
+
+    def _end(self) -> None:
+        if self.product.processes:
+            self.product.kill()
+
+    async def __aenter__(self) -> Self:
+        connector = aiohttp.TCPConnector(limit=0, force_close=True)
+        timeout = aiohttp.ClientTimeout(total=60)
+        self.client = aiohttp.ClientSession(connector=connector, timeout=timeout)
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.leave()
+        await self.client.close()
+
+    async def leave(self) -> None:
+        """Close every tab; the next ones begin a history of their own."""
+        await asyncio.gather(*(tab.close() for tab in self._tabs))
+        self._tabs.clear()
+        self._told = len(self.wire.requests)
+
+    async def tabs(self, count: int) -> list[Tab]:
+        """So many people, each before a chat that nobody has written in."""
+        opened = [self._fresh(number) for number in range(count)]
+        self._tabs += opened
+        return list(await asyncio.gather(*(tab.open() for tab in opened)))
+
+    async def tab(self) -> Tab:
+        return (await self.tabs(1))[0]
+
+    async def beside(self, tab: Tab) -> Tab:
+        """A second tab on the same chat."""
+        other = Tab(self.client, tab.url, {"cookie": ""}, tab.chat, f"{tab.name}, beside")
+        other.headers = tab.headers
+        self._tabs.append(other)
+        return await other.open()
+
+    def _fresh(self, number: int) -> Tab:
+        person = max(self.people, key=lambda person: len(person["chats"]))
+        return Tab(self.client, self.product.url, person, person["chats"].pop())
+
+    async def restart(self, fault: str = "", **options: int) -> None:
+        await asyncio.to_thread(self.product.start, fault, **options)
+
+    async def settled(
+        self, seconds: float, *, waits: bool = False, decide: bool = True
+    ) -> float:
+        """Until every run has ended, or waits where it may; says how long that took."""
+        began = time.monotonic()
+        left = list(self._tabs)
+        while left:
+            left = [tab for tab in left if not await self._is_settled(tab, waits, decide)]
+            if time.monotonic() - began > seconds:
+                break  # what has not ended is found by the invariants
+            await asyncio.sleep(0.05)
+        return time.monotonic() - began
+
+    async def _is_settled(self, tab: Tab, waits: bool, decide: bool) -> bool:
+        if not all(said.is_acknowledged for said in tab.said):
+            return False
+        runs = (await tab.loaded()).find("messages").all("run")
+        status = {run.attributes["data-status"] for run in runs}
+        if "waiting" in status and decide and not waits:
+            await self._decide(tab)
+        return not status & ({"running"} if waits else {"running", "waiting"})
+
+    async def _decide(self, tab: Tab) -> None:
+        """As people do: yes to what is asked, and the truth about what may have happened."""
+        for question in tab.questions:
+            was_done = any(
+                effect.split()[1] in question.text for effect in self.product.effects
+            )
+            is_unknown = "What became of" in question.text
+            await tab.decide(question, is_approved=not (is_unknown and was_done))
+
+    async def played(
+        self, seconds: float = 30, *, waits: bool = False, decide: bool = True
+    ) -> Result:
+        """Wait for the end, gather everything, and check what must hold."""
+        took = await self.settled(seconds, waits=waits, decide=decide)
+        seen = [await self._seen(tab) for tab in self._tabs]
+        history = await asyncio.to_thread(self._history, seen, waits)
+        wrong = [f"{took:.1f} s until all was settled"] if took > seconds else []
+        chats = {tab.chat for tab in self._tabs}
+        result = Result(len(chats), wrong + violations(history), took)
+        await self.leave()
+        return result
+
+    async def _seen(self, tab: Tab) -> Seen:
+        end = time.monotonic() + CONVERGES
+        while True:
+            live, now = tab.messages.shape, (await tab.loaded()).find("messages").shape
+            if live == now or time.monotonic() > end:
+                return Seen(tab=tab.name, live=live, reloaded=now)
+            await asyncio.sleep(0.1)
+
+    def _history(self, seen: Sequence[Seen], waits: bool) -> History:
+        kept = self.product.dump()
+        chats = {tab.chat for tab in self._tabs}
+        messages = [row for row in kept["messages"] if row["session_id"] in chats]
+        topics = {f"chat.{chat}" for chat in chats}
+        runs = [row for row in kept["runs"] if row["topic"] in topics]
+        mine = {run["pk"] for run in runs}
+        of_runs = {
+            name: [row for row in kept[name] if row["run_id"] in mine]
+            for name in ("events", "steps", "approvals")
+        }
+        asked = [r.body["messages"] for r in self.wire.requests[self._told :] if r.body]
+        text = " ".join(tab.text for tab in self._tabs)
+        return History(
+            sent=[sent for tab in self._tabs for sent in tab.sent],
+            messages=messages,
+            runs=runs,
+            effects=[e for e in self.product.effects if e.split()[1] in text],
+            seen=seen,
+            told=[*asked, *kept["transcripts"], *kept["next"]],
+            waits=frozenset(mine) if waits else frozenset(),
+            **of_runs,
+        )
+
+
+class _Rude(socketserver.BaseRequestHandler):
+    def handle(self) -> None:
+        self.request.recv(1)
+        self.request.sendall(b"What is TLS?\r\n")
+
+
+@contextmanager
+def _rude() -> Iterator[int]:
+    """A port on which somebody speaks no TLS."""
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Rude) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_address[1]
+        server.shutdown()
+
+
+def resident_mb(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/statm").read_text().split()
+    return int(fields[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6

@@ -1,0 +1,109 @@
+"""F01–F05: the server dies, or is asked to go, and comes back."""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from contextlib import suppress
+
+from tests.faults.ground import Ground, Result
+from tests.faults.rows import order, row, story, unless
+from tests.faults.tab import GONE, Tab
+
+POINTS = [f"P{number}" for number in range(1, 14)]
+RECOVERS = 30
+# Late enough that others are anywhere in theirs when one run gets there.
+NTH = {"P1": 2, "P2": 2, "P3": 3, "P4": 4, "P5": 20, "P6": 3, "P7": 2, "P8": 2, "P13": 2}
+UNKNOWN = ("What became of pay?", "may have been done", "Make it again", "It was done")
+
+
+@row("F01", "killed at each of P1–P13", times=8)
+async def f01(ground: Ground, times: int, points: Sequence[str] = POINTS) -> Result:
+    """So many people at each point."""
+    result = Result()
+    for point in points:
+        found = await _killed_at(ground, point, times)
+        found.violations = [f"{point} {what}" for what in found.violations]
+        result.add(found)
+    return result
+
+
+async def _killed_at(ground: Ground, point: str, people: int) -> Result:
+    await asyncio.to_thread(ground.product.kill)
+    nth = NTH.get(point, 1) if people > 3 else 1
+    await ground.restart(f"{point}:{nth}")
+    tabs = await ground.tabs(people)
+    for number, tab in enumerate(tabs):
+        await tab.say(story(number if people > 3 else number + 1))
+    is_dead = await _dies(ground, tabs, decides=point == "P12")
+    await ground.restart()
+    result = await ground.played(RECOVERS)
+    result.violations += unless(is_dead, "it was never reached")
+    return result
+
+
+async def _dies(ground: Ground, tabs: Sequence[Tab], *, decides: bool) -> bool:
+    """Whether it does so by itself; people decide meanwhile, and it may die of that."""
+    dying = asyncio.create_task(asyncio.to_thread(ground.product.died, 15))
+    while not dying.done():
+        for tab in tabs if decides else ():
+            for question in tab.questions:
+                with suppress(*GONE):
+                    await tab.decide(question, is_approved=True)
+        await asyncio.sleep(0.05)
+    await asyncio.to_thread(ground.product.kill)
+    return await dying
+
+
+@row("F02", "killed at any time, twenty runs at once", times=10)
+async def f02(ground: Ground, times: int, people: int = 20) -> Result:
+    result = Result()
+    for _ in range(times):
+        tabs = await ground.tabs(people)
+        for number, tab in enumerate(tabs):
+            await tab.say(story(number))
+        await asyncio.sleep(random.uniform(0, 2.5))
+        await asyncio.to_thread(ground.product.kill)
+        await ground.restart()
+        result.add(await ground.played(RECOVERS))
+    return result
+
+
+@row("F03", "told to go (a deploy) during twenty runs", times=2)
+async def f03(ground: Ground, times: int) -> Result:
+    """Some end within the grace, the others go on in the next process."""
+    result = Result()
+    for _ in range(times):
+        tabs = await ground.tabs(20)
+        for number, tab in enumerate(tabs):
+            await tab.say(f"words:{150 if number % 4 == 0 else 20}@0.05")
+        await asyncio.sleep(1)
+        took = await asyncio.to_thread(ground.product.stop)
+        code = ground.product.web.returncode
+        await ground.restart()
+        found = await ground.played(60)
+        found.violations += unless(took < 30 and code == 0, f"gone after {took} s with {code}")
+        result.add(found)
+    return result
+
+
+@row("F05", "killed between the effect of a tool and its result", times=4)
+async def f05(ground: Ground, times: int) -> Result:
+    """Nobody repeats it: a person is asked what became of it, and says so, or stops."""
+    result = Result()
+    for number in range(times):
+        await asyncio.to_thread(ground.product.kill)
+        await ground.restart("P9")
+        tab, paid = await ground.tab(), order()
+        await tab.say(f"pay:{paid} words:5")
+        await _dies(ground, [], decides=False)
+        await ground.restart()
+        await tab.until(lambda tab=tab: tab.questions)
+        shown = tab.questions[0].text
+        before = ground.product.effects.count(f"pay {paid}")
+        if number % 2:
+            await tab.stop()
+        found = await ground.played(RECOVERS)
+        found.violations += [f"no {words!r}" for words in UNKNOWN if words not in shown]
+        found.violations += unless(before == 1, f"done {before} times before it was asked")
+        result.add(found)
+    return result

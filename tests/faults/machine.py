@@ -1,0 +1,87 @@
+"""F29, F31: the clock jumps, and the machine runs out of what a process needs."""
+
+import asyncio
+import shutil
+import subprocess
+from pathlib import Path
+
+from tests.faults.ground import Ground, Result, Untold
+from tests.faults.rows import order, row, story, unless
+
+ENDS = 30
+HOUR = 3600
+FILES = 256
+CLOCK = Path(__file__).with_name("clock.c")
+
+
+@row("F29", "the clock jumps by an hour, to and fro", times=2)
+async def f29(ground: Ground, times: int) -> Result:
+    """Order is by number and waiting by another clock, so nothing is early, late or turned."""
+    result = Result()
+    folder = ground.folder / "clock"
+    folder.mkdir()
+    jump = folder / "seconds"
+    environment = {"LD_PRELOAD": str(_built(folder)), "FAULTS_CLOCK": str(jump)}
+    with Ground(folder, chats=20, **environment) as ticking:
+        async with ticking:
+            for seconds in (HOUR, -HOUR) * times:
+                result.add(await _jumped(ticking, jump, seconds))
+    return result
+
+
+async def _jumped(ground: Ground, jump: Path, seconds: int) -> Result:
+    _set(jump, 0)
+    tabs = await ground.tabs(4)
+    for number, tab in enumerate(tabs):
+        await tab.ask(story(number))
+    await asyncio.sleep(0.4)
+    _set(jump, seconds)
+    result = await ground.played(ENDS)
+    shown = " ".join(tab.text for tab in tabs)
+    early = [words for words in ("in time", "sent nothing", "restart") if words in shown]
+    result.violations += unless(not early, f"{early} on the page")
+    return result
+
+
+def _set(jump: Path, seconds: int) -> None:
+    jump.write_text(str(seconds))
+
+
+def _built(folder: Path) -> Path:
+    compiler = shutil.which("cc")
+    if compiler is None:
+        raise Untold("a clock that jumps needs a C compiler")
+    library = folder / "clock.so"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, CLOCK, "-ldl"], check=True)
+    return library
+
+
+@row("F31", "no more than 256 open files, and more pages than that", times=1)
+async def f31(ground: Ground, times: int) -> Result:
+    """Who is too many is refused; whoever is there goes on, and all is well afterwards."""
+    result = Result()
+    for _ in range(times):
+        await asyncio.to_thread(ground.product.kill)
+        await ground.restart(files=FILES)
+        tabs = await ground.tabs(6)
+        for tab in tabs:
+            await tab.ask(f"look:{order()} words:60@0.05")
+        crowd = await asyncio.gather(*(_knock(ground) for _ in range(FILES + 50)))
+        for writer in filter(None, crowd):
+            writer.close()
+        is_up = ground.product.web.poll() is None
+        result.add(await ground.played(ENDS))
+        result.violations += unless(is_up, "the server ended")
+        await asyncio.to_thread(ground.product.kill)
+        await ground.restart()
+    return result
+
+
+async def _knock(ground: Ground) -> asyncio.StreamWriter | None:
+    try:
+        _, writer = await asyncio.wait_for(
+            asyncio.open_connection("127.0.0.1", ground.product.port), 3
+        )
+    except (OSError, TimeoutError):
+        return None
+    return writer

@@ -1,0 +1,112 @@
+"""A model whose question says what it shall do, turn by turn: "pay:17 words:20@0.05".
+
+It knows nothing but the request, so that it does the same to whoever asks again.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from threading import Lock
+
+from tests import wire
+from tests.wire import Reply, Request
+
+TOOLS = {"pay": "order", "sign": "order", "look": "word", "wait": "seconds"}
+PLAIN = "plain__"
+DEFAULT = "words:5"
+BROKEN = b'data: {"choices": [{"index": 0, "delta": {"content": "\xff\xfe"}}]}\n\n'
+
+
+class Model:
+    """The script of a wire server; `times` says how often each turn of each chat was asked."""
+
+    def __init__(self) -> None:
+        self.times: Counter[str] = Counter()
+        self._lock = Lock()
+
+    def __call__(self, request: Request) -> Reply:
+        messages = request.body["messages"]
+        question, turn = asked(messages)
+        with self._lock:
+            self.times[f"{question}#{turn}"] += 1
+            nth = self.times[f"{question}#{turn}"]
+        turns = question.split()
+        wanted = turns[turn] if turn < len(turns) else DEFAULT
+        return reply(wanted, nth)
+
+
+def asked(messages: list[dict]) -> tuple[str, int]:
+    """What a person asked last, and how often the model has spoken since."""
+    at = max(at for at, message in enumerate(messages) if message["role"] == "user")
+    spoken = sum(message["role"] == "assistant" for message in messages[at:])
+    return messages[at]["content"], spoken
+
+
+def reply(wanted: str, nth: int = 1) -> Reply:
+    name, _, told = wanted.partition(":")
+    if name in TOOLS:
+        value = float(told) if name == "wait" else told
+        return wire.call((name, json.dumps({TOOLS[name]: value})))
+    if name.startswith(PLAIN):
+        return wire.call((name, told or "{}"))
+    if name == "first":  # "first:429/words:5": so it is once, and then as after the stroke
+        before, _, after = told.partition("/")
+        return reply(before if nth == 1 else after)
+    return MODES[name](told)
+
+
+def words(told: str) -> Reply:
+    count, _, delay = told.partition("@")
+    text = "".join(f"word{n} " for n in range(int(count)))
+    return wire.say(text, chunks=int(count), delay=float(delay or 0))
+
+
+def _said(told: str) -> Reply:
+    return words(f"{told or 20}@0.01")
+
+
+def _half(told: str) -> Reply:
+    return wire.call(("look", '{"word": "hal'))
+
+
+def _many(told: str) -> Reply:
+    return wire.call(*[("look", json.dumps({"word": str(n)})) for n in range(int(told))])
+
+
+def _limited(told: str) -> Reply:
+    headers = {"Retry_After": told} if told else {}
+    return wire.fail(429, "Too many requests.", code="rate_limit_exceeded", **headers)
+
+
+def _too_long(told: str) -> Reply:
+    return wire.fail(400, "This is too much.", code="context_length_exceeded")
+
+
+def _hang(told: str) -> Reply:
+    """After so many words; they come one by one, so that a page has seen them."""
+    return wire.hang(words("20@0.01"), after=2 * int(told or 0))
+
+
+def _drip(told: str) -> Reply:
+    return words(f"1000@{told}")
+
+
+MODES: dict[str, Callable[[str], Reply]] = {
+    "words": words,
+    "cut": lambda told: wire.cut(_said(""), after=2 * int(told)),
+    "hang": _hang,
+    "drip": _drip,
+    "garbage": lambda told: wire.spoil(_said(""), b"data: {nonsense\n\n", after=6),
+    "utf8": lambda told: wire.spoil(_said(""), BROKEN, after=6),
+    "half": _half,
+    "limited": _limited,
+    "http": lambda told: wire.fail(int(told), "The provider is not well."),
+    "toolong": _too_long,
+    "empty": lambda told: wire.say("", finish="stop"),
+    "nothing": lambda told: Reply(),
+    "flood": lambda told: wire.flood(int(told)),
+    "big": lambda told: wire.say("x" * int(told)),
+    "finish": lambda told: wire.say("Said in full.", finish=told),
+    "unknown": lambda told: wire.call(("no_such_tool", "{}")),
+    "many": _many,
+}

@@ -1,0 +1,165 @@
+"""The real product as processes, in a folder of its own, which can be killed and come back."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.bench.processes import ROOT, clean_environment, free_port, wait_for_page
+
+ENDS_WITHIN = 40
+PASSWORD = "a long walk on the beach"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mode:
+    """How the product is run: what the environment adds, and the processes beside the web."""
+
+    name: str = "embedded"
+    environment: Mapping[str, str] = field(default_factory=dict)
+    workers: int = 0
+
+
+EMBEDDED = Mode()
+
+
+class Product:
+    def __init__(
+        self, folder: Path, model_url: str, mode: Mode = EMBEDDED, **more: str
+    ) -> None:
+        self.folder = folder
+        self.mode = mode
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.effects_file = folder / "effects"
+        self.log = folder / "output.log"
+        self.environment = {
+            **clean_environment(),
+            "PORT": str(self.port),
+            "ASHIATO_DATA": str(folder / "data"),
+            "ASHIATO_ADMIN_PASSWORD": PASSWORD,
+            "ASHIATO_MODEL": "openai/scripted",
+            "ASHIATO_MODEL_URL": model_url,
+            "ASHIATO_MODEL_KEY": "none",
+            "ASHIATO_MODEL_DISCOVERY": "false",
+            "ASHIATO_TOOLS": "tests.faults.tools",
+            "FAULTS_EFFECTS": str(self.effects_file),
+            **mode.environment,
+            **more,
+        }
+        self.processes: list[subprocess.Popen] = []
+
+    @property
+    def web(self) -> subprocess.Popen:
+        return self.processes[0]
+
+    @property
+    def database(self) -> Path:
+        return self.folder / "data" / "ashiato.sqlite3"
+
+    @property
+    def output(self) -> str:
+        return self.log.read_text()
+
+    @property
+    def effects(self) -> list[str]:
+        return self.effects_file.read_text().splitlines() if self.effects_file.exists() else []
+
+    def start(self, fault: str = "", files: int = 0) -> None:
+        """Served when this comes back. A fault is set in the web process, or in the workers."""
+        armed = {"ASHIATO_FAULTS": "1", "ASHIATO_FAULT": fault} if fault else {}
+        limits = (lambda: _limit(files)) if files else None
+        names = ["serve", *["worker"] * self.mode.workers]
+        self.processes = [self._begun(name, armed, limits) for name in names]
+        wait_for_page(f"{self.url}/login/", self.web, self.log)
+
+    def kill(self) -> None:
+        """At once, with no time to say goodbye."""
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+    def stop(self) -> float:
+        """As a deploy does it; says how long it took."""
+        began = time.monotonic()
+        for process in self.processes:
+            process.send_signal(signal.SIGTERM)
+        try:
+            for process in self.processes:
+                process.wait(ENDS_WITHIN)
+        finally:
+            self.kill()
+        return time.monotonic() - began
+
+    def died(self, seconds: float) -> bool:
+        """Whether the web process ends by itself within this time."""
+        try:
+            self.web.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def run(self, *arguments: str, **more: str) -> str:
+        """What a command of its own says, in the same surroundings."""
+        done = subprocess.run(
+            [sys.executable, *arguments],
+            cwd=ROOT,
+            env=self.environment | more,
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode:
+            raise RuntimeError(f"{arguments}: {done.stderr[-2000:]}")
+        return done.stdout
+
+    def furnish(self, people: int, chats: int, notes: Path | str = "") -> list[dict]:
+        made = self.run("-m", "tests.faults.furniture", str(people), str(chats), str(notes))
+        return json.loads(made)
+
+    def dump(self) -> dict:
+        return json.loads(self.run("-m", "tests.faults.dump"))
+
+    def settled(self, seconds: float) -> dict:
+        """What is kept once nothing runs any more."""
+        end = time.monotonic() + seconds
+        while True:
+            kept = self.dump()
+            running = [run for run in kept["runs"] if run["status"] == "running"]
+            if not running or time.monotonic() > end:
+                return kept
+
+    def _begun(
+        self, name: str, more: Mapping[str, str], limits: Callable[[], None] | None
+    ) -> subprocess.Popen:
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "manage.py", name],
+                cwd=ROOT,
+                env=self.environment | more,
+                stdout=log,
+                stderr=log,
+                preexec_fn=limits,
+            )
+
+
+def children(process: subprocess.Popen) -> list[int]:
+    """Programs that this one has started and not seen to."""
+    found = []
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            stat = Path(f"/proc/{entry}/stat").read_text()
+        except OSError:
+            continue
+        if int(stat.rpartition(")")[2].split()[1]) == process.pid:
+            found.append(int(entry))
+    return found
+
+
+def _limit(files: int) -> None:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))

@@ -1,0 +1,85 @@
+"""The table of faults: each row is played on a ground as often as one likes."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+
+from tests.faults.ground import Result
+
+Play = Callable[..., Awaitable[Result]]
+
+SECRET = "sk-not-to-be-seen-by-anybody"
+
+_orders = count(1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """`times` is how often `make faults` plays it, `kind` the sort of ground it is for."""
+
+    id: str
+    fault: str
+    play: Play
+    times: int
+    kind: str = "plain"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A sort of ground: what its environment says, and whether there are MCP servers."""
+
+    with_servers: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+KINDS = {
+    "plain": Kind(),
+    "hasty": Kind(
+        environment={
+            "ASHIATO_MODEL_SLOW_SECONDS": "0.5",
+            "ASHIATO_MODEL_FIRST_SECONDS": "3",
+            "ASHIATO_MODEL_BETWEEN_SECONDS": "1.5",
+            "ASHIATO_MODEL_WHOLE_SECONDS": "6",
+        }
+    ),
+    "served": Kind(with_servers=True),
+    "lossy": Kind(environment={"ASHIATO_TOOLS": "tests.faults.tools,tests.faults.lossy"}),
+    "nowhere": Kind(
+        environment={
+            "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
+            "GROQ_API_BASE": "http://no-such-host.invalid/v1",
+            "GROQ_API_KEY": SECRET,
+            "ASHIATO_MODEL_RETRIES": "1",
+        }
+    ),
+}
+ROWS: dict[str, Row] = {}
+
+
+def row(id: str, fault: str, *, times: int, kind: str = "plain") -> Callable[[Play], Play]:
+    def add(play: Play) -> Play:
+        ROWS[id] = Row(id=id, fault=fault, play=play, times=times, kind=kind)
+        return play
+
+    return add
+
+
+def order() -> str:
+    """A number that no other history uses."""
+    return f"no{next(_orders):05d}x"
+
+
+def story(number: int) -> str:
+    """A question for the nth person: all sorts of runs, side by side."""
+    stories = (
+        "look:{0} words:25@0.02",
+        "pay:{0} words:10@0.02",
+        "sign:{0} words:8@0.02",
+        "words:40@0.02",
+        "wait:0.3 look:{0} pay:{0} words:5",
+    )
+    return stories[number % len(stories)].format(order())
+
+
+def unless(holds: object, otherwise: str) -> list[str]:
+    return [] if holds else [otherwise]

@@ -1,0 +1,66 @@
+"""F10–F12: a tool server dies, never answers, or answers what nobody asked for."""
+
+import asyncio
+
+import psutil
+
+from tests.faults.ground import Ground, Result, resident_mb
+from tests.faults.product import children
+from tests.faults.rows import order, row, unless
+
+ENDS = 30
+ANSWERED = "word2"
+
+
+async def _called(ground: Ground, tool: str, *words: str) -> Result:
+    """The tool is called, the model is told what came of it, and the run ends well."""
+    tab = await ground.tab()
+    await tab.ask(f"plain__{tool} words:3 {order()}")
+    await tab.until_over(ENDS)
+    missing = [f"{tool}: no {each!r}" for each in (*words, ANSWERED) if each not in tab.text]
+    result = await ground.played(ENDS)
+    result.violations += missing
+    return result
+
+
+@row("F10", "a tool server dies in the middle of a call", times=3, kind="served")
+async def f10(ground: Ground, times: int) -> Result:
+    """The step is red with the reason, and the next call finds a new server."""
+    result = Result()
+    for _ in range(times):
+        result.add(await _called(ground, "die", "failed during the call", "Out of cheese"))
+        result.add(await _called(ground, 'add:{"a":2,"b":3}', "5"))
+    await asyncio.sleep(1)
+    zombies = [pid for pid in children(ground.product.web) if _is_zombie(pid)]
+    result.violations += unless(not zombies, f"{len(zombies)} zombies")
+    return result
+
+
+@row("F11", "a tool server never answers", times=3, kind="served")
+async def f11(ground: Ground, times: int) -> Result:
+    result = Result()
+    for _ in range(times):
+        result.add(await _called(ground, "never", "did not answer within 2 seconds"))
+    return result
+
+
+@row("F12", "a tool server answers twice, with 50 MB, with garbage", times=2, kind="served")
+async def f12(ground: Ground, times: int) -> Result:
+    """Garbage is what it says first: it is `chatty` from the start."""
+    result = Result()
+    await ground.played()
+    before = resident_mb(ground.product.web.pid)
+    for _ in range(times):
+        result.add(await _called(ground, "twice", "once"))
+        result.add(await _called(ground, 'huge:{"size":50000000}'))
+        result.add(await _called(ground, 'add:{"a":4,"b":5}', "9"))
+    grown = resident_mb(ground.product.web.pid) - before
+    result.violations += unless(grown < 50, f"it grew by {grown:.0f} MB")
+    return result
+
+
+def _is_zombie(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

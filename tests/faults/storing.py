@@ -1,0 +1,179 @@
+"""F07, F30, F32, F33: the place where everything is kept is locked, full, old, or copied."""
+
+import asyncio
+import shutil
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+from tests.faults.ground import Ground, Result, Untold
+from tests.faults.history import History, violations
+from tests.faults.product import Product
+from tests.faults.rows import order, row, story, unless
+
+ENDS = 30
+SMALL = "size=24m"
+FULL = "The storage is full"
+OLDER = ("agents", "0007")
+
+
+@row("F07", "the database is locked by another process", times=2)
+async def f07(ground: Ground, times: int, seconds: float = 15) -> Result:
+    """Everything waits, then works; nobody is shown an error."""
+    result = Result()
+    for _ in range(times):
+        tabs = await ground.tabs(5)
+        await tabs[0].ask("words:30@0.02")
+        with _locked(ground.product.database):
+            for number, tab in enumerate(tabs[1:]):
+                await tab.say(story(number))
+            await asyncio.sleep(seconds)
+        found = await ground.played(ENDS)
+        shown = " ".join(tab.text for tab in tabs)
+        bad = [words for words in ("locked", "went wrong", "failed") if words in shown]
+        found.violations += unless(not bad, f"{bad} on the page")
+        result.add(found)
+    return result
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with closing(sqlite3.connect(path, isolation_level=None, timeout=20)) as database:
+        database.execute("BEGIN IMMEDIATE")
+        yield
+        database.execute("ROLLBACK")
+
+
+@row("F30", "the disk is full: before a message, and in the middle of runs", times=2)
+async def f30(ground: Ground, times: int) -> Result:
+    """The page says so, reading works, and all goes on by itself when there is room."""
+    result = Result()
+    with _small_disk(ground.folder / "small") as folder, Ground(folder, chats=10) as small:
+        async with small:
+            for _ in range(times):
+                result.add(await _full_before(small))
+                result.add(await _full_during(small))
+    return result
+
+
+async def _full_before(ground: Ground) -> Result:
+    tab = await ground.tab()
+    with _filled(ground.folder):
+        said = await tab.say("words:5 " + "x" * 50_000)
+        await tab.until(lambda: FULL in tab.text, 20)
+        readable = (await tab.loaded()).find("messages")
+        was_taken = said.is_acknowledged
+    await tab.send_again()
+    result = await ground.played(ENDS)
+    result.violations += unless(readable and not was_taken, "taken, and not kept")
+    return result
+
+
+async def _full_during(ground: Ground) -> Result:
+    tabs = await ground.tabs(4)
+    for tab in tabs:
+        await tab.ask(f"look:{order()} words:200@0.02")
+    await asyncio.gather(*(tab.until(lambda tab=tab: "word5" in tab.text) for tab in tabs))
+    with _filled(ground.folder):
+        await asyncio.sleep(3)
+    return await ground.played(ENDS)
+
+
+@contextmanager
+def _small_disk(folder: Path) -> Iterator[Path]:
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", SMALL, "tmpfs", str(folder)]
+    if subprocess.run(mount, capture_output=True).returncode:
+        raise Untold("a disk that can be filled needs the right to mount one")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@contextmanager
+def _filled(folder: Path) -> Iterator[None]:
+    """Not a block is left on this disk."""
+    ballast = folder / "ballast"
+    with ballast.open("wb", buffering=0) as file, suppress(OSError):
+        while file.write(bytes(4096)):
+            pass
+    try:
+        yield
+    finally:
+        ballast.unlink()
+
+
+@row("F32", "an older version, stopped in the middle of runs, is upgraded", times=2)
+async def f32(ground: Ground, times: int) -> Result:
+    """The rows are as that version left them; and half-way the upgrade is killed (P16)."""
+    result = Result()
+    for _ in range(times):
+        tabs = await ground.tabs(4)
+        for number, tab in enumerate(tabs):
+            await tab.say(story(number))
+        await asyncio.sleep(0.8)
+        await asyncio.to_thread(ground.product.kill)
+        await asyncio.to_thread(ground.product.run, "manage.py", "migrate", *OLDER)
+        is_killed = await asyncio.to_thread(_is_killed_half_way, ground.product)
+        await ground.restart()
+        found = await ground.played(ENDS)
+        found.violations += unless(is_killed, "P16 was never reached")
+        result.add(found)
+    return result
+
+
+def _is_killed_half_way(product: Product) -> bool:
+    try:
+        product.run("-m", "tests.faults.upgrade")
+    except RuntimeError:
+        return True
+    return False
+
+
+@row("F33", "a copy is taken under load, and a server started on it", times=2)
+async def f33(ground: Ground, times: int) -> Result:
+    """What the copy holds is whole, and its runs come to an end."""
+    result = Result()
+    for number in range(times):
+        tabs = await ground.tabs(8)
+        for at, tab in enumerate(tabs):
+            await tab.say(story(at))
+        await asyncio.sleep(1)
+        taken = [sent for tab in tabs for sent in tab.sent if sent.is_acknowledged]
+        copy = ground.folder / f"copy-{number}"
+        await asyncio.to_thread(_copied, ground.product, copy)
+        result.add(await ground.played(ENDS))
+        found = await asyncio.to_thread(_restored, copy, ground.wire.url)
+        wrong = violations(History(sent=taken, **found))
+        result.add(Result(len(taken), wrong))
+    return result
+
+
+def _copied(product: Product, folder: Path) -> None:
+    """As the handbook says: the files, and the database by its own means."""
+    data = folder / "data"
+    others = shutil.ignore_patterns("*.sqlite3*")
+    shutil.copytree(product.folder / "data", data, ignore=others)
+    for name in ("ashiato.sqlite3", "sample.sqlite3"):
+        with (
+            closing(sqlite3.connect(product.folder / "data" / name)) as source,
+            closing(sqlite3.connect(data / name)) as target,
+        ):
+            source.backup(target)
+
+
+def _restored(folder: Path, model_url: str) -> dict:
+    """What a server makes of the copy once it has gone on with all its runs."""
+    product = Product(folder, model_url)
+    product.start()
+    try:
+        kept = product.settled(ENDS)
+    finally:
+        product.kill()
+    waits = frozenset(run["pk"] for run in kept["runs"] if run["status"] == "waiting")
+    names = ("messages", "runs", "events", "steps", "approvals")
+    told = [*kept["transcripts"], *kept["next"]]
+    return {name: kept[name] for name in names} | {"told": told, "waits": waits}

@@ -1,0 +1,204 @@
+"""F09, F22–F28, F34: what people do, and what their connections do to them."""
+
+import asyncio
+import random
+import time
+from uuid import uuid4
+
+from tests.faults.ground import Ground, Result, resident_mb
+from tests.faults.rows import order, row, unless
+from tests.faults.tab import Tab
+
+ENDS = 30
+MB_A_SOCKET = 8
+
+
+@row("F09", "the layer loses three notices of ten", times=20, kind="lossy")
+async def f09(ground: Ground, times: int) -> Result:
+    """Nobody notices: the rows are read again, and all pages come to the same end."""
+    for number, tab in enumerate(await ground.tabs(times)):
+        await tab.say(f"look:{order()} words:{20 + number}@0.03 ")
+    return await ground.played(ENDS)
+
+
+@row("F22", "Stop: in a stream, a tool, a server, a question, a pause", times=2, kind="served")
+async def f22(ground: Ground, times: int) -> Result:
+    """Stopped within two seconds, and nothing is said afterwards."""
+    result = Result()
+    moments = {
+        "words:400@0.05": "word3",
+        "wait:30": "wait: 30",
+        "plain__never": "plain__never",
+        f"sign:{order()}": "asks to use sign",
+        "limited:20": "Asks again in",
+    }
+    for _ in range(times):
+        for question, words in moments.items():
+            tab = await ground.tab()
+            await tab.ask(f"{question} {order()}")
+            await tab.until(lambda tab=tab, words=words: words in tab.text)
+            result.add(await _stopped(ground, tab, question))
+        gone = ground.wire.disconnects
+        result.violations += unless(gone, "the model was never hung up on")
+    return result
+
+
+async def _stopped(ground: Ground, tab: Tab, question: str) -> Result:
+    began = time.monotonic()
+    await tab.stop()
+    await tab.until_over(10)
+    took = time.monotonic() - began
+    shown = tab.runs[-1].text
+    await asyncio.sleep(0.5)
+    result = await ground.played(5)
+    result.slowest = took
+    result.violations += unless(took < 2, f"{question}: stopped after {took:.1f} s")
+    result.violations += unless("You stopped this run" in shown, f"{question}: {shown[-200:]}")
+    result.violations += unless(tab.runs[-1].text == shown, f"{question}: words after the end")
+    return result
+
+
+@row("F23", "Stop and the end, in the same moment", times=100)
+async def f23(ground: Ground, times: int) -> Result:
+    result = Result()
+    for _ in range(0, times, 20):
+        tabs = await ground.tabs(min(20, times))
+        await asyncio.gather(*(_race(tab) for tab in tabs))
+        result.add(await ground.played(ENDS))
+    return result
+
+
+async def _race(tab: Tab) -> None:
+    await tab.ask("words:3@0.02")
+    await tab.until(lambda: tab.is_live or tab.runs)
+    await asyncio.sleep(random.uniform(0, 0.15))
+    await tab.stop()
+
+
+@row("F24", "a page is cut off in mid-stream and comes back", times=10)
+async def f24(ground: Ground, times: int) -> Result:
+    """Before the end, after it, and with another question asked meanwhile."""
+    tabs = await ground.tabs(times)
+    for number, tab in enumerate(tabs):
+        await tab.ask(f"look:{order()} words:40@0.03")
+        tab.gap = (0.3, 1, 3)[number % 3]
+    await asyncio.sleep(0.5)
+    others = [await ground.beside(tab) for tab in tabs[::3]]
+    await asyncio.gather(*(tab.away(tab.gap) for tab in tabs))
+    await asyncio.gather(*(tab.until_over(ENDS) for tab in [*tabs, *others]))
+    for other in others:
+        await other.ask("words:5")
+    return await ground.played(ENDS)
+
+
+@row("F25", "two tabs: asked in one, approved in the other, stopped in the first", times=5)
+async def f25(ground: Ground, times: int) -> Result:
+    result = Result()
+    for _ in range(times):
+        one = await ground.tab()
+        other = await ground.beside(one)
+        await one.ask(f"sign:{order()} words:300@0.05")
+        await other.until(lambda other=other: other.questions)
+        status = await other.decide(other.questions[0], is_approved=True)
+        await one.until(lambda one=one: "word3" in one.text)
+        await one.stop()
+        await other.until_over()
+        found = await ground.played(ENDS)
+        found.violations += unless(status == 204, f"the decision was answered with {status}")
+        result.add(found)
+    return result
+
+
+@row("F26", "a page that never reads, beside others that do", times=3)
+async def f26(ground: Ground, times: int) -> Result:
+    """The run and the other tab do not feel it, and the server keeps little for it."""
+    result = Result()
+    for _ in range(times):
+        tab = await ground.tab()
+        before = resident_mb(ground.product.web.pid)
+        where = f"{tab.url.replace('http', 'ws')}/ws/chat/{tab.chat}/"
+        deaf = [
+            await ground.client.ws_connect(where, headers=tab.headers, max_msg_size=0)
+            for _ in range(4)
+        ]
+        for socket in deaf:
+            socket._conn.transport.pause_reading()
+        await tab.ask("words:600@0.005")
+        await tab.until_over(60)
+        grown = resident_mb(ground.product.web.pid) - before
+        for socket in deaf:
+            socket._conn.transport.abort()
+        found = await ground.played(ENDS)
+        most = MB_A_SOCKET * (len(deaf) + 1) + 20
+        found.violations += unless(grown < most, f"it grew by {grown:.0f} MB")
+        result.add(found)
+    return result
+
+
+@row("F27", "the same message three times: a double click, a lost answer", times=10)
+async def f27(ground: Ground, times: int) -> Result:
+    """By the same tab, by another, and over HTTP: one message and one run."""
+    for tab in await ground.tabs(times):
+        other = await ground.beside(tab)
+        said = await tab.say("words:5@0.02")
+        await tab.send_message(said)
+        await other.send_message(said)
+        await _posted(ground, tab, said.client_id, said.text)
+    return await ground.played(ENDS)
+
+
+async def _posted(ground: Ground, tab: Tab, client_id: str, text: str) -> None:
+    form = {"text": text, "client_id": client_id}
+    where = f"{tab.url}/chat/{tab.chat}/messages/"
+    options = {"data": form, "headers": tab.headers, "allow_redirects": False}
+    async with ground.client.post(where, **options) as answer:
+        answer.raise_for_status()
+
+
+@row("F28", "a message while a run is going on", times=10)
+async def f28(ground: Ground, times: int) -> Result:
+    """It is refused in words, or waits its turn; never are there two runs at once."""
+    wrong = []
+    for tab in await ground.tabs(times):
+        await tab.ask("words:60@0.02")
+        client_id = uuid4().hex
+        await tab.send({"type": "message", "text": "words:3", "client_id": client_id})
+        await tab.until(lambda tab=tab, id=client_id: _is_told(tab, id), 10)
+    result = await ground.played(ENDS)
+    result.violations += wrong
+    return result
+
+
+def _is_told(tab: Tab, client_id: str) -> bool:
+    notice = tab.page.find("notice")
+    return bool(notice and notice.text) or any(client_id in frame for _, frame in tab.frames)
+
+
+@row("F34", "an approval is left for a day, and its person is switched off", times=3)
+async def f34(ground: Ground, times: int) -> Result:
+    """It waits, over a restart and a day; whoever lost the right decides nothing."""
+    result = Result()
+    for _ in range(times):
+        tab = await ground.tab()
+        await tab.ask(f"sign:{order()} words:3")
+        await tab.until(lambda tab=tab: tab.questions)
+        await asyncio.to_thread(ground.product.kill)
+        person = await asyncio.to_thread(_days_later, ground)
+        await ground.restart()
+        refused = await tab.decide(tab.questions[0], is_approved=True)
+        await asyncio.to_thread(_let_in, ground, person)
+        taken = await tab.decide(tab.questions[0], is_approved=True)
+        found = await ground.played(ENDS)
+        found.violations += unless(refused in {302, 403, 404}, f"refused with {refused}")
+        found.violations += unless(taken == 204, f"taken with {taken}")
+        result.add(found)
+    return result
+
+
+def _days_later(ground: Ground) -> str:
+    """All that is kept is a day older now, and whoever was asked is switched off."""
+    return ground.product.run("-m", "tests.faults.later")
+
+
+def _let_in(ground: Ground, person: str) -> None:
+    ground.product.run("-m", "tests.faults.later", person.strip())

@@ -1,0 +1,169 @@
+"""Where workers drive the runs, a web process only lines them up."""
+
+import asyncio
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.db import transaction
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from agents import approvals, jobs, leases, runs, toolset, workshop
+from agents.approvals import Word
+from agents.engine.tool import ToolResult
+from agents.models import Approval, Run
+from tests.conftest import checked, until
+from tests.scripted import Says
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+
+class Held:
+    """A tool that waits to be let go."""
+
+    name, description, effect = "calculator", "Waits.", "read"
+
+    def __init__(self):
+        self.let_go = asyncio.Event()
+
+    async def execute(self, input):
+        await self.let_go.wait()
+        return ToolResult("42")
+
+
+def prepared(topic="chat.1", **more):
+    return runs.prepare(query="What is 6 * 7?", topic=topic, **more)
+
+
+def in_line():
+    waiting = ProcrastinateJob.objects.filter(status="todo").order_by("id")
+    return [job.args["run"] for job in waiting]
+
+
+async def driven(monkeypatch):
+    """A run that a worker of this process drives, in the middle of a tool."""
+    tool = Held()
+    monkeypatch.setitem(toolset.BUILT_IN, "calculator", lambda: tool)
+    run = await sync_to_async(prepared)()
+    driving = asyncio.create_task(runs.drive(run.pk))
+    await until(run, "tool_call")
+    return run, tool, driving
+
+
+def test_a_run_stands_in_line_and_is_nobodys():
+    run = prepared()
+
+    assert in_line() == [run.pk]
+    assert (run.owner, run.heartbeat_at) == ("", None)
+
+
+def test_a_message_that_is_not_kept_leaves_nothing_in_line():
+    with transaction.atomic():
+        prepared()
+        transaction.set_rollback(True)
+
+    assert in_line() == []
+
+
+def test_a_run_stands_in_line_once():
+    run = prepared()
+
+    with transaction.atomic():
+        jobs.add(run.pk)
+        other = prepared(topic="chat.2")  # what comes after it in the transaction is kept
+
+    assert in_line() == [run.pk, other.pk]
+
+
+async def test_launching_is_left_to_a_worker():
+    run = await sync_to_async(prepared)()
+
+    runs.launch(run)
+
+    assert workshop.here().tasks == {}
+
+
+async def test_a_worker_sees_a_run_to_its_end():
+    run = await sync_to_async(prepared)()
+
+    await runs.drive(run.pk)
+
+    run = await checked(run)
+    assert (run.status, run.takeovers) == ("completed", 0)
+    assert run.answer
+
+
+async def test_what_another_worker_drives_is_left_alone():
+    run = await sync_to_async(prepared)()
+    await sync_to_async(leases.take)(run)
+
+    await runs.drive(run.pk)
+
+    assert not await run.events.aexists()
+
+
+async def test_a_run_whose_worker_died_is_lined_up_again():
+    run = await sync_to_async(prepared)()
+    await Run.objects.filter(pk=run.pk).aupdate(owner="1.gone@elsewhere", heartbeat_at=None)
+
+    await runs.take_over()
+
+    assert await sync_to_async(in_line)() == [run.pk]
+    assert workshop.here().tasks == {}
+
+
+async def test_what_does_not_end_within_the_grace_is_lined_up_for_another_worker(monkeypatch):
+    run, _, driving = await driven(monkeypatch)
+    job = await ProcrastinateJob.objects.aget()
+    assert job.args == {"run": run.pk}
+
+    await runs.shut_down(grace=0.1)
+    await driving
+
+    run = await Run.objects.aget(pk=run.pk)
+    assert (run.status, run.heartbeat_at) == ("running", None)
+    assert await sync_to_async(in_line)() == [run.pk]
+
+
+async def test_stopping_a_run_that_stands_in_line_ends_it():
+    run = await sync_to_async(prepared)()
+
+    await runs.stop(run)
+    await runs.drive(run.pk)
+
+    run = await checked(run)
+    assert (run.status, run.stopped_reason) == ("stopped", "cancelled")
+
+
+async def test_a_worker_ends_what_a_web_process_stops(monkeypatch):
+    run, _, driving = await driven(monkeypatch)
+    shop = workshop.here()
+    task = shop.tasks[run.pk]
+
+    await sync_to_async(leases.ask_to_stop)(run)
+    await asyncio.wait([task], timeout=5)
+    await driving
+
+    run = await checked(run)
+    assert (run.status, run.stopped_reason) == ("stopped", "cancelled")
+
+
+async def test_a_decision_lines_the_run_up_again(monkeypatch, scripted, person):
+    tool = Held()
+    tool.needs_approval = True
+    tool.let_go.set()
+    monkeypatch.setitem(toolset.BUILT_IN, "calculator", lambda: tool)
+    scripted(Says.call("calculator"), Says(answer="Done."))
+    run = await sync_to_async(prepared)(user=person)
+    await runs.drive(run.pk)
+    approval = await Approval.objects.aget(run=run)
+
+    await approvals.decide(person, approval.pk, Word(digest=approval.digest, is_approved=True))
+
+    run = await Run.objects.aget(pk=run.pk)
+    assert (run.status, run.owner) == ("running", "")
+    assert run.pk in await sync_to_async(in_line)()
+    await runs.drive(run.pk)
+    assert (await checked(run)).answer == "Done."
