@@ -23,11 +23,14 @@ from django.utils.translation import gettext_lazy as _
 from agents import live, pulse
 from agents.fragments import Watched
 from agents.models import Run
+from agents.pace import Pace
 
 logger = logging.getLogger(__name__)
 
 MOST_FRAME = 1_048_576
 NOT_FOUND = 4404
+FRAMES_AT_ONCE = 60
+FRAMES_A_SECOND = 10
 LOOK_WHILE_LIVE = 5
 LOOK_WHILE_IDLE = 300
 # A page to which nothing happened for so long is asked who watches before it is shown more.
@@ -65,6 +68,8 @@ class WatchingConsumer(AsyncWebsocketConsumer):
     async def connect(self) -> None:
         self.watched: dict[int, Watched] = {}
         self.looked = time.monotonic()
+        self.pace = Pace(FRAMES_AT_ONCE, FRAMES_A_SECOND)
+        self.patience = Pace(1, 1)
         self.language = _language(self.scope)
         await self.accept()
         topic = await database_sync_to_async(self.find_topic)()
@@ -94,6 +99,9 @@ class WatchingConsumer(AsyncWebsocketConsumer):
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None):
         """Answer every frame, whatever it holds; a bad one must not end the socket."""
+        if not self.pace.allows():
+            await self._slow_down()
+            return
         try:
             await self.handle(_decoded(text_data))
         except BadFrame as error:
@@ -107,6 +115,11 @@ class WatchingConsumer(AsyncWebsocketConsumer):
     async def dispatch(self, message: dict[str, Any]) -> None:
         """Straight on; Channels would wait for the database's thread first."""
         await getattr(self, get_handler_name(message))(message)
+
+    async def _slow_down(self) -> None:
+        """One sentence a second, for all that came too fast: each would cost as much as it."""
+        if self.patience.allows():
+            await self.refuse(_("That was too much at once. Wait a moment and try again."))
 
     async def run_events(self, told: dict[str, Any]) -> None:
         run, events = told["run"], told["events"]
@@ -130,6 +143,9 @@ class WatchingConsumer(AsyncWebsocketConsumer):
 
     async def message_added(self, told: dict[str, Any]) -> None:
         """Only a chat shows messages, but whoever follows its topic is told of them."""
+
+    async def queue_changed(self, told: dict[str, Any]) -> None:
+        """Nor does anything else show those that wait."""
 
     async def look_again(self, told: dict[str, Any]) -> None:
         """Read the rows without having been told to: the last word may have been lost.
@@ -164,7 +180,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         if html:
             await self.send(html)
 
-    def _in_language(self, fragment, *subject: Any) -> str:
+    def _in_language(self, fragment, *subject: Any) -> Any:
         with translation.override(self.language):
             return fragment(*subject)
 

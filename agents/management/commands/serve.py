@@ -21,8 +21,13 @@ from twisted.internet.defer import Deferred
 from agents import assembly, leases, pulse, runs, servers
 from agents.llm import litellm_model, tokens
 from agents.models import Agent, ServerProcess
+from agents.outbound import Budgeted
 
 _tasks: list[asyncio.Task] = []
+
+
+class BudgetedServer(Budgeted, Server):
+    pass
 
 
 class Command(BaseCommand):
@@ -71,7 +76,7 @@ def serve(host: str, port: int) -> None:
     reactor.addSystemEventTrigger("before", "shutdown", _shut_down)
     # Each request has a thread of its own, whose connection nobody else would close.
     request_finished.connect(_close_connections)
-    Server(
+    BudgetedServer(
         application=import_string(settings.ASGI_APPLICATION),
         endpoints=build_endpoint_description_strings(host=host, port=port),
         signal_handlers=True,
