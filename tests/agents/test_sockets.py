@@ -38,7 +38,7 @@ def sender(ends):
     sender.transport = Connection(ends[0], None, Reactor())
     sender.transport.connected = True
     sender.send_queue, sender.peer = deque(), "the page"
-    sender.state = PromptSocket.STATE_CLOSED  # what it has sent is not counted
+    sender.state, sender.logOctets = PromptSocket.STATE_CLOSED, False
     return sender
 
 
