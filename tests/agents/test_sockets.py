@@ -15,13 +15,13 @@ class Reactor:
     """Notes who wants to be told that more can be sent."""
 
     def __init__(self):
-        self.writers = []
+        self.writers = set()
 
     def addWriter(self, writer):
-        self.writers.append(writer)
+        self.writers.add(writer)
 
     def removeWriter(self, writer):
-        self.writers.clear()
+        self.writers.discard(writer)
 
 
 @pytest.fixture
@@ -47,13 +47,13 @@ def test_a_frame_is_on_its_way_when_it_was_sent(sender, ends):
     sender.sendData(b"two")
 
     assert ends[1].recv(100) == b"onetwo"
-    assert sender.transport.reactor.writers == []
+    assert sender.transport.reactor.writers == set()
 
 
 def test_what_the_system_does_not_take_follows_in_its_order(sender, ends):
     sender.sendData(MUCH)
     sender.sendData(b"end")
-    assert sender.transport.reactor.writers == [sender.transport]
+    assert sender.transport.reactor.writers == {sender.transport}
 
     got = b""
     while len(got) < len(MUCH) + 3:
@@ -61,11 +61,11 @@ def test_what_the_system_does_not_take_follows_in_its_order(sender, ends):
         sender.transport.doWrite()
 
     assert got == MUCH + b"end"
-    assert sender.transport.reactor.writers == []
+    assert sender.transport.reactor.writers == set()
 
 
 def test_what_is_sent_to_one_who_left_is_left_to_twisted(sender, ends):
     ends[1].close()
     sender.sendData(b"one")
 
-    assert sender.transport.reactor.writers == [sender.transport]
+    assert sender.transport.reactor.writers == {sender.transport}
