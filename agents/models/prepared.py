@@ -33,20 +33,26 @@ class prepared:
         update_wrapper(self, make)
 
     def __call__(self, *values: Any) -> list[Any]:
-        queryset, (compiler, sql, blanks) = self._queryset._chain(), self._compiled
+        made, (kept, sql, blanks) = self._made, self._compiled
         filled = dict(zip(self.names, values, strict=True))
         params = tuple(filled[b.name] if isinstance(b, Blank) else b for b in blanks)
-        compiler = copy(compiler)
-        compiler.connection = connections[queryset.db]  # each thread has its own
+        compiler, query = copy(kept), copy(made.query)
+        compiler.connection = connections[made.db]  # each thread has its own
         compiler.as_sql = lambda *_, **__: (sql, params)
-        queryset.query.get_compiler = lambda *_, **__: compiler
-        return list(queryset)
+        query.get_compiler = lambda *_, **__: compiler
+        asked = type(made)(made.model, query, made.db)
+        asked._iterable_class, asked._fields = made._iterable_class, made._fields
+        return list(asked)
 
     @cached_property
-    def _queryset(self) -> QuerySet:
+    def _made(self) -> QuerySet:
         return self.make(*map(Blank, self.names))
 
     @cached_property
     def _compiled(self) -> tuple[Any, str, tuple[Any, ...]]:
-        compiler = self._queryset.query.get_compiler(using=self._queryset.db)
-        return compiler, *compiler.as_sql()
+        compiler = self._made.query.get_compiler(using=self._made.db)
+        sql, params = compiler.as_sql()
+        columns = [column for column, *_ in compiler.select[: compiler.col_count]]
+        converters = compiler.get_converters(columns)
+        compiler.get_converters = lambda *_: converters
+        return compiler, sql, params

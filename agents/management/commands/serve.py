@@ -22,6 +22,7 @@ from agents import assembly, leases, pulse, runs, servers
 from agents.llm import litellm_model, tokens
 from agents.models import Agent, ServerProcess
 from agents.outbound import Budgeted
+from agents.sockets import use_prompt_sockets
 
 _tasks: list[asyncio.Task] = []
 
@@ -72,6 +73,7 @@ def _warm_tokens() -> None:
 
 def serve(host: str, port: int) -> None:
     leave_alone_what_stays()
+    use_prompt_sockets()
     reactor.callWhenRunning(_tend)
     reactor.addSystemEventTrigger("before", "shutdown", _shut_down)
     # Each request has a thread of its own, whose connection nobody else would close.
