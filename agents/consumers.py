@@ -120,6 +120,9 @@ class WatchingConsumer(AsyncWebsocketConsumer):
     async def message_added(self, told: dict[str, Any]) -> None:
         """Only a chat shows messages, but whoever follows its topic is told of them."""
 
+    async def storage_late(self, told: dict[str, Any]) -> None:
+        """Nothing can be kept for a while. A page with a place for notices says so."""
+
     async def look_again(self, told: dict[str, Any]) -> None:
         """Read the rows without having been told to: the last word may have been lost.
 

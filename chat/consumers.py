@@ -23,6 +23,8 @@ AROUND = {Type.RUN_FINISHED, Type.RUN_PAUSED, Type.APPROVAL_RESOLVED}
 class ChatConsumer(WatchingConsumer):
     """One browser tab on one chat session."""
 
+    is_late = False
+
     async def find_topic(self) -> str | None:
         if (session := await self._session()) is None:
             return None
@@ -80,10 +82,19 @@ class ChatConsumer(WatchingConsumer):
         if told["message"] > self.last:
             await self._add_new(begun=told["run"])
 
+    async def storage_late(self, told: dict[str, Any]) -> None:
+        self.is_late = True
+        await self.refuse(
+            _("Nothing can be saved at the moment. The run goes on as soon as it can.")
+        )
+
     async def run_events(self, told: dict[str, Any]) -> None:
         if told["run"] not in self.watched:
             await self._add_new()
         await super().run_events(told)
+        if self.is_late:
+            self.is_late = False
+            await self.refuse("")
         if {event["type"] for event in told["events"]} & AROUND:
             await self.show(self.around.changes, self.session)
 

@@ -7,7 +7,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents import live, runs, trace
+from agents import live, runs, storage, trace
 from agents.engine import faults
 from agents.engine.errors import AgentError
 from agents.engine.state import Message as HistoryMessage
@@ -36,7 +36,7 @@ async def ask(session: ChatSession, message: Message) -> None:
 def begin(user, text: str, client_id: str, agent: str = "") -> Message:
     """A new session with its first message; the same client id gives the same one."""
     text = cleaned(text)
-    with transaction.atomic():
+    with storage.refusing(NotSaid), transaction.atomic():
         if (known := _known(user, client_id)) is not None:
             return known
         session = ChatSession.objects.create(user=user, title=title_of(text))
@@ -46,7 +46,7 @@ def begin(user, text: str, client_id: str, agent: str = "") -> Message:
 def say(session: ChatSession, user, text: str, client_id: str, agent: str = "") -> Message:
     text = cleaned(text)
     try:
-        with transaction.atomic():
+        with storage.refusing(NotSaid), transaction.atomic():
             if (known := _known(user, client_id, session)) is not None:
                 return known
             message = _add(session, user, text, client_id, agent)
