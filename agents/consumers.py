@@ -18,7 +18,7 @@ from django.utils import translation
 from django.utils.functional import Promise as StrPromise
 from django.utils.translation import gettext_lazy as _
 
-from agents import live
+from agents import live, pulse
 from agents.fragments import Watched
 from agents.models import Run
 
@@ -51,8 +51,9 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         """Whatever ends one part of it ends all of it."""
         self.told: asyncio.Queue[Told] = asyncio.Queue(MOST_TOLD)
         try:
-            async with asyncio.TaskGroup() as self.tasks, AsyncExitStack() as self.stack:
-                await super().__call__(scope, receive, send)
+            with pulse.socket():
+                async with asyncio.TaskGroup() as self.tasks, AsyncExitStack() as self.stack:
+                    await super().__call__(scope, receive, send)
         except* StopConsumer:
             pass
 

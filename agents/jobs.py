@@ -26,13 +26,6 @@ def add(run: int) -> None:
         job.defer(run=run)
 
 
-def depth() -> int:
-    """How many stand in line."""
-    from procrastinate.contrib.django.models import ProcrastinateJob
-
-    return ProcrastinateJob.objects.filter(queue_name=LINE, status="todo").count()
-
-
 async def work(drive: Callable[[int], Awaitable[None]], at_once: int) -> None:
     """Drive what stands in line, so many at once, until this is cancelled."""
     from procrastinate import App

@@ -7,6 +7,7 @@ written the next one collects, so a hundred runs cost hardly more commits than o
 import asyncio
 import json
 import logging
+import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -65,6 +66,8 @@ class Journal:
         self._entries: list[_Entry] = []
         self._over: set[int] = set()
         self._is_closed = False
+        self._asked: float | None = None
+        self._longest = 0.0
         self._wake = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="journal")
         self._task = asyncio.create_task(self._write())
@@ -89,6 +92,12 @@ class Journal:
         """Nobody is left who could add to this run."""
         self._over.discard(run.pk)
 
+    def lag(self) -> float:
+        """The longest that anything waited to be kept since this was last asked; any thread."""
+        waiting = time.monotonic() - asked if (asked := self._asked) is not None else 0.0
+        longest, self._longest = max(self._longest, waiting), 0.0
+        return longest
+
     async def ask(self, question: Callable[[list[Run]], Answer], runs: list[Run]) -> Answer:
         """Put a question about runs to the database, between two batches."""
         loop = asyncio.get_running_loop()
@@ -106,6 +115,7 @@ class Journal:
         if self._is_closed or entry.run.pk in self._over:
             raise RunIsOver
         self._entries.append(entry)
+        self._asked = self._asked or time.monotonic()
         self._wake.set()
         return entry.kept
 
@@ -115,9 +125,11 @@ class Journal:
             await self._wake.wait()
             self._wake.clear()
             batch, self._entries = self._entries, []
+            taken = time.monotonic()
             late = loop.call_later(LATE, self._is_late, batch)
             await loop.run_in_executor(self._thread, _commit, batch)
             late.cancel()
+            self._note(taken)
             await _tell_all(batch)
             _settle(batch)
             await asyncio.sleep(_rest(batch))
@@ -125,6 +137,12 @@ class Journal:
     def _is_late(self, batch: list[_Entry]) -> None:
         """Nothing can be written: whoever watches should know why nothing moves."""
         self._telling = asyncio.create_task(_tell_late({entry.run.topic for entry in batch}))
+
+    def _note(self, taken: float) -> None:
+        """How long the oldest of a batch waited; what is left was added after it was taken."""
+        if self._asked is not None:
+            self._longest = max(self._longest, time.monotonic() - self._asked)
+        self._asked = taken if self._entries else None
 
 
 class Pages:

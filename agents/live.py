@@ -7,8 +7,9 @@ import asyncio
 import json
 import logging
 import secrets
+import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from channels.db import database_sync_to_async
@@ -20,6 +21,7 @@ logger = logging.getLogger(__name__)
 
 PATIENCE = 5.0
 PAUSE = 1.0
+PING = 1.0
 PROCESS = secrets.token_hex(4)
 LOOK_AGAIN = "look.again"
 
@@ -106,6 +108,21 @@ _topics: dict[str, _Topic] = {}
 def _reaches_others() -> bool:
     """Whether there is a layer to reach them by: one in memory is for this process alone."""
     return not isinstance(get_channel_layer(), InMemoryChannelLayer)
+
+
+async def ping() -> float:
+    """Seconds until the layer hands back what it was given; raises where it does not."""
+    layer, began = get_channel_layer(), time.monotonic()
+    async with asyncio.timeout(PING):
+        channel = await layer.new_channel()
+        await layer.send(channel, {"type": "ping"})
+        await layer.receive(channel)
+    took = time.monotonic() - began
+    # A layer lets go of a channel when somebody gives up waiting for it, and not before.
+    with suppress(TimeoutError):
+        async with asyncio.timeout(0):
+            await layer.receive(channel)
+    return took
 
 
 async def events(run: Run, after: int = 0) -> AsyncIterator[RunEvent | None]:

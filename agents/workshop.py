@@ -133,3 +133,13 @@ def here() -> Workshop:
 def closed() -> Workshop | None:
     """The workshop of this event loop, which nobody finds any more; None if there is none."""
     return _workshops.pop(asyncio.get_running_loop(), None)
+
+
+def alive() -> int:
+    """How many runs this process drives; may be asked in any thread."""
+    return sum(len(shop.tasks) for shop in list(_workshops.values()))
+
+
+def lag() -> float:
+    """The longest that anything waited to be kept since this was last asked; any thread."""
+    return max((shop.journal.lag() for shop in list(_workshops.values())), default=0.0)

@@ -11,6 +11,7 @@ from channels.security.websocket import WebsocketDenier  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.urls import path, re_path  # noqa: E402
 
+from agents import health  # noqa: E402
 from agents.consumers import RunConsumer  # noqa: E402
 from chat.consumers import ChatConsumer  # noqa: E402
 
@@ -43,7 +44,7 @@ class FromOrigins:
 
 application = ProtocolTypeRouter(
     {
-        "http": django_app,
+        "http": URLRouter([path("health/", health.answer), re_path("", django_app)]),
         "websocket": FromOrigins(AuthMiddlewareStack(sockets), settings.ORIGINS),
     }
 )

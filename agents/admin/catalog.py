@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.models import Agent, GuardrailPattern
 
-from . import circuits
+from . import circuits, health
 from .json_field import ObjectField, example
 
 MODEL = re.compile(r"[^\s/]+/\S*[^\s/]|demo")
@@ -120,7 +120,8 @@ class AgentAdmin(admin.ModelAdmin):
         return super().get_queryset(request).annotate(has_tools=Count("tools"))
 
     def get_urls(self) -> list[URLPattern]:
-        return [*circuits.urls(self.admin_site), *super().get_urls()]
+        own = [*circuits.urls(self.admin_site), *health.urls(self.admin_site)]
+        return [*own, *super().get_urls()]
 
     def formfield_for_manytomany(self, db_field: Any, request: Any, **options: Any) -> Any:
         field = super().formfield_for_manytomany(db_field, request, **options)

@@ -1,6 +1,7 @@
 from .approvals import Approval
 from .catalog import Agent, GuardrailPattern
 from .knowledge import Chunk, Document
+from .processes import ServerProcess
 from .runs import AgentStep, Run, RunEvent
 from .servers import McpServer
 from .tools import ToolRegistration
@@ -15,5 +16,6 @@ __all__ = [
     "McpServer",
     "Run",
     "RunEvent",
+    "ServerProcess",
     "ToolRegistration",
 ]

@@ -15,14 +15,22 @@ from collections.abc import Callable
 
 import psutil
 
-from tests.bench import chat, engine, startup
+from tests.bench import chat, engine, idle, startup
 from tests.bench.rounds import Size, printed
 
-WHOLE = Size(rounds=3, runs=10, at_once=(1, 20, 50), chats=(1, 10, 50, 100, 200))
-QUICK = Size(rounds=1, runs=3, at_once=(1, 20), chats=(1, 10))
+WHOLE = Size(
+    rounds=3,
+    runs=10,
+    at_once=(1, 20, 50),
+    chats=(1, 10, 50, 100, 200),
+    sockets=(100, 1000),
+    idle=35,
+)
+QUICK = Size(rounds=1, runs=3, at_once=(1, 20), chats=(1, 10), sockets=(50,), idle=5)
 PARTS: dict[str, tuple[Callable[[Size], list[dict]], str]] = {
     "engine": (engine.measure, engine.ABOUT),
     "chat": (chat.measure, chat.ABOUT),
+    "idle": (idle.measure, idle.ABOUT),
     "startup": (startup.measure, startup.ABOUT),
 }
 

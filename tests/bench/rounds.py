@@ -13,6 +13,8 @@ class Size:
     runs: int
     at_once: tuple[int, ...]
     chats: tuple[int, ...]
+    sockets: tuple[int, ...] = ()
+    idle: float = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,6 @@ def test_a_run_stands_in_line_and_is_nobodys():
     run = prepared()
 
     assert in_line() == [run.pk]
-    assert jobs.depth() == 1
     assert (run.owner, run.heartbeat_at) == ("", None)
 
 

@@ -17,9 +17,9 @@ from django.utils.module_loading import import_string
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 
-from agents import assembly, leases, runs, servers
+from agents import assembly, leases, pulse, runs, servers
 from agents.llm import litellm_model, tokens
-from agents.models import Agent
+from agents.models import Agent, ServerProcess
 
 _tasks: list[asyncio.Task] = []
 
@@ -79,14 +79,21 @@ def _close_connections(**about) -> None:
 
 def _tend() -> None:
     _tasks.append(asyncio.ensure_future(runs.tend()))
+    asyncio.get_event_loop().call_soon(pulse.start, ServerProcess.Kind.WEB)
 
 
 def _shut_down() -> Deferred:
     """Let every run end, or leave it to the next process, before this one has its end."""
     for task in _tasks:
         task.cancel()
-    grace = settings.ENVIRONMENT.grace
-    return Deferred.fromFuture(asyncio.ensure_future(runs.shut_down(grace)))
+    return Deferred.fromFuture(asyncio.ensure_future(_leave(settings.ENVIRONMENT.grace)))
+
+
+async def _leave(grace: float) -> None:
+    try:
+        await runs.shut_down(grace)
+    finally:
+        await pulse.stop()
 
 
 def check_free(host: str, port: int) -> None:

@@ -9,8 +9,9 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from agents import jobs, leases, runs, samples
+from agents import jobs, leases, pulse, runs, samples
 from agents.management.commands.serve import check_egress, warm
+from agents.models import ServerProcess
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +47,7 @@ async def _work(at_once: int) -> None:
     is_over = asyncio.Event()
     for sign in SIGNALS:
         asyncio.get_running_loop().add_signal_handler(sign, is_over.set)
+    pulse.start(ServerProcess.Kind.WORKER)
     working = asyncio.create_task(_keep_working(at_once))
     tending = asyncio.create_task(runs.tend())
     await is_over.wait()
@@ -54,6 +56,7 @@ async def _work(at_once: int) -> None:
     await runs.shut_down(settings.ENVIRONMENT.grace)
     with suppress(asyncio.CancelledError):
         await working
+    await pulse.stop()
 
 
 async def _keep_working(at_once: int) -> None:

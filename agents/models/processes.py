@@ -1,0 +1,65 @@
+"""The processes that serve and work, as each of them tells."""
+
+from datetime import timedelta
+
+from django.db import models
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+
+class ServerProcessQuerySet(models.QuerySet):
+    def with_silence(self):
+        """Each with the database's own time: clocks of machines differ."""
+        now = models.ExpressionWrapper(Now(), output_field=models.DateTimeField())
+        return self.annotate(now=now)
+
+
+class ServerProcess(models.Model):
+    """One process, and how it was when it was last heard of."""
+
+    class Kind(models.TextChoices):
+        WEB = "web", _("web")
+        WORKER = "worker", _("worker")
+
+    name = models.CharField(_("name"), max_length=120, unique=True)
+    kind = models.CharField(_("kind"), max_length=10, choices=Kind)
+    version = models.CharField(_("version"), max_length=40)
+    started_at = models.DateTimeField(_("started"))
+    seen_at = models.DateTimeField(_("last heard of"))
+    runs = models.PositiveIntegerField(_("runs"), default=0)
+    sockets = models.PositiveIntegerField(_("sockets"), default=0)
+    memory = models.PositiveBigIntegerField(_("memory"), default=0, help_text=_("In bytes."))
+    lateness = models.FloatField(
+        _("lateness"),
+        default=0,
+        help_text=_("Seconds for which the event loop owed an answer."),
+    )
+    stalls = models.PositiveIntegerField(
+        _("stalls"), default=0, help_text=_("How often the event loop was held up.")
+    )
+    longest_stall = models.FloatField(_("longest stall"), default=0)
+    stalled_in = models.TextField(_("held up in"), blank=True)
+    stalled_at = models.DateTimeField(_("last stall"), null=True, blank=True)
+    journal_lag = models.FloatField(
+        _("journal's lag"), default=0, help_text=_("Seconds until what happened was kept.")
+    )
+
+    objects = ServerProcessQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("process")
+        verbose_name_plural = _("processes")
+        ordering = ["kind", "started_at", "pk"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def short_name(self) -> str:
+        """As people tell processes from each other: 4711@machine."""
+        pid, _, host = self.name.partition("@")
+        return f"{pid.partition('.')[0]}@{host.partition('/')[0]}"
+
+    @property
+    def silence(self) -> timedelta:
+        return max(self.now - self.seen_at, timedelta())

@@ -1,0 +1,139 @@
+"""What this process tells of itself every few seconds, so that all are seen in one place.
+
+A thread of its own writes it: a process whose event loop hangs can still say so.
+"""
+
+import asyncio
+import logging
+import resource
+import sys
+import threading
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+
+from django.conf import settings
+from django.db import Error, connection
+from django.db.models import DurationField, ExpressionWrapper, Value
+from django.db.models.functions import Now
+
+from agents import leases, workshop
+from agents.models import ServerProcess
+from agents.watchdog import Watchdog
+
+logger = logging.getLogger(__name__)
+
+EVERY = 5.0
+GOODBYE = 3.0
+FORGOTTEN = timedelta(minutes=10)
+STATM = Path("/proc/self/statm")
+
+_sockets = 0
+_pulse: "_Pulse | None" = None
+
+
+def start(kind: str) -> None:
+    """From now on this process is seen; called on the event loop that does its work."""
+    global _pulse
+    _pulse = _Pulse(kind)
+
+
+async def stop() -> None:
+    """It has said goodbye once this comes back."""
+    global _pulse
+    pulse, _pulse = _pulse, None
+    if pulse is not None:
+        pulse.watchdog.stop()
+        await asyncio.to_thread(pulse.stop)
+
+
+@contextmanager
+def socket() -> Iterator[None]:
+    """Counted for as long as it is open."""
+    global _sockets
+    _sockets += 1
+    try:
+        yield
+    finally:
+        _sockets -= 1
+
+
+class _Pulse:
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.watchdog = Watchdog()
+        self._is_away = False
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="pulse", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._over.set()
+        self._thread.join(GOODBYE)
+
+    def _beat(self) -> None:
+        while not self._over.is_set():
+            self._try(tell, self.kind, self.watchdog)
+            self._over.wait(EVERY)
+        self._try(leave)
+
+    def _try(self, say: Callable[..., None], *about: object) -> None:
+        """A database that is away is no reason to fall silent once it is back."""
+        try:
+            say(*about)
+        except Error:
+            if not self._is_away:
+                logger.warning("This process cannot say how it is.", exc_info=True)
+            self._is_away = True
+        else:
+            self._is_away = False
+        finally:
+            connection.close()
+
+
+def tell(kind: str, watchdog: Watchdog) -> None:
+    """How this process is now; those that have been silent for long are forgotten."""
+    mine = {"kind": kind, "version": version(), "seen_at": Now(), **_figures(watchdog)}
+    if not ServerProcess.objects.filter(name=leases.owner()).update(**mine):
+        ServerProcess.objects.create(name=leases.owner(), started_at=Now(), **mine)
+    late = ExpressionWrapper(
+        Now() - Value(FORGOTTEN, output_field=DurationField()),
+        output_field=ServerProcess._meta.get_field("seen_at"),
+    )
+    ServerProcess.objects.filter(seen_at__lt=late).delete()
+
+
+def leave() -> None:
+    ServerProcess.objects.filter(name=leases.owner()).delete()
+
+
+def _figures(watchdog: Watchdog) -> dict[str, object]:
+    stalls = watchdog.stalls
+    return {
+        "runs": workshop.alive(),
+        "sockets": _sockets,
+        "memory": memory(),
+        "journal_lag": workshop.lag(),
+        "lateness": watchdog.lateness,
+        "stalls": stalls.count,
+        "longest_stall": stalls.longest,
+        "stalled_in": stalls.where,
+        "stalled_at": stalls.last,
+    }
+
+
+def memory() -> int:
+    """The bytes that this process holds; where nobody says, the most it ever held."""
+    if STATM.exists():
+        return int(STATM.read_text().split()[1]) * resource.getpagesize()
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+@cache
+def version() -> str:
+    project = tomllib.loads((settings.BASE_DIR / "pyproject.toml").read_text())["project"]
+    return project["version"]

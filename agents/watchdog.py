@@ -1,0 +1,116 @@
+"""How late the event loop is, and what holds it up.
+
+The loop notes the time ten times a second. A thread looks whether it does, and where it has
+not for too long reads off what the loop is doing instead.
+"""
+
+import asyncio
+import logging
+import sys
+import sysconfig
+import threading
+import time
+import traceback
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import takewhile
+from pathlib import PurePath
+from types import FrameType
+
+logger = logging.getLogger(__name__)
+
+EVERY = 0.1
+TOO_LATE = 0.25
+MOST_FRAMES = 6
+MOST_PLACES = 200
+# The loop's own frames: under whatever it runs, and while it waits for something to do.
+RUNNING, WAITING = "asyncio/events.py", "selectors.py"
+PYTHON = sysconfig.get_path("stdlib")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stalls:
+    """How often the loop was held up, for how long at most, and where it was then.
+
+    Where is empty if it was nothing of the loop's own: other threads, or the machine.
+    """
+
+    count: int = 0
+    longest: float = 0.0
+    where: str = ""
+    last: datetime | None = None
+
+    def and_another(self, seconds: float, where: str) -> "Stalls":
+        noted = replace(self, count=self.count + 1, last=datetime.now(UTC))
+        if seconds <= self.longest:
+            return noted
+        return replace(noted, longest=seconds, where=where)
+
+
+class Watchdog:
+    """Started and stopped on the loop that it watches."""
+
+    def __init__(self) -> None:
+        self.stalls = Stalls()
+        self._loop = asyncio.get_running_loop()
+        self._loops_thread = threading.get_ident()
+        self._due = time.monotonic()
+        self._caught = (0.0, "")
+        self._places: set[str] = set()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
+        self._thread.start()
+        self._tick()
+
+    @property
+    def lateness(self) -> float:
+        """Seconds for which the loop owes an answer at this moment; may be asked anywhere."""
+        return max(0.0, time.monotonic() - self._due)
+
+    def stop(self) -> None:
+        self._timer.cancel()
+        self._over.set()
+        self._thread.join()
+
+    def _tick(self) -> None:
+        if (late := self.lateness) > TOO_LATE:
+            due, where = self._caught
+            self.stalls = self.stalls.and_another(late, where if due == self._due else "")
+        self._due = time.monotonic() + EVERY
+        self._timer = self._loop.call_later(EVERY, self._tick)
+
+    def _watch(self) -> None:
+        while not self._over.wait(EVERY):
+            due = self._due
+            if self.lateness > TOO_LATE and due != self._caught[0]:
+                where = place(sys._current_frames().get(self._loops_thread))
+                self._caught = due, where
+                self._say(where)
+
+    def _say(self, where: str) -> None:
+        """Once for each place: a loop that is often held up would fill the log."""
+        if where and where not in self._places and len(self._places) < MOST_PLACES:
+            self._places.add(where)
+            logger.warning("The event loop was held up in %s.", where)
+
+
+def place(frame: FrameType | None) -> str:
+    """Where a thread is, innermost first; empty where its loop waits for something to do.
+
+    Of what belongs to Python itself only the innermost is told: who called it is the matter.
+    """
+    codes = [each.f_code for each, _ in traceback.walk_stack(frame)]
+    if not codes or codes[0].co_filename.endswith(WAITING):
+        return ""
+    called = list(takewhile(lambda code: not code.co_filename.endswith(RUNNING), codes))
+    told = called[:1] + [code for code in called[1:] if not _is_pythons(code.co_filename)]
+    names = [f"{_short(code.co_filename)}:{code.co_name}" for code in told]
+    return " ← ".join(names[:MOST_FRAMES])
+
+
+def _is_pythons(path: str) -> bool:
+    return path.startswith((PYTHON, "<frozen")) and "site-packages" not in path
+
+
+def _short(path: str) -> str:
+    return "/".join(PurePath(path).parts[-2:])

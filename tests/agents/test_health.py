@@ -1,0 +1,86 @@
+"""Whoever asks from outside is told whether this process can do its work."""
+
+import asyncio
+import json
+import threading
+
+import pytest
+from channels.layers import get_channel_layer
+from channels.testing import HttpCommunicator
+from django.db import OperationalError
+
+from agents import health, live
+from agents.models import ServerProcess
+from project.asgi import application
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+async def asked(host=b"testserver"):
+    request = HttpCommunicator(application, "GET", "/health/", headers=[(b"host", host)])
+    response = await request.get_response(timeout=10)
+    return response["status"], json.loads(response["body"])
+
+
+async def test_a_process_that_can_do_its_work_says_so():
+    assert await asked() == (200, {"status": "ok"})
+
+
+async def test_a_balancer_may_call_us_by_any_name_and_needs_no_password():
+    assert (await asked(host=b"10.0.0.7:8000"))[0] == 200
+
+
+async def test_a_database_that_fails_is_told_in_one_word(monkeypatch):
+    def exists():
+        raise OperationalError("password of ada is wrong")
+
+    monkeypatch.setattr(ServerProcess.objects, "exists", exists)
+
+    assert await asked() == (503, {"status": "down", "trouble": ["database"]})
+
+
+async def test_a_database_that_hangs_holds_up_nobody(monkeypatch):
+    let_go, asks = threading.Event(), []
+    monkeypatch.setattr(health, "DEADLINE", 0.1)
+    monkeypatch.setattr(health, "_can_be_read", lambda: asks.append(1) or let_go.wait(30))
+
+    async with asyncio.timeout(10):
+        answers = await asyncio.gather(*[asked() for _ in range(20)])
+    let_go.set()
+
+    assert {status for status, _ in answers} == {503}
+    assert len(asks) == 1
+
+
+async def test_it_is_well_again_once_the_database_is_back(monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(health, "_can_be_read", lambda: False)
+        assert (await asked())[0] == 503
+
+    assert (await asked())[0] == 200
+
+
+async def test_a_layer_that_does_not_answer_degrades_and_takes_nobody_away(monkeypatch):
+    async def receive(channel):
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(live, "PING", 0.05)
+    monkeypatch.setattr(get_channel_layer(), "receive", receive)
+
+    assert await asked() == (200, {"status": "degraded", "trouble": ["layer"]})
+
+
+async def test_a_disk_that_is_nearly_full_is_told(monkeypatch):
+    monkeypatch.setattr(health, "LEAST_SPACE", 10**18)
+
+    assert await asked() == (200, {"status": "degraded", "trouble": ["disk"]})
+
+
+async def test_asking_leaves_no_channel_behind():
+    layer = get_channel_layer()
+    before = set(layer.channels)
+
+    for _ in range(5):
+        await live.ping()
+
+    assert set(layer.channels) == before

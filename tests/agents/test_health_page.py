@@ -1,0 +1,227 @@
+"""What an operator sees of all processes and of everything they depend on, in words."""
+
+from datetime import timedelta
+
+import pytest
+from channels.layers import get_channel_layer
+from django.contrib.auth.models import Permission
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from agents import health
+from agents.admin import findings
+from agents.assembly import CIRCUITS
+from agents.models import Approval, McpServer, Run, ServerProcess
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def root(administrator):
+    client = Client()
+    client.force_login(administrator)
+    return client
+
+
+def process(name="1.a@here/1", ago=0, **facts):
+    seen = timezone.now() - timedelta(seconds=ago)
+    facts = {"kind": "web", "version": "1", "started_at": seen, "seen_at": seen} | facts
+    return ServerProcess.objects.create(name=name, **facts)
+
+
+def run(topic, **facts):
+    return Run.objects.create(topic=topic, query="6 * 7", agent_name="helper", **facts)
+
+
+def found(what):
+    """The line of this name, as the page would show it now."""
+    lines = findings.everything(list(ServerProcess.objects.with_silence()))
+    return next((line for line in lines if line.what == what), None)
+
+
+def test_the_page_says_so_when_everything_is_in_order(root):
+    process()
+
+    page = root.get(reverse("admin:agents_health"))
+
+    assert page.status_code == 200
+    assert "Everything is in order." in page.content.decode()
+    assert "look here" not in page.content.decode()
+
+
+def test_what_needs_a_look_comes_first_and_is_counted(root):
+    process(ago=60)
+    McpServer.objects.create(name="files", state="failed")
+
+    page = root.get(reverse("admin:agents_health")).content.decode()
+
+    assert "2 things need a look." in page
+    assert page.index("MCP servers") < page.index("Channel layer")
+    assert page.count("look here") == 2
+
+
+def test_where_no_process_was_heard_of_the_page_is_still_there(root):
+    page = root.get(reverse("admin:agents_health")).content.decode()
+
+    assert "No process has been heard of in the last minutes." in page
+    assert found("Processes").advice
+
+
+def test_only_staff_with_the_permission_see_it(person):
+    client = Client()
+    client.force_login(person)
+    address = reverse("admin:agents_health")
+    as_anybody = client.get(address).status_code
+    person.is_staff = True
+    person.save()
+    as_staff = client.get(address).status_code
+    person.user_permissions.add(Permission.objects.get(codename="view_serverprocess"))
+
+    assert (as_anybody, as_staff, client.get(address).status_code) == (302, 403, 200)
+
+
+def test_a_process_that_fell_silent_is_named():
+    process("1.a@here/1")
+    process("2.b@there/2", ago=30, kind="worker")
+
+    line = found("Processes")
+
+    assert line.now == "1 web, 1 worker"
+    assert "2@there." in line.advice
+    assert "1@here" not in line.advice
+
+
+def test_processes_of_two_versions_are_noticed():
+    process("a", version="1")
+    process("b", version="2")
+
+    assert "different versions" in found("Processes").advice
+
+
+def test_stalls_of_the_last_hour_need_a_look_and_older_ones_do_not():
+    before = timezone.now() - timedelta(hours=2)
+    row = process(stalls=3, longest_stall=1.5, stalled_in="a.py:f ← b.py:g", stalled_at=before)
+
+    assert found("Event loops").now == "Held up 3 times, for 1.5 s at most."
+    assert found("Event loops").is_good
+
+    ServerProcess.objects.filter(pk=row.pk).update(stalled_at=timezone.now())
+    assert "a.py:f." in found("Event loops").advice
+
+
+def test_a_short_stall_while_it_started_is_no_trouble():
+    process(stalls=1, longest_stall=0.3, stalled_at=timezone.now())
+
+    assert found("Event loops").is_good
+
+
+def test_a_loop_that_hangs_now_is_named():
+    process("1.a@here/1", stalls=1, lateness=3.0)
+
+    assert found("Event loops").advice == "Held up right now: 1@here."
+
+
+def test_a_journal_that_lags_needs_a_look():
+    process(journal_lag=0.2)
+    assert found("Journal").is_good
+
+    process("b", journal_lag=5.0)
+    assert "5.0 s" in found("Journal").now
+    assert not found("Journal").is_good
+
+
+def test_one_failure_in_many_is_no_trouble_but_many_are():
+    for number in range(11):
+        run(str(number), status="completed", ended_at=timezone.now())
+    run("a", status="failed", ended_at=timezone.now())
+    run("b", status="failed", ended_at=timezone.now() - timedelta(hours=2))
+
+    assert found("Failed runs").now == "1 of 12 in the last hour."
+    assert found("Failed runs").is_good
+
+    run("c", status="failed", ended_at=timezone.now())
+    assert not found("Failed runs").is_good
+
+
+def test_a_run_that_was_taken_over_lately_needs_a_look():
+    run("a", takeovers=1, status="completed", ended_at=timezone.now() - timedelta(hours=2))
+    assert found("Runs taken over").is_good
+
+    run("b", takeovers=1)
+    assert found("Runs taken over").now == "1 in the last hour."
+    assert not found("Runs taken over").is_good
+
+
+def test_people_may_take_their_time_over_a_decision():
+    asked = timezone.now() - timedelta(hours=3)
+    waiting = run("a", status="waiting")
+    Approval.objects.create(run=waiting, step=1, tool="x", arguments="{}", asked_at=asked)
+
+    line = found("Waiting for people")
+
+    assert line.now == "1 call waits for a decision, for 3\xa0hours."
+    assert line.is_good
+
+
+def test_without_workers_there_is_no_line(settings):
+    settings.WORKERS = False
+
+    assert findings.queue_depth() is None
+    assert found("Queue") is None
+
+
+def test_a_line_without_a_worker_needs_a_look(settings):
+    settings.WORKERS = True
+    run("a", owner="")
+    process()
+
+    assert findings.queue_depth() == 1
+    assert "1 run stands in line" in found("Queue").now
+    assert "No worker" in found("Queue").advice
+
+    process("b", kind="worker")
+    assert found("Queue").is_good
+
+
+def test_workers_that_cannot_keep_up_are_told(settings):
+    settings.WORKERS = True
+    process(kind="worker")
+    old = run("a", owner="")
+    Run.objects.filter(pk=old.pk).update(started_at=timezone.now() - timedelta(minutes=5))
+
+    assert "cannot keep up" in found("Queue").advice
+
+
+def test_a_layer_that_does_not_answer_needs_a_look(monkeypatch):
+    async def send(channel, message):
+        raise ConnectionError
+
+    assert found("Channel layer").is_good
+    monkeypatch.setattr(get_channel_layer(), "send", send)
+
+    line = found("Channel layer")
+
+    assert line.now == "InMemoryChannelLayer does not answer."
+    assert not line.is_good
+
+
+def test_a_disk_that_is_nearly_full_needs_a_look(monkeypatch):
+    assert found("Disk").is_good
+    monkeypatch.setattr(health, "LEAST_SPACE", 10**18)
+
+    assert not found("Disk").is_good
+
+
+def test_the_database_says_what_it_is_and_how_large():
+    assert found("Database").now.startswith("SQLite 3.")
+
+
+def test_an_open_circuit_is_named():
+    with CIRCUITS.of("tool:broken").attempt() as attempt:
+        for _ in range(5):
+            attempt.failed("It is not there.")
+    try:
+        assert "tool:broken" in found("Circuits").now
+    finally:
+        CIRCUITS.close("tool:broken")

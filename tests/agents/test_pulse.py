@@ -1,0 +1,150 @@
+"""Every process says how it is, and all of them are seen in one place."""
+
+import asyncio
+import time
+from datetime import timedelta
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.db import OperationalError
+from django.utils import timezone
+
+from agents import leases, pulse, runs
+from agents.engine.events import Stamp, Type
+from agents.journal import Journal
+from agents.models import ServerProcess
+from agents.watchdog import Watchdog
+from chat.models import ChatSession
+from tests.conftest import tab
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("workshop"),
+]
+
+
+@pytest.fixture
+async def beating(monkeypatch):
+    monkeypatch.setattr(pulse, "EVERY", 0.05)
+    pulse.start("web")
+    yield
+    await pulse.stop()
+
+
+async def told(**facts):
+    """The row of this process, once it says this."""
+    async with asyncio.timeout(10):
+        while True:
+            row = await ServerProcess.objects.filter(name=leases.owner(), **facts).afirst()
+            if row is not None:
+                return row
+            await asyncio.sleep(0.02)
+
+
+def hang():
+    """The loop, not the thread that tells."""
+    time.sleep(0.6)
+
+
+def silent(name, seconds):
+    seen = timezone.now() - timedelta(seconds=seconds)
+    return ServerProcess.objects.create(name=name, kind="web", started_at=seen, seen_at=seen)
+
+
+async def test_a_process_is_seen_while_it_lives_and_says_goodbye(beating):
+    row = await told()
+    later = await told(seen_at__gt=row.seen_at)
+    await pulse.stop()
+
+    assert (row.kind, row.version) == ("web", "0.1.0")
+    assert row.memory > 10_000_000
+    assert later.started_at == row.started_at
+    assert not await ServerProcess.objects.aexists()
+
+
+async def test_open_sockets_are_counted(beating, person):
+    chat = await ChatSession.objects.acreate(user=person, title="Sums")
+    async with tab(person, f"/ws/chat/{chat.pk}/"), tab(person, f"/ws/chat/{chat.pk}/"):
+        await told(sockets=2)
+
+    await told(sockets=0)
+
+
+class Thinking:
+    """A model that never comes to its first word."""
+
+    dialect = "native"
+
+    async def stream(self, messages, tools=(), **options):
+        await asyncio.sleep(60)
+        yield
+
+
+async def test_runs_that_are_alive_are_counted(beating, agent, scripted):
+    scripted(model=Thinking())
+    run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
+    runs.launch(run)
+
+    await told(runs=1)
+    await runs.stop(run)
+    await told(runs=0)
+
+
+async def test_a_loop_that_hangs_is_seen_while_it_hangs(beating):
+    await told()
+    hang()
+    row = await sync_to_async(ServerProcess.objects.get)()
+
+    assert row.lateness > 0.1
+    assert "test_pulse.py:hang" in (await told(stalls=1)).stalled_in
+
+
+async def test_a_process_tells_again_once_the_database_is_back(beating, monkeypatch, caplog):
+    tell, failures = pulse.tell, [OperationalError("away"), OperationalError("still away")]
+
+    def sometimes(*about):
+        if failures:
+            raise failures.pop()
+        tell(*about)
+
+    before = await told()
+    monkeypatch.setattr(pulse, "tell", sometimes)
+    await told(seen_at__gt=before.seen_at + timedelta(milliseconds=100))
+
+    assert not failures
+    assert caplog.text.count("cannot say how it is") == 1
+
+
+async def test_those_who_have_been_silent_for_long_are_forgotten():
+    dog = Watchdog()
+    await sync_to_async(silent)("gone", pulse.FORGOTTEN.total_seconds() + 5)
+    await sync_to_async(silent)("late", 60)
+
+    await sync_to_async(pulse.tell)("worker", dog)
+    dog.stop()
+
+    names = [row.name async for row in ServerProcess.objects.order_by("name")]
+    assert sorted(names) == sorted(["late", leases.owner()])
+
+
+def test_silence_is_measured_by_the_clock_of_the_database():
+    silent("late", 60)
+
+    silence = ServerProcess.objects.with_silence().get().silence
+
+    assert timedelta(seconds=59) < silence < timedelta(seconds=90)
+
+
+async def test_the_journal_says_how_long_something_waited_to_be_kept(agent, monkeypatch):
+    run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
+    journal = Journal()
+    monkeypatch.setattr("agents.journal._commit", lambda batch: time.sleep(0.3))
+    kept = journal.add(run, Stamp("helper")(Type.DELTA, content="a"))
+    await asyncio.sleep(0.1)
+    while_waiting = journal.lag()
+    await kept
+
+    assert while_waiting > 0
+    assert journal.lag() >= 0.3
+    assert journal.lag() == 0
+    await journal.stop()

@@ -1,0 +1,92 @@
+"""The event loop is watched: how late it is, and what holds it up."""
+
+import asyncio
+import logging
+import re
+import sys
+import threading
+import time
+
+import pytest
+
+from agents import watchdog
+from agents.watchdog import Stalls, Watchdog
+
+
+@pytest.fixture
+async def dog():
+    dog = Watchdog()
+    await asyncio.sleep(0)
+    yield dog
+    dog.stop()
+
+
+def hold_up(seconds=0.5):
+    time.sleep(seconds)
+
+
+async def test_a_loop_that_is_held_up_is_noticed_with_the_place(dog, caplog):
+    hold_up()
+    await asyncio.sleep(0.05)
+
+    assert dog.stalls.count == 1
+    assert 0.3 < dog.stalls.longest < 5
+    assert dog.stalls.last is not None
+    assert dog.stalls.where.startswith("agents/test_watchdog.py:hold_up")
+    assert "pluggy" not in dog.stalls.where
+    assert "held up in agents/test_watchdog.py:hold_up" in caplog.text
+
+
+async def test_who_called_python_itself_is_told(dog):
+    max([0.5], key=lambda _: re.sub("a", lambda _: hold_up() or "", "a"))
+    await asyncio.sleep(0.05)
+
+    assert "re/__init__.py" not in dog.stalls.where
+    assert dog.stalls.where.count("test_watchdog.py") > 2
+
+
+async def test_the_same_place_is_logged_once(dog, caplog):
+    for _ in range(2):
+        hold_up()
+        await asyncio.sleep(0.15)
+
+    assert dog.stalls.count == 2
+    logged = [r for r in caplog.records if r.levelno == logging.WARNING]
+    assert len(logged) == 1
+
+
+async def test_a_loop_that_works_in_small_pieces_is_never_late(dog):
+    for _ in range(20):
+        hold_up(0.01)
+        await asyncio.sleep(0)
+
+    assert dog.stalls == Stalls()
+
+
+async def test_how_late_it_is_can_be_asked_while_it_is_held_up(dog):
+    asked: list[float] = []
+    other = threading.Timer(0.4, lambda: asked.append(dog.lateness))
+    other.start()
+    hold_up(0.6)
+    other.join()
+
+    assert asked[0] > 0.1
+
+
+async def test_only_the_longest_stall_keeps_its_place():
+    stalls = Stalls().and_another(2.0, "a").and_another(1.0, "b")
+
+    assert (stalls.count, stalls.longest, stalls.where) == (2, 2.0, "a")
+
+
+def test_a_loop_that_has_nothing_to_do_is_nowhere():
+    async def wait():
+        await asyncio.sleep(0.3)
+
+    idle = threading.Thread(target=asyncio.run, args=[wait()])
+    idle.start()
+    time.sleep(0.1)
+    where = watchdog.place(sys._current_frames().get(idle.ident))
+    idle.join()
+
+    assert where == ""

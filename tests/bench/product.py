@@ -1,0 +1,66 @@
+"""Our own server on a folder of its own, with people who have chats to look at."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+import psutil
+
+from tests.bench.processes import DiedEarly, child, free_port, wait_for_page
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Product:
+    process: psutil.Popen
+    port: int
+    people: list[dict]
+    data: Path
+
+    def tabs(self) -> Iterator[dict]:
+        """A page on each chat of each person."""
+        origin = f"127.0.0.1:{self.port}"
+        for person in self.people:
+            for chat in person["chats"]:
+                url = f"ws://{origin}/ws/chat/{chat}/"
+                yield {"url": url, "origin": f"http://{origin}", "cookie": person["cookie"]}
+
+    def stalls(self) -> dict[str, float]:
+        """How often its event loop was held up so far, by its own account."""
+        with closing(sqlite3.connect(self.data / "ashiato.sqlite3")) as database:
+            asked = database.execute("SELECT stalls, longest_stall FROM agents_serverprocess")
+            count, longest = asked.fetchone()
+        return {"stalls": count, "longest ms": longest * 1000}
+
+
+@contextmanager
+def product(
+    folder: Path, people: int, chats: int, env: dict[str, str] | None = None
+) -> Iterator[Product]:
+    port, log, data = free_port(), folder / "serve.log", folder / "data"
+    env = {"ASHIATO_DATA": str(data), "ASHIATO_MODEL": "demo", "PORT": str(port)} | (env or {})
+    with child("manage.py", "serve", env=env, log=log) as process:
+        wait_for_page(f"http://127.0.0.1:{port}/login/", process, log)
+        accounts = output("tests.bench.accounts", people, chats, env=env)
+        yield Product(process=process, port=port, people=accounts, data=data)
+
+
+def output(module: str, *arguments: str | int, env: dict[str, str]):
+    """What a module of ours has to say, as JSON."""
+    pipes = {"stdout": -1, "stderr": None}
+    with child("-m", module, *arguments, env=env, **pipes) as process:
+        said = process.stdout.read()
+        if process.wait():
+            raise DiedEarly(module)
+        return orjson.loads(said)
+
+
+def told(process: psutil.Popen, order: dict) -> dict:
+    """What a process that waits for orders has to say to this one."""
+    process.stdin.write(orjson.dumps(order) + b"\n")
+    process.stdin.flush()
+    if not (line := process.stdout.readline()):
+        raise DiedEarly(str(process.args))
+    return orjson.loads(line)
