@@ -138,10 +138,15 @@ class WatchingConsumer(AsyncWebsocketConsumer):
 
     async def _beat(self) -> None:
         """Told, so that looking again waits its turn as everything else does."""
+        slept = 0
         while True:
+            await asyncio.sleep(LOOK_WHILE_LIVE)
+            slept += LOOK_WHILE_LIVE
+            # Asked after the sleep: what was idle when it began may have a run by now.
             is_live = any(watched.is_live for watched in self.watched.values())
-            await asyncio.sleep(LOOK_WHILE_LIVE if is_live else LOOK_WHILE_IDLE)
-            self.hear(live.LOOK_AGAIN, {})
+            if is_live or slept >= LOOK_WHILE_IDLE:
+                slept = 0
+                self.hear(live.LOOK_AGAIN, {})
 
     async def watch(self, run: int, may_decide: bool = True) -> None:
         """Show this run as it is now, and what happens to it from here on."""

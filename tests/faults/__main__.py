@@ -12,7 +12,8 @@ from pathlib import Path
 
 from tests.faults import asking, killing, machine, scaled, serving, storing, watching  # noqa: F401
 from tests.faults.ground import Ground, Result, Untold
-from tests.faults.rows import KINDS, ROWS, Row
+from tests.faults.kinds import opened
+from tests.faults.rows import ROWS, Row
 
 MOST_TOLD = 20
 
@@ -42,12 +43,11 @@ def _chosen() -> list[Row]:
 
 def _play(kind: str, rows: list[Row], results: dict[str, Result]) -> None:
     folder = Path(tempfile.mkdtemp(prefix="ashiato-faults-"))
-    sort = KINDS[kind]
     try:
-        with Ground(
-            folder, people=10, chats=80, with_servers=sort.with_servers, **sort.environment
-        ) as ground:
+        with opened(kind, folder, people=10, chats=80) as ground:
             asyncio.run(_played(ground, rows, results))
+    except Untold as reason:
+        _say(f"{', '.join(row.id for row in rows)}: not here: {reason}")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
