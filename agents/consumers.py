@@ -147,6 +147,9 @@ class WatchingConsumer(AsyncWebsocketConsumer):
     async def queue_changed(self, told: dict[str, Any]) -> None:
         """Nor does anything else show those that wait."""
 
+    async def storage_late(self, told: dict[str, Any]) -> None:
+        """Nothing can be kept for a while. A page with a place for notices says so."""
+
     async def look_again(self, told: dict[str, Any]) -> None:
         """Read the rows without having been told to: the last word may have been lost.
 
@@ -165,10 +168,15 @@ class WatchingConsumer(AsyncWebsocketConsumer):
 
     async def _beat(self) -> None:
         """Told, so that looking again waits its turn as everything else does."""
+        slept = 0
         while True:
+            await asyncio.sleep(LOOK_WHILE_LIVE)
+            slept += LOOK_WHILE_LIVE
+            # Asked after the sleep: what was idle when it began may have a run by now.
             is_live = any(watched.is_live for watched in self.watched.values())
-            await asyncio.sleep(LOOK_WHILE_LIVE if is_live else LOOK_WHILE_IDLE)
-            self.hear(live.LOOK_AGAIN, {})
+            if is_live or slept >= LOOK_WHILE_IDLE:
+                slept = 0
+                self.hear(live.LOOK_AGAIN, {})
 
     def watching(self, run: int, may_decide: bool = True) -> str:
         """This run as it is now; what happens to it from here on is shown, too."""

@@ -25,6 +25,8 @@ MOST_PK = 2**63 - 1
 class ChatConsumer(WatchingConsumer):
     """One browser tab on one chat session."""
 
+    is_late = False
+
     def find_topic(self) -> str | None:
         if not self.is_signed_in():
             return None
@@ -125,6 +127,18 @@ class ChatConsumer(WatchingConsumer):
         if {event["type"] for event in events} & AROUND:
             frames.append(self.around.changes(self.session))
         return "".join(frames)
+
+    async def storage_late(self, told: dict[str, Any]) -> None:
+        self.is_late = True
+        await self.refuse(
+            _("Nothing can be saved at the moment. The run goes on as soon as it can.")
+        )
+
+    async def run_events(self, told: dict[str, Any]) -> None:
+        if self.is_late:
+            self.is_late = False
+            await self.refuse("")
+        await super().run_events(told)
 
     async def refuse(self, sentence: StrPromise | str) -> None:
         await self.show(fragments.notice, sentence)

@@ -10,7 +10,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents import assembly, live, runs, trace
+from agents import assembly, live, runs, storage, trace
 from agents.engine import faults
 from agents.engine.errors import AgentError
 from agents.engine.state import Message as HistoryMessage
@@ -90,7 +90,7 @@ async def withdraw(session: ChatSession, user, pk: int | None) -> str | None:
 def begin(user, text: str, client_id: str, agent: str = "") -> Message:
     """A new session with its first message; the same client id gives the same one."""
     text = cleaned(text)
-    with transaction.atomic():
+    with storage.refusing(NotSaid), transaction.atomic():
         if (known := _known(user, client_id)) is not None:
             return known
         session = ChatSession.objects.create(user=user, title=title_of(text))
@@ -100,7 +100,7 @@ def begin(user, text: str, client_id: str, agent: str = "") -> Message:
 def say(session: ChatSession, user, text: str, client_id: str, agent: str = "") -> Message:
     """A message that is answered at once, or waits while another one is being answered."""
     text = cleaned(text)
-    with transaction.atomic():
+    with storage.refusing(NotSaid), transaction.atomic():
         if not queue.hold(session):
             raise NotSaid(_("This session is not there any more."))
         if (known := _known(user, client_id, session)) is not None:

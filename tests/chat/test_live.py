@@ -3,7 +3,7 @@ from asgiref.sync import sync_to_async
 from autobahn.exception import Disconnected
 from channels.generic.websocket import AsyncWebsocketConsumer
 
-from agents import journal, runs, trace
+from agents import consumers, journal, live, runs, trace
 from agents.engine.events import Stamp, Type
 from agents.models import Run
 from chat.models import ChatSession, Message
@@ -102,3 +102,23 @@ async def test_a_page_that_leaves_while_it_is_told_something_is_no_failure(perso
 
         assert page.future.done()
         assert page.future.exception() is None
+
+
+async def test_a_page_that_was_idle_when_a_run_began_finds_out_that_it_ended(
+    person, monkeypatch
+):
+    """Every notice but the first is lost, and the page had just looked at nothing."""
+    monkeypatch.setattr(consumers, "LOOK_WHILE_LIVE", 0.1)
+    chat = await ChatSession.objects.acreate(user=person, title="Sums")
+    async with tab(person, f"/ws/chat/{chat.pk}/") as page:
+        whole = live.publish
+
+        async def publish(topic, kind, **facts):
+            if kind == "message.added":
+                await whole(topic, kind, **facts)
+
+        monkeypatch.setattr(live, "publish", publish)
+        await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
+        frames = await frames_until(page, FINISHED)
+
+    assert "42" in frames[-1]
