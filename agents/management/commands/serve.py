@@ -21,14 +21,9 @@ from twisted.internet.defer import Deferred
 from agents import assembly, leases, pulse, runs, servers
 from agents.llm import litellm_model, tokens
 from agents.models import Agent, ServerProcess
-from agents.outbound import Budgeted
 from agents.sockets import use_prompt_sockets
 
 _tasks: list[asyncio.Task] = []
-
-
-class BudgetedServer(Budgeted, Server):
-    pass
 
 
 class Command(BaseCommand):
@@ -78,7 +73,7 @@ def serve(host: str, port: int) -> None:
     reactor.addSystemEventTrigger("before", "shutdown", _shut_down)
     # Each request has a thread of its own, whose connection nobody else would close.
     request_finished.connect(_close_connections)
-    BudgetedServer(
+    Server(
         application=import_string(settings.ASGI_APPLICATION),
         endpoints=build_endpoint_description_strings(host=host, port=port),
         signal_handlers=True,

@@ -17,7 +17,8 @@ WITHIN = 20
 # A Daphne as the product starts it, with an application that sends more than anyone may owe.
 SERVER = f"""
 import asyncio, sys
-from agents.management.commands.serve import BudgetedServer
+from daphne.server import Server
+from agents.sockets import use_prompt_sockets
 
 async def application(scope, receive, send):
     if scope["type"] != "websocket":
@@ -30,7 +31,8 @@ async def application(scope, receive, send):
         pass
 
 endpoints = [f"tcp:{{sys.argv[1]}}:interface=127.0.0.1"]
-BudgetedServer(application, endpoints, signal_handlers=False).run()
+use_prompt_sockets()
+Server(application, endpoints, signal_handlers=False).run()
 """
 
 
