@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from channels.db import database_sync_to_async
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -90,11 +90,14 @@ async def withdraw(session: ChatSession, user, pk: int | None) -> str | None:
 def begin(user, text: str, client_id: str, agent: str = "") -> Message:
     """A new session with its first message; the same client id gives the same one."""
     text = cleaned(text)
-    with storage.refusing(NotSaid), transaction.atomic():
-        if (known := _known(user, client_id)) is not None:
-            return known
-        session = ChatSession.objects.create(user=user, title=title_of(text))
-        return _add(session, user, text, client_id, agent)
+    try:
+        with storage.refusing(NotSaid), transaction.atomic():
+            if (known := _known(user, client_id)) is not None:
+                return known
+            session = ChatSession.objects.create(user=user, title=title_of(text))
+            return _add(session, user, text, client_id, agent)
+    except IntegrityError:  # it came twice at once, and the other was quicker
+        return Message.objects.get(author=user, client_id=client_id)
 
 
 def say(session: ChatSession, user, text: str, client_id: str, agent: str = "") -> Message:

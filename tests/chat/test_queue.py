@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from asgiref.sync import sync_to_async
+from channels.db import database_sync_to_async
 from django.test import AsyncClient
 
 from agents import assembly, live, runs, workshop
@@ -318,7 +319,7 @@ async def test_whoever_notices_it_is_begun_once(chat, model):
     await said(chat, "one", "two", "three")
     await sync_to_async(Run.objects.update)(status="stopped")
 
-    begin = sync_to_async(sessions._next, thread_sensitive=False)
+    begin = database_sync_to_async(sessions._next, thread_sensitive=False)
     begun = await asyncio.gather(*(begin(chat) for _ in range(8)))
 
     assert [m.text for m in begun if m is not None] == ["two"]
