@@ -59,7 +59,7 @@ def measure(size: Size) -> list[dict]:
     size = replace(size, rounds=1, chats=tuple(n for n in size.chats if n <= MOST_CHATS))
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ashiato-bench-")))
-        llm = stack.enter_context(fake_llm())
+        llm = stack.enter_context(fake_llm(PLAN.model))
         servers = {
             RELAY: stack.enter_context(chat.relay_server(llm)),
             PRODUCT: stack.enter_context(chat.product_server(llm, folder, size)),
