@@ -33,6 +33,8 @@ ROUTES = {
     "chat/<int:pk>/": "GET",
     "chat/<int:pk>/messages/": "POST",
     "chat/<int:pk>/stop/": "POST",
+    "chat/<int:pk>/queue/<int:message>/now/": "POST",
+    "chat/<int:pk>/queue/<int:message>/withdraw/": "POST",
     "chat/<int:pk>/rename/": "POST",
     "chat/<int:pk>/delete/": "POST",
     "traces/": "GET",
