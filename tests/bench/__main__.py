@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import psutil
 
-from tests.bench import chat, engine, growth, idle, startup
+from tests.bench import chat, engine, growth, idle, peers, startup
 from tests.bench.rounds import Size, printed
 
 WHOLE = Size(
@@ -44,7 +44,9 @@ PARTS: dict[str, tuple[Callable[[Size], list[dict]], str]] = {
     "idle": (idle.measure, idle.ABOUT),
     "growth": (growth.measure, growth.ABOUT),
     "startup": (startup.measure, startup.ABOUT),
+    "peers": (peers.measure, peers.ABOUT),
 }
+USUAL = [part for part in PARTS if part != "peers"]
 
 
 def main() -> None:
@@ -54,7 +56,7 @@ def main() -> None:
     options = _options()
     size = QUICK if options.quick else WHOLE
     report, began = {"machine": _machine()}, time.monotonic()
-    for part in options.only or PARTS:
+    for part in options.only or USUAL:
         measure, about = PARTS[part]
         report[part] = measure(size)
         if not options.json:
