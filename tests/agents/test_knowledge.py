@@ -71,7 +71,7 @@ def test_a_question_finds_its_section_of_the_handbook(handbook, question, source
 def test_a_database_without_the_index_finds_the_document_too(
     handbook, monkeypatch, question, source, heading
 ):
-    monkeypatch.setattr(knowledge, "has_index", lambda: False)
+    monkeypatch.setattr(knowledge.library, "has_index", lambda: False)
 
     found = knowledge.search(question)
 
