@@ -41,6 +41,20 @@ def index_terms(text: str) -> str:
     return RUN.sub(lambda run: f" {pairs(run[0])} {run[0][-1]} ", plain(text))
 
 
+def phrase(term: str) -> str:
+    """A term of a question in those words, one after the other."""
+    return pairs(term) if RUN.match(term) and not is_character(term) else term
+
+
+def is_character(term: str) -> bool:
+    """A Japanese character alone, which can only be the beginning of a pair."""
+    return len(term) == 1 and is_japanese(term)
+
+
+def is_japanese(text: str) -> bool:
+    return RUN.search(plain(text)) is not None
+
+
 def language_of(text: str) -> str:
     words = re.findall(r"[a-z]+", text.lower())
     if len(KANA.findall(text)) * 5 > len(text) - sum(map(len, words)):
