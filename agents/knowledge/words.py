@@ -19,6 +19,7 @@ KANA = re.compile("[ぁ-ゟァ-ヺー]")
 HIRAGANA = re.compile("[ぁ-ゟ]+")
 RUN = re.compile(f"[{CJK}]+")
 WORD = re.compile(rf"[ぁ-ゟ]+|[{WIDE}]+|[^\W_{CJK}](?:[^\W{CJK}]*[^\W_{CJK}])?")
+ACCENTS = re.compile("(?<=[a-z])[\u0300-\u036f]+")
 
 SMALL_WORDS = """
 a about an and any are as at be been but by can could d did do does don for from get had has
@@ -65,7 +66,9 @@ def language_of(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).casefold()
+    """The text without what writers differ in: width, capitals, accents of Latin letters."""
+    apart = unicodedata.normalize("NFKD", text).casefold()
+    return unicodedata.normalize("NFKC", ACCENTS.sub("", apart))
 
 
 def pairs(run: str) -> str:

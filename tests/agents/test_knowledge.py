@@ -140,6 +140,8 @@ def test_a_passage_is_better_that_says_a_word(better):
 @pytest.mark.parametrize(
     ("text", "query"),
     [
+        ("Caf\u00e9 au lait", "CAFE"),
+        ("A cafe", "cafe\u0301"),
         ("It is said once, and no more.", "once"),
         ("It's the heron's nest", "heron"),
         ("see en/using.md:12 and a@example.org", "example"),
