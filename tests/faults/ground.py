@@ -164,11 +164,12 @@ class Ground:
 
     async def _seen(self, tab: Tab) -> Seen:
         end = time.monotonic() + CONVERGES
-        while True:
-            live, now = tab.messages.shape, (await tab.loaded()).find("messages").shape
-            if live == now or time.monotonic() > end:
-                return Seen(tab=tab.name, live=live, reloaded=now)
-            await asyncio.sleep(0.1)
+        live, now = (), None
+        while live != now and time.monotonic() < end:
+            with suppress(*GONE):  # a page that cannot be loaded is not what the tab shows
+                live, now = tab.messages.shape, (await tab.loaded()).find("messages").shape
+            await asyncio.sleep(0.1 if live != now else 0)
+        return Seen(tab=tab.name, live=live, reloaded=now)
 
     def _history(self, seen: Sequence[Seen], waits: bool) -> History:
         kept = self.product.dump()
