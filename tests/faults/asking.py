@@ -116,7 +116,7 @@ async def f19(ground: Ground, times: int) -> Result:
     return result
 
 
-@row("F20", "5xx, refused, no such host, no TLS", times=2, kind="nowhere")
+@row("F20", "5xx, refused, no such host, no TLS", times=2, kind="served")
 async def f20(ground: Ground, times: int) -> Result:
     result = await _each(
         ground,

@@ -1,4 +1,7 @@
-"""All that a server has kept, as JSON, read the way the product itself reads it."""
+"""All that a server has kept, as a line of JSON for each line that is read.
+
+Read the way the product itself reads it, by a process that stays: starting one is slow.
+"""
 
 import json
 import sys
@@ -9,6 +12,7 @@ from agents import trace  # isort: skip
 from agents.models import AgentStep, Approval, Run, RunEvent  # isort: skip
 from chat import sessions  # isort: skip
 from chat.models import ChatSession, Message  # isort: skip
+from django.db import connections  # isort: skip
 
 MESSAGE = ("pk", "session_id", "author_id", "client_id", "text", "run_id")
 RUN = ("pk", "topic", "status", "stopped_reason", "answer", "detail", "advice", "takeovers")
@@ -30,4 +34,7 @@ def dump() -> dict:
 
 
 if __name__ == "__main__":
-    json.dump(dump(), sys.stdout, default=str)
+    for _line in sys.stdin:
+        sys.stdout.write(json.dumps(dump(), default=str) + "\n")
+        sys.stdout.flush()
+        connections.close_all()  # the database may be another one next time

@@ -54,6 +54,7 @@ class Product:
             **more,
         }
         self.processes: list[subprocess.Popen] = []
+        self._reader: subprocess.Popen | None = None
 
     @property
     def web(self) -> subprocess.Popen:
@@ -129,7 +130,24 @@ class Product:
         return json.loads(made)
 
     def dump(self) -> dict:
-        return json.loads(self.run("-m", "tests.faults.dump"))
+        if self._reader is None:
+            self._reader = subprocess.Popen(
+                [sys.executable, "-m", "tests.faults.dump"],
+                cwd=ROOT,
+                env=self.environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            )
+        self._reader.stdin.write(b"\n")
+        self._reader.stdin.flush()
+        return json.loads(self._reader.stdout.readline())
+
+    def end(self) -> None:
+        """All that was started for it is gone."""
+        self.kill()
+        if self._reader is not None:
+            self._reader.kill()
+            self._reader.communicate()
 
     def settled(self, seconds: float) -> dict:
         """What is kept once nothing runs any more."""

@@ -172,7 +172,7 @@ def _restored(folder: Path, model_url: str) -> dict:
     try:
         kept = product.settled(ENDS)
     finally:
-        product.kill()
+        product.end()
     waits = frozenset(run["pk"] for run in kept["runs"] if run["status"] == "waiting")
     names = ("messages", "runs", "events", "steps", "approvals")
     told = [*kept["transcripts"], *kept["next"]]
