@@ -9,7 +9,7 @@ from channels.db import database_sync_to_async
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from agents import journal, runs, trace
+from agents import journal, runs, storage, trace
 from agents.engine import faults
 from agents.engine.errors import BadSchema
 from agents.engine.events import Event, Stamp, Type
@@ -69,7 +69,7 @@ async def decide(user, pk: int, word: Word) -> Run:
 
 
 def _take(user, pk: int, word: Word) -> tuple[Run, Event, bool]:
-    with transaction.atomic():
+    with storage.refusing(NotDecided), transaction.atomic():
         mine = _decidable(user)
         run = Run.objects.select_for_update().get(pk=mine.get(pk=pk).run_id)
         approval = mine.get(pk=pk)  # again, now that nobody else can change it

@@ -3,16 +3,17 @@
 import asyncio
 import json
 import logging
+import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 from autobahn.exception import Disconnected
-from channels.auth import get_user
 from channels.consumer import get_handler_name
 from channels.db import database_sync_to_async
 from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.contrib import auth
 from django.contrib.sessions.backends.db import SessionStore
 from django.http import HttpRequest
 from django.utils import translation
@@ -22,13 +23,18 @@ from django.utils.translation import gettext_lazy as _
 from agents import live, pulse
 from agents.fragments import Watched
 from agents.models import Run
+from agents.pace import Pace
 
 logger = logging.getLogger(__name__)
 
 MOST_FRAME = 1_048_576
 NOT_FOUND = 4404
+FRAMES_AT_ONCE = 60
+FRAMES_A_SECOND = 10
 LOOK_WHILE_LIVE = 5
-LOOK_WHILE_IDLE = 30
+LOOK_WHILE_IDLE = 300
+# A page to which nothing happened for so long is asked who watches before it is shown more.
+TRUSTED = 30
 MOST_TOLD = 1000
 
 Events = Sequence[dict[str, Any]]
@@ -61,6 +67,9 @@ class WatchingConsumer(AsyncWebsocketConsumer):
 
     async def connect(self) -> None:
         self.watched: dict[int, Watched] = {}
+        self.looked = time.monotonic()
+        self.pace = Pace(FRAMES_AT_ONCE, FRAMES_A_SECOND)
+        self.patience = Pace(1, 1)
         self.language = _language(self.scope)
         await self.accept()
         topic = await database_sync_to_async(self.find_topic)()
@@ -83,11 +92,16 @@ class WatchingConsumer(AsyncWebsocketConsumer):
             told = [await self.told.get()]
             while not self.told.empty():
                 told.append(self.told.get_nowait())
+            if time.monotonic() - self.looked > TRUSTED:
+                await self.look_again({})
             for kind, facts in _joined(told):
                 await getattr(self, kind.replace(".", "_"))(facts)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None):
         """Answer every frame, whatever it holds; a bad one must not end the socket."""
+        if not self.pace.allows():
+            await self._slow_down()
+            return
         try:
             await self.handle(_decoded(text_data))
         except BadFrame as error:
@@ -101,6 +115,11 @@ class WatchingConsumer(AsyncWebsocketConsumer):
     async def dispatch(self, message: dict[str, Any]) -> None:
         """Straight on; Channels would wait for the database's thread first."""
         await getattr(self, get_handler_name(message))(message)
+
+    async def _slow_down(self) -> None:
+        """One sentence a second, for all that came too fast: each would cost as much as it."""
+        if self.patience.allows():
+            await self.refuse(_("That was too much at once. Wait a moment and try again."))
 
     async def run_events(self, told: dict[str, Any]) -> None:
         run, events = told["run"], told["events"]
@@ -125,11 +144,18 @@ class WatchingConsumer(AsyncWebsocketConsumer):
     async def message_added(self, told: dict[str, Any]) -> None:
         """Only a chat shows messages, but whoever follows its topic is told of them."""
 
+    async def queue_changed(self, told: dict[str, Any]) -> None:
+        """Nor does anything else show those that wait."""
+
+    async def storage_late(self, told: dict[str, Any]) -> None:
+        """Nothing can be kept for a while. A page with a place for notices says so."""
+
     async def look_again(self, told: dict[str, Any]) -> None:
         """Read the rows without having been told to: the last word may have been lost.
 
         And ask again who is watching: whoever has logged out is shown no more.
         """
+        self.looked = time.monotonic()
         if await database_sync_to_async(self.find_topic)() is None:
             await self.close(NOT_FOUND)
             raise StopConsumer
@@ -142,10 +168,15 @@ class WatchingConsumer(AsyncWebsocketConsumer):
 
     async def _beat(self) -> None:
         """Told, so that looking again waits its turn as everything else does."""
+        slept = 0
         while True:
+            await asyncio.sleep(LOOK_WHILE_LIVE)
+            slept += LOOK_WHILE_LIVE
+            # Asked after the sleep: what was idle when it began may have a run by now.
             is_live = any(watched.is_live for watched in self.watched.values())
-            await asyncio.sleep(LOOK_WHILE_LIVE if is_live else LOOK_WHILE_IDLE)
-            self.hear(live.LOOK_AGAIN, {})
+            if is_live or slept >= LOOK_WHILE_IDLE:
+                slept = 0
+                self.hear(live.LOOK_AGAIN, {})
 
     def watching(self, run: int, may_decide: bool = True) -> str:
         """This run as it is now; what happens to it from here on is shown, too."""
@@ -157,7 +188,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         if html:
             await self.send(html)
 
-    def _in_language(self, fragment, *subject: Any) -> str:
+    def _in_language(self, fragment, *subject: Any) -> Any:
         with translation.override(self.language):
             return fragment(*subject)
 
@@ -174,8 +205,9 @@ class WatchingConsumer(AsyncWebsocketConsumer):
 
     def is_signed_in(self) -> bool:
         """Logging out ends the browser's session, and with it what its open tabs may do."""
-        kept = SessionStore(self.scope["session"].session_key)
-        self.scope["user"] = get_user.func({"session": kept})  # we are in a thread already
+        request = HttpRequest()
+        request.session = SessionStore(self.scope["session"].session_key)
+        self.scope["user"] = auth.get_user(request)
         return self.scope["user"].is_authenticated
 
     async def greet(self) -> None:

@@ -29,6 +29,7 @@ Answer = TypeVar("Answer")
 
 MOST_UNDER_WAY = 8
 TELL_WITHIN = 1.0
+LATE = 10.0
 # A database that restarts, is locked or is full: it is asked again for about half a minute.
 AWAY = (OperationalError, InterfaceError)
 PAUSES = (0.05, 0.1, 0.2, 0.5, *repeat(1, 28))
@@ -125,11 +126,17 @@ class Journal:
             self._wake.clear()
             batch, self._entries = self._entries, []
             taken = time.monotonic()
+            late = loop.call_later(LATE, self._is_late, batch)
             await loop.run_in_executor(self._thread, _commit, batch)
+            late.cancel()
             self._note(taken)
             await _tell_all(batch)
             _settle(batch)
             await asyncio.sleep(_rest(batch))
+
+    def _is_late(self, batch: list[_Entry]) -> None:
+        """Nothing can be written: whoever watches should know why nothing moves."""
+        self._telling = asyncio.create_task(_tell_late({entry.run.topic for entry in batch}))
 
     def _note(self, taken: float) -> None:
         """How long the oldest of a batch waited; what is left was added after it was taken."""
@@ -181,6 +188,14 @@ async def _tell_all(batch: list[_Entry]) -> None:
                 await tell(run, events)
     except TimeoutError:
         logger.warning("The channel layer does not answer; pages will look for themselves.")
+
+
+async def _tell_late(topics: set[str]) -> None:
+    for topic in topics:
+        try:
+            await live.publish(topic, "storage.late")
+        except Exception as error:
+            logger.warning("%s could not be told that nothing is kept: %r", topic, error)
 
 
 async def tell(run: Run, events: list[Event]) -> None:

@@ -1,4 +1,5 @@
 from contextlib import suppress
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -24,6 +25,8 @@ MOST_PK = 2**63 - 1
 class ChatConsumer(WatchingConsumer):
     """One browser tab on one chat session."""
 
+    is_late = False
+
     def find_topic(self) -> str | None:
         if not self.is_signed_in():
             return None
@@ -47,7 +50,9 @@ class ChatConsumer(WatchingConsumer):
         return "".join([*frames, self._new_messages(), self.around.changes(self.session)])
 
     def missed(self) -> str:
-        return super().missed() + self._new_messages()
+        is_behind = self.around.is_behind(self.session)
+        around = self.around.changes(self.session) if is_behind else ""
+        return super().missed() + self._new_messages() + around
 
     async def handle(self, frame: dict[str, Any]) -> None:
         match frame:
@@ -56,6 +61,10 @@ class ChatConsumer(WatchingConsumer):
                 await self.say(text, client_id, agent if isinstance(agent, str) else "")
             case {"type": "stop", "run": str(run) | int(run)}:
                 await self.stop(_number(run))
+            case {"type": "send_now", "message": str(message) | int(message)}:
+                await self.send_now(_number(message))
+            case {"type": "withdraw", "message": str(message) | int(message)}:
+                await self.withdraw(_number(message))
             case _:
                 raise BadFrame(_("The page sent something that cannot be read."))
 
@@ -69,7 +78,8 @@ class ChatConsumer(WatchingConsumer):
         if message.is_new:  # the message itself, once it is shown, tells that it was taken
             await sessions.ask(self.session, message)
         else:
-            await self.show(fragments.composer_state, self.session, client_id)
+            state = partial(fragments.composer_state, acknowledged=client_id)
+            await self.show(state, self.session)
 
     def _say(self, text: str, client_id: str, agent: str) -> Message:
         self._ask_again()
@@ -90,9 +100,26 @@ class ChatConsumer(WatchingConsumer):
         if self.find_topic() is None:
             raise BadFrame(_("This session is not there any more."))
 
+    async def send_now(self, pk: int | None) -> None:
+        await database_sync_to_async(self._ask_again)()
+        if not await sessions.send_now(self.session, self.scope["user"], pk):
+            self.hear("queue.changed", {})  # it was sent in this very moment, or withdrawn
+
+    async def withdraw(self, pk: int | None) -> None:
+        """Whoever takes a message back is given its text, to write it anew."""
+        await database_sync_to_async(self._ask_again)()
+        text = await sessions.withdraw(self.session, self.scope["user"], pk)
+        if text is None:
+            self.hear("queue.changed", {})
+        else:
+            await self.show(partial(fragments.composer_state, returned=text), self.session)
+
     async def message_added(self, told: dict[str, Any]) -> None:
         if told["message"] > self.last:
             await self.show(self._new_messages, told["run"])
+
+    async def queue_changed(self, told: dict[str, Any]) -> None:
+        await self.show(self.around.changes, self.session)
 
     def news(self, run: int, events: Events) -> str:
         frames = [] if run in self.watched else [self._new_messages()]
@@ -100,6 +127,18 @@ class ChatConsumer(WatchingConsumer):
         if {event["type"] for event in events} & AROUND:
             frames.append(self.around.changes(self.session))
         return "".join(frames)
+
+    async def storage_late(self, told: dict[str, Any]) -> None:
+        self.is_late = True
+        await self.refuse(
+            _("Nothing can be saved at the moment. The run goes on as soon as it can.")
+        )
+
+    async def run_events(self, told: dict[str, Any]) -> None:
+        if self.is_late:
+            self.is_late = False
+            await self.refuse("")
+        await super().run_events(told)
 
     async def refuse(self, sentence: StrPromise | str) -> None:
         await self.show(fragments.notice, sentence)

@@ -1,8 +1,10 @@
 import pytest
+from asgiref.sync import sync_to_async
 from autobahn.exception import Disconnected
 from channels.generic.websocket import AsyncWebsocketConsumer
 
-from agents import runs
+from agents import consumers, journal, live, runs, trace
+from agents.engine.events import Stamp, Type
 from agents.models import Run
 from chat.models import ChatSession, Message
 from tests.conftest import frames_until, tab
@@ -55,6 +57,27 @@ async def test_two_tabs_show_the_same(person):
     assert "42" in mine[-1]
 
 
+async def test_a_page_that_was_away_for_hundreds_of_events_is_shown_them_once(chat):
+    run = await sync_to_async(runs.prepare)(query="Talk", topic=chat.topic, user=chat.user)
+    message = await chat.messages.acreate(author=chat.user, run=run, client_id="a")
+    stamp, keep = Stamp("helper"), sync_to_async(trace.keep)
+    words = [stamp(Type.DELTA, content=f"word{at} ", step=1) for at in range(701)]
+    path, query = f"/ws/chat/{chat.pk}/", f"after={message.pk}".encode()
+    await keep([(run.pk, word) for word in words[:1]])
+    async with tab(chat.user, path, query=query) as page:
+        await frames_until(page, "word0")
+
+    await keep([(run.pk, word) for word in words[1:700]])
+    async with tab(chat.user, path, query=query) as page:
+        caught_up = (await frames_until(page, "composer-state"))[0]
+        await keep([(run.pk, words[700])])
+        await journal.tell(run, [words[700]])
+        [*_, new] = await frames_until(page, "word700")
+
+    assert [caught_up.count(f"word{at} ") for at in (0, 350, 698)] == [1, 1, 1]
+    assert "<section" not in new
+
+
 async def test_a_message_sent_twice_is_one_message(person):
     chat = await ChatSession.objects.acreate(user=person, title="Sums")
     async with tab(person, f"/ws/chat/{chat.pk}/") as page:
@@ -79,3 +102,23 @@ async def test_a_page_that_leaves_while_it_is_told_something_is_no_failure(perso
 
         assert page.future.done()
         assert page.future.exception() is None
+
+
+async def test_a_page_that_was_idle_when_a_run_began_finds_out_that_it_ended(
+    person, monkeypatch
+):
+    """Every notice but the first is lost, and the page had just looked at nothing."""
+    monkeypatch.setattr(consumers, "LOOK_WHILE_LIVE", 0.1)
+    chat = await ChatSession.objects.acreate(user=person, title="Sums")
+    async with tab(person, f"/ws/chat/{chat.pk}/") as page:
+        whole = live.publish
+
+        async def publish(topic, kind, **facts):
+            if kind == "message.added":
+                await whole(topic, kind, **facts)
+
+        monkeypatch.setattr(live, "publish", publish)
+        await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
+        frames = await frames_until(page, FINISHED)
+
+    assert "42" in frames[-1]

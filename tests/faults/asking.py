@@ -4,7 +4,8 @@ import asyncio
 import time
 
 from tests.faults.ground import Ground, Result
-from tests.faults.rows import SECRET, order, row, unless
+from tests.faults.kinds import SECRET
+from tests.faults.rows import order, row, unless
 from tests.faults.tab import Tab
 
 ENDS = 30

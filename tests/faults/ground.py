@@ -60,7 +60,7 @@ class Ground:
         self._options = {"mode": mode, **environment}
         self._size = (people, chats, self.notes if with_servers else "")
         self._stack = ExitStack()
-        self._tabs: list[Tab] = []
+        self.open_tabs: list[Tab] = []
         self._told = 0
 
     def __enter__(self) -> Self:
@@ -92,14 +92,14 @@ class Ground:
 
     async def leave(self) -> None:
         """Close every tab; the next ones begin a history of their own."""
-        await asyncio.gather(*(tab.close() for tab in self._tabs))
-        self._tabs.clear()
+        await asyncio.gather(*(tab.close() for tab in self.open_tabs))
+        self.open_tabs.clear()
         self._told = len(self.wire.requests)
 
     async def tabs(self, count: int) -> list[Tab]:
         """So many people, each before a chat that nobody has written in."""
         opened = [self._fresh(number) for number in range(count)]
-        self._tabs += opened
+        self.open_tabs += opened
         return list(await asyncio.gather(*(tab.open() for tab in opened)))
 
     async def tab(self) -> Tab:
@@ -109,7 +109,7 @@ class Ground:
         """A second tab on the same chat."""
         other = Tab(self.client, tab.url, {"cookie": ""}, tab.chat, f"{tab.name}, beside")
         other.headers = tab.headers
-        self._tabs.append(other)
+        self.open_tabs.append(other)
         return await other.open()
 
     def _fresh(self, number: int) -> Tab:
@@ -124,7 +124,7 @@ class Ground:
     ) -> float:
         """Until every run has ended, or waits where it may; says how long that took."""
         began = time.monotonic()
-        left = list(self._tabs)
+        left = list(self.open_tabs)
         while left:
             left = [tab for tab in left if not await self._is_settled(tab, waits, decide)]
             if time.monotonic() - began > seconds:
@@ -135,10 +135,12 @@ class Ground:
     async def _is_settled(self, tab: Tab, waits: bool, decide: bool) -> bool:
         if not all(said.is_acknowledged for said in tab.said):
             return False
-        runs = (await tab.loaded()).find("messages").all("run")
-        status = {run.attributes["data-status"] for run in runs}
+        page = await tab.loaded()
+        status = {run.attributes["data-status"] for run in page.all("run")}
         if "waiting" in status and decide and not waits:
             await self._decide(tab)
+        if page.all("waiting-turn") and "waiting" not in status:
+            return False
         return not status & ({"running"} if waits else {"running", "waiting"})
 
     async def _decide(self, tab: Tab) -> None:
@@ -155,10 +157,10 @@ class Ground:
     ) -> Result:
         """Wait for the end, gather everything, and check what must hold."""
         took = await self.settled(seconds, waits=waits, decide=decide)
-        seen = [await self._seen(tab) for tab in self._tabs]
+        seen = [await self._seen(tab) for tab in self.open_tabs]
         history = await asyncio.to_thread(self._history, seen, waits)
         wrong = [f"{took:.1f} s until all was settled"] if took > seconds else []
-        chats = {tab.chat for tab in self._tabs}
+        chats = {tab.chat for tab in self.open_tabs}
         result = Result(len(chats), wrong + violations(history), took)
         await self.leave()
         return result
@@ -173,7 +175,7 @@ class Ground:
 
     def _history(self, seen: Sequence[Seen], waits: bool) -> History:
         kept = self.product.dump()
-        chats = {tab.chat for tab in self._tabs}
+        chats = {tab.chat for tab in self.open_tabs}
         messages = [row for row in kept["messages"] if row["session_id"] in chats]
         topics = {f"chat.{chat}" for chat in chats}
         runs = [row for row in kept["runs"] if row["topic"] in topics]
@@ -183,9 +185,9 @@ class Ground:
             for name in ("events", "steps", "approvals")
         }
         asked = [r.body["messages"] for r in self.wire.requests[self._told :] if r.body]
-        text = " ".join(tab.text for tab in self._tabs)
+        text = " ".join(tab.text for tab in self.open_tabs)
         return History(
-            sent=[sent for tab in self._tabs for sent in tab.sent],
+            sent=[sent for tab in self.open_tabs for sent in tab.sent],
             messages=messages,
             runs=runs,
             effects=[e for e in self.product.effects if e.split()[1] in text],

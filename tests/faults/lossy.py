@@ -1,23 +1,16 @@
-"""A channel layer that loses three of ten messages; loaded into the server with its tools."""
+"""Three of ten notices are lost; loaded into the server beside its tools."""
 
 import random
 
-from channels.layers import InMemoryChannelLayer
+from agents import live
 
 LOST = 0.3
-_whole = InMemoryChannelLayer.send
+_whole = live.publish
 
 
-async def _send(self, channel, message):
-    if message["type"] != "look.again" and random.random() < LOST:
-        return
-    await _whole(self, channel, message)
+async def _publish(topic, kind, **facts):
+    if random.random() >= LOST:
+        await _whole(topic, kind, **facts)
 
 
-async def _group_send(self, group, message):
-    for channel in list(self.groups.get(group, ())):
-        await self.send(channel, message)
-
-
-InMemoryChannelLayer.send = _send
-InMemoryChannelLayer.group_send = _group_send
+live.publish = _publish

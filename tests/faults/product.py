@@ -75,9 +75,15 @@ class Product:
         """Served when this comes back. A fault is set in the web process, or in the workers."""
         armed = {"ASHIATO_FAULTS": "1", "ASHIATO_FAULT": fault} if fault else {}
         limits = (lambda: _limit(files)) if files else None
-        names = ["serve", *["worker"] * self.mode.workers]
-        self.processes = [self._begun(name, armed, limits) for name in names]
+        self.processes = [self._begun("serve", armed, limits)]
         wait_for_page(f"{self.url}/login/", self.web, self.log)
+        self.processes += [self._begun("worker", armed) for _ in range(self.mode.workers)]
+
+    def replace(self, number: int) -> None:
+        """Kill one of the processes, and start another in its place."""
+        self.processes[number].kill()
+        self.processes[number].wait()
+        self.processes[number] = self._begun("worker", {})
 
     def kill(self) -> None:
         """At once, with no time to say goodbye."""
@@ -135,7 +141,7 @@ class Product:
                 return kept
 
     def _begun(
-        self, name: str, more: Mapping[str, str], limits: Callable[[], None] | None
+        self, name: str, more: Mapping[str, str], limits: Callable[[], None] | None = None
     ) -> subprocess.Popen:
         with self.log.open("ab") as log:
             return subprocess.Popen(

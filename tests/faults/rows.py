@@ -1,14 +1,12 @@
 """The table of faults: each row is played on a ground as often as one likes."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from itertools import count
 
 from tests.faults.ground import Result
 
 Play = Callable[..., Awaitable[Result]]
-
-SECRET = "sk-not-to-be-seen-by-anybody"
 
 _orders = count(1)
 
@@ -24,35 +22,6 @@ class Row:
     kind: str = "plain"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
-    """A sort of ground: what its environment says, and whether there are MCP servers."""
-
-    with_servers: bool = False
-    environment: Mapping[str, str] = field(default_factory=dict)
-
-
-KINDS = {
-    "plain": Kind(),
-    "hasty": Kind(
-        environment={
-            "ASHIATO_MODEL_SLOW_SECONDS": "0.5",
-            "ASHIATO_MODEL_FIRST_SECONDS": "3",
-            "ASHIATO_MODEL_BETWEEN_SECONDS": "1.5",
-            "ASHIATO_MODEL_WHOLE_SECONDS": "6",
-        }
-    ),
-    "served": Kind(with_servers=True),
-    "lossy": Kind(environment={"ASHIATO_TOOLS": "tests.faults.tools,tests.faults.lossy"}),
-    "nowhere": Kind(
-        environment={
-            "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
-            "GROQ_API_BASE": "http://no-such-host.invalid/v1",
-            "GROQ_API_KEY": SECRET,
-            "ASHIATO_MODEL_RETRIES": "1",
-        }
-    ),
-}
 ROWS: dict[str, Row] = {}
 
 

@@ -52,11 +52,18 @@ class Command(BaseCommand):
 
 def warm() -> None:
     """Load what is slow to load while nobody waits for it."""
-    Thread(target=tokens.count, args=["warm"], daemon=True).start()
+    gc.freeze()
+    Thread(target=_warm_tokens, daemon=True).start()
     agents = Agent.objects.filter(enabled=True)
     names = {name for agent in agents for name in assembly.models_of(agent)}
     if any(getattr(assembly.llm(name), "road", "") == "litellm" for name in names):
-        litellm_model.warm()
+        litellm_model.warm().add_done_callback(lambda _: gc.freeze())
+
+
+def _warm_tokens() -> None:
+    """What was loaded stays, and is left out when the event loop's garbage is looked for."""
+    tokens.count("warm")
+    gc.freeze()
 
 
 def serve(host: str, port: int) -> None:

@@ -1,0 +1,43 @@
+"""What is wrong with the place where everything is kept, in a sentence for whoever waits."""
+
+import logging
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from errno import ENOSPC
+
+from django.db import DatabaseError, OperationalError
+from django.utils.translation import gettext as _
+
+logger = logging.getLogger(__name__)
+
+# What SQLite, PostgreSQL and the system itself say of a disk that is full.
+FULL = {sqlite3.SQLITE_FULL, "53100", ENOSPC}
+
+
+def is_full(error: BaseException | None) -> bool:
+    while error is not None:
+        said = (
+            getattr(error, name, None) for name in ("sqlite_errorcode", "sqlstate", "errno")
+        )
+        if FULL.intersection(said):
+            return True
+        error = error.__cause__
+    return False
+
+
+def trouble(error: DatabaseError) -> str:
+    """Why something was not kept, and what to do about it."""
+    if is_full(error):
+        return _("The storage is full, so this was not saved. Tell your administrator.")
+    return _("The database does not answer, so this was not saved. Try again in a moment.")
+
+
+@contextmanager
+def refusing(refusal: type[Exception]) -> Iterator[None]:
+    """Whatever the database does not take is refused in words, and noted."""
+    try:
+        yield
+    except OperationalError as error:
+        logger.warning("Something could not be kept: %s", error)
+        raise refusal(trouble(error)) from error

@@ -1,0 +1,81 @@
+"""What cannot be kept is refused in words, and whoever watches is told why nothing moves."""
+
+import asyncio
+import threading
+
+import pytest
+from django.db import OperationalError, connection
+
+from agents import approvals, journal, storage
+from chat import sessions
+from chat.models import Message
+from tests.conftest import frames_until, tab
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+FULL = "The storage is full, so this was not saved."
+
+
+@pytest.fixture
+def _full():
+    """A database that may not grow by one page, in this thread."""
+    if connection.vendor != "sqlite":
+        pytest.skip("only SQLite can be told how much it may keep")
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM")  # what was deleted before would be room enough
+        pages = cursor.execute("PRAGMA page_count").fetchone()[0]
+        cursor.execute(f"PRAGMA max_page_count = {pages}")
+        yield
+        cursor.execute("PRAGMA max_page_count = 4294967294")
+
+
+@pytest.mark.usefixtures("_full")
+def test_a_message_that_there_is_no_room_for_is_refused_in_words(chat, person):
+    with pytest.raises(sessions.NotSaid, match=FULL):
+        sessions.say(chat, person, "x" * 100_000, "a")
+
+    assert not Message.objects.exists()
+
+
+@pytest.mark.usefixtures("_full")
+def test_a_first_message_leaves_no_session_behind_where_there_is_no_room(person):
+    with pytest.raises(sessions.NotSaid, match=FULL):
+        sessions.begin(person, "x" * 100_000, "a")
+
+    assert not person.chat_sessions.exists()
+
+
+def test_a_database_that_is_away_is_another_trouble_than_a_full_one():
+    with pytest.raises(approvals.NotDecided, match="does not answer"):  # noqa: SIM117
+        with storage.refusing(approvals.NotDecided):
+            raise OperationalError("server closed the connection unexpectedly")
+
+
+async def test_a_page_is_told_that_nothing_can_be_kept_and_when_it_can_again(
+    chat, person, monkeypatch
+):
+    monkeypatch.setattr(journal, "LATE", 0.05)
+    let_go, is_held = threading.Event(), threading.Event()
+    monkeypatch.setattr(journal, "_commit", _held(journal._commit, is_held, let_go))
+    async with tab(person, f"/ws/chat/{chat.pk}/") as page:
+        await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
+        await asyncio.to_thread(is_held.wait, 10)
+        late = await frames_until(page, "Nothing can be saved at the moment.")
+        let_go.set()
+        frames = await frames_until(page, 'data-status="completed"')
+
+    assert 'id="notice"' in late[-1]
+    notices = [frame for frame in frames if 'id="notice"' in frame]
+    assert ["Nothing" in notice for notice in notices] == [False]
+
+
+def _held(commit, is_held, let_go):
+    def held(batch):
+        is_held.set()
+        let_go.wait(10)
+        commit(batch)
+
+    return held

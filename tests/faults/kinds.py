@@ -1,0 +1,90 @@
+"""The sorts of ground that rows are played on."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from tests.faults.ground import Ground, Untold
+from tests.faults.product import EMBEDDED, Mode
+from tests.services import NotThere, PostgreSQL, Redis
+
+WORKERS = 2
+SECRET = "sk-not-to-be-seen-by-anybody"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """What the environment of the product says, and what there is besides."""
+
+    with_servers: bool = False
+    is_scaled: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+KINDS = {
+    "plain": Kind(),
+    "served": Kind(with_servers=True),
+    "scaled": Kind(is_scaled=True),
+    "lossy": Kind(environment={"ASHIATO_TOOLS": "tests.faults.tools,tests.faults.lossy"}),
+    # A twentieth of what is usual.
+    "hasty": Kind(
+        environment={
+            "ASHIATO_MODEL_SLOW_SECONDS": "0.5",
+            "ASHIATO_MODEL_FIRST_SECONDS": "3",
+            "ASHIATO_MODEL_BETWEEN_SECONDS": "1.5",
+            "ASHIATO_MODEL_WHOLE_SECONDS": "6",
+        }
+    ),
+    "nowhere": Kind(
+        environment={
+            "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
+            "GROQ_API_BASE": "http://no-such-host.invalid/v1",
+            "GROQ_API_KEY": SECRET,
+            "ASHIATO_MODEL_RETRIES": "1",
+        }
+    ),
+}
+
+
+class Services:
+    """PostgreSQL and Redis, which may go away and come back."""
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            self.database, self.layer = PostgreSQL(folder / "database"), Redis(folder / "layer")
+        except NotThere as error:
+            raise Untold(str(error)) from error
+
+    def __enter__(self) -> Self:
+        self.database.start()
+        self.layer.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.layer.stop()
+        self.database.stop()
+
+    @property
+    def mode(self) -> Mode:
+        environment = {
+            "ASHIATO_DATABASE_URL": self.database.url,
+            "ASHIATO_REDIS_URL": self.layer.url,
+            "ASHIATO_SECRET_KEY": "for-faults-only",
+            "ASHIATO_WORKERS": "true",
+        }
+        return Mode(name="scaled", environment=environment, workers=WORKERS)
+
+
+@contextmanager
+def opened(kind: str, folder: Path, **size: int) -> Iterator[Ground]:
+    """A ground of this kind, with all that belongs to it."""
+    sort = KINDS[kind]
+    with ExitStack() as stack:
+        services = stack.enter_context(Services(folder)) if sort.is_scaled else None
+        mode = services.mode if services else EMBEDDED
+        options = {**size, "mode": mode, "with_servers": sort.with_servers, **sort.environment}
+        ground = stack.enter_context(Ground(folder / "ground", **options))
+        ground.services = services
+        yield ground
