@@ -24,6 +24,7 @@ from agents.engine.runtime import AgentRuntime, Events
 from agents.engine.state import AgentState, Message
 from agents.engine.stream import Deadlines
 from agents.engine.termination import standard_policy
+from agents.engine.tool import Tool
 from agents.llm import discovery, tokens, windows
 from agents.llm.demo_model import DemoModel
 from agents.llm.direct_model import DirectModel
@@ -56,7 +57,9 @@ class Parts:
     """What the rows say about an agent, and about those it may ask, read in one go."""
 
     agent: Agent
+    planners: list[ReActPlanner]
     tools: list[ToolRegistration]
+    own: list[Tool]
     patterns: list[GuardrailPattern]
     colleagues: list[Agent]
 
@@ -81,18 +84,16 @@ async def build(run: Run) -> AgentRuntime:
     everybody = await database_sync_to_async(_everybody)(run)
     team: dict[str, AgentRuntime] = {}
     for parts in everybody:
-        model = run.model if parts.agent.pk == run.agent_id else model_name(parts.agent)
         handoffs = [_handoff(colleague, team) for colleague in parts.colleagues]
-        team[parts.agent.name] = await _runtime(parts, model, handoffs)
+        team[parts.agent.name] = await _runtime(parts, handoffs)
     return team[everybody[0].agent.name]
 
 
-async def _runtime(parts: Parts, model: str, handoffs: list[Handoff]) -> AgentRuntime:
-    agent = parts.agent
-    planner, *fallbacks = await asyncio.to_thread(_planners, agent, model)
+async def _runtime(parts: Parts, handoffs: list[Handoff]) -> AgentRuntime:
+    agent, (planner, *fallbacks) = parts.agent, parts.planners
     return AgentRuntime(
         planner,
-        await toolset.registry(parts.tools, handoffs),
+        await toolset.registry(parts.tools, parts.own, handoffs),
         _guardrails(parts),
         FallbackStrategy(),
         agent.max_steps,
@@ -216,7 +217,10 @@ def _everybody(run: Run) -> list[Parts]:
         agent = waiting.pop()
         if agent.pk not in found:
             colleagues = [other for other in _colleagues(agent.pk) if other != agent]
-            found[agent.pk] = Parts(agent, _tools(agent.pk), patterns, colleagues)
+            model = run.model if agent.pk == run.agent_id else model_name(agent)
+            planners, tools = _planners(agent, model), _tools(agent.pk)
+            own = toolset.made(tools)
+            found[agent.pk] = Parts(agent, planners, tools, own, patterns, colleagues)
             waiting += colleagues
     return list(found.values())
 

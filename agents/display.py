@@ -71,7 +71,7 @@ class StepView:
 
     @property
     def status_label(self) -> str:
-        return AgentStep.Status(self.status).label
+        return str(AgentStep.Status(self.status).label)
 
     @cached_property
     def intent(self) -> str:

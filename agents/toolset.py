@@ -1,8 +1,7 @@
 """The tools of an agent: built in, from this installation's code, by HTTP or of servers."""
 
-import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from functools import cache
 from importlib import import_module
@@ -29,15 +28,21 @@ BUILT_IN: dict[str, Callable[[], Tool]] = {
 }
 
 
-async def registry(rows: Iterable[ToolRegistration], more: Iterable[Tool] = ()) -> ToolRegistry:
-    """What these rows stand for now; what cannot be used is left out."""
-    rows = list(rows)
+async def registry(
+    rows: Sequence[ToolRegistration], own: Iterable[Tool], more: Iterable[Tool] = ()
+) -> ToolRegistry:
+    """What these rows stand for now: what was made of them, and the tools of servers."""
     remote = [row for row in rows if row.source == ToolRegistration.Source.MCP]
-    here = [row for row in rows if row.source != ToolRegistration.Source.MCP]
-    tools = [*await asyncio.to_thread(_made, here), *await servers.tools(remote)]
+    tools = [*own, *await servers.tools(remote)]
     _name_stand_ins(tools, rows)
     others = {tool.name: tool for tool in more}  # a colleague's name goes before a tool's
     return ToolRegistry([*(t for t in tools if t.name not in others), *others.values()])
+
+
+def made(rows: Iterable[ToolRegistration]) -> list[Tool]:
+    """The tools that need no server, for a thread; what cannot be used is left out."""
+    here = [row for row in rows if row.source != ToolRegistration.Source.MCP]
+    return [tool for row in here if (tool := _tool(row)) is not None]
 
 
 def own_names() -> list[str]:
@@ -76,10 +81,6 @@ def _module(name: str) -> ModuleType:
     except ImportError as error:
         sentence = f"ASHIATO_TOOLS: the module {name!r} cannot be imported: {error}."
         raise ImproperlyConfigured(sentence) from error
-
-
-def _made(rows: Iterable[ToolRegistration]) -> list[Tool]:
-    return [tool for row in rows if (tool := _tool(row)) is not None]
 
 
 def _tool(row: ToolRegistration) -> Tool | None:

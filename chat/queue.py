@@ -5,9 +5,10 @@ in two tabs or in two processes, do it one after the other.
 """
 
 from django.db import transaction
-from django.db.models import Exists, Max, Min, OuterRef
+from django.db.models import Exists, Max, Min, OuterRef, QuerySet
 
 from agents.models import Run
+from agents.models.prepared import prepared
 from chat.models import ChatSession, Message
 
 MOST = 10
@@ -19,7 +20,22 @@ class Full(Exception):
 
 def hold(session: ChatSession) -> bool:
     """Nobody else changes it until this transaction is over; False where it is gone."""
-    return ChatSession.objects.select_for_update().filter(pk=session.pk).first() is not None
+    return bool(_held(session.pk))
+
+
+@prepared
+def _held(session):
+    return ChatSession.objects.select_for_update().filter(pk=session).values_list("pk")
+
+
+def waiting(session: ChatSession) -> list[Message]:
+    """What waits in a session, the next one first."""
+    return _waiting(session.pk)
+
+
+@prepared
+def _waiting(session):
+    return Message.objects.queued().filter(session=session)
 
 
 def add(session: ChatSession, **message) -> Message:
@@ -66,11 +82,28 @@ def take_up(message: Message, run: Run) -> Message:
 
 def free(run: Run | None = None) -> list[ChatSession]:
     """Sessions in which something waits and nothing lives: all, or that of this run."""
-    said = Message.objects.filter(session=OuterRef("session"))
-    waiting = Message.objects.queued().exclude(Exists(said.filter(run__status__in=Run.LIVE)))
-    if run is not None:
-        waiting = waiting.filter(Exists(said.filter(run=run)))
-    return list(ChatSession.objects.filter(pk__in=waiting.order_by().values("session")))
+    return _all_free() if run is None else _free_after(run.pk)
+
+
+@prepared
+def _all_free():
+    return _where(_unanswered())
+
+
+@prepared
+def _free_after(run):
+    said = Message.objects.filter(session=OuterRef("session"), run=run)
+    return _where(_unanswered().filter(Exists(said)))
+
+
+def _unanswered() -> QuerySet[Message]:
+    """What waits where nothing lives."""
+    lives = Message.objects.filter(session=OuterRef("session"), run__status__in=Run.LIVE)
+    return Message.objects.queued().exclude(Exists(lives))
+
+
+def _where(messages: QuerySet[Message]) -> QuerySet[ChatSession]:
+    return ChatSession.objects.filter(pk__in=messages.order_by().values("session"))
 
 
 def _mine(session: ChatSession, user, pk: int | None):

@@ -108,7 +108,7 @@ def say(session: ChatSession, user, text: str, client_id: str, agent: str = "") 
             raise NotSaid(_("This session is not there any more."))
         if (known := _known(user, client_id, session)) is not None:
             return known
-        is_busy = live_run(session) or session.messages.queued().exists()
+        is_busy = live_run(session) or queue.waiting(session)
         message = (_queue if is_busy else _add)(session, user, text, client_id, agent)
         ChatSession.objects.filter(pk=session.pk).update(updated_at=timezone.now())
         return message
@@ -163,12 +163,17 @@ def _live_runs(user):
 
 
 def live_run(session: ChatSession) -> Run | None:
-    return Run.objects.live().filter(topic=session.topic).first()
+    return next(iter(_live_on(session.topic)), None)
+
+
+@prepared
+def _live_on(topic):
+    return Run.objects.live().filter(topic=topic).order_by()
 
 
 def standing(session: ChatSession, run: Run | None) -> Standing:
     """Where it stands while this run lives in it, or none."""
-    queued = tuple(session.messages.queued())
+    queued = tuple(queue.waiting(session))
     return Standing(
         live_run=run and run.pk,
         is_waiting=run is not None and run.is_waiting,

@@ -1,6 +1,5 @@
 """Think, act, look, until there is an answer: the loop, as a stream of events."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -8,6 +7,7 @@ from typing import Any
 
 from .acting import Acting
 from .approval import Asking
+from .aside import aside
 from .breaker import Circuits
 from .errors import AgentError, PlanParseError
 from .events import Event, Stamp, Type
@@ -189,7 +189,7 @@ class _Course:
 
     async def _checked(self) -> Events:
         check = self.agent.guardrails.check_input
-        finding = await asyncio.to_thread(check, self.trail.query)
+        finding = await aside(len(self.trail.query), check, self.trail.query)
         if finding.action is not GuardrailAction.ALLOW:
             yield guarded(self.trail, finding)
         if finding.action is GuardrailAction.BLOCK:
@@ -353,7 +353,7 @@ class _Course:
                 yield event
 
     async def _conclude(self, plan: PlanResult, text: str, output: Any = None) -> list[Event]:
-        finding = await asyncio.to_thread(self.agent.guardrails.check_output, text)
+        finding = await aside(len(text), self.agent.guardrails.check_output, text)
         said = [] if finding.action is GuardrailAction.ALLOW else [guarded(self.trail, finding)]
         if finding.action is GuardrailAction.BLOCK:
             return [*said, finished(self.trail, StopReason.BLOCKED, detail=finding.reason)]

@@ -1,6 +1,5 @@
 """One turn of thinking: what the model is asked, what it says, and what it decides."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from datetime import datetime
@@ -8,6 +7,7 @@ from typing import Any
 
 from . import faults
 from .acting import distinct
+from .aside import aside
 from .errors import PlanParseError
 from .events import Event, Type
 from .listening import Listening
@@ -37,8 +37,8 @@ class Thinking:
         def ask(planner: ReActPlanner) -> Request:
             return planner.request(self.trail.query, self.trail.state, tools)
 
-        # In a thread, because counting the tokens of a long conversation takes a while.
-        request = await asyncio.to_thread(ask, heard.planner)
+        # Counting the tokens of a long conversation takes a while.
+        request = await aside(_size(self.trail.state.get_messages()), ask, heard.planner)
         started = self.trail.emit(
             Type.STEP_STARTED,
             step=step,
@@ -132,6 +132,10 @@ class Thinking:
             "tools": names,
             "parameters": dict(request.parameters),
         }
+
+
+def _size(messages: Sequence[Message]) -> int:
+    return sum(len(message["content"] or "") for message in messages)
 
 
 def _plain(call: ToolCall) -> dict[str, Any]:

@@ -8,8 +8,8 @@ import asyncio
 import ipaddress
 import re
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import cache
 from io import BytesIO
 from typing import Any
@@ -27,6 +27,7 @@ LONGEST_HEADER = 64 * 1024
 LONGEST_REFUSAL = 64 * 1024
 REFUSAL_SECONDS = 5.0
 KEPT_SECONDS = 30.0
+FEW, CROWDED, LONGEST_REST = 10, 0.001, 0.15
 DEPTH = 8
 TOO_LONG = re.compile(rb"context_length_exceeded|exceed_context_size|maximum prompt length")
 TITLE = re.compile(r"<title[^>]*>([^<]{1,200})", re.I)
@@ -74,6 +75,8 @@ class _Asked:
 class Answer:
     """What a server says, bit by bit, as fast as somebody wants to read it."""
 
+    read_now = 0  # how many are being read at the same time
+
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
 
@@ -82,13 +85,17 @@ class Answer:
         return await self._response.content.readany()
 
     async def rest(self, seconds: float) -> None:
-        """Leave it to the system for a while: many small pieces are read as a large one."""
+        """Leave it to the system for a while: many small pieces are read as a large one.
+
+        The more answers there are, the longer, so that they do not wait for each other.
+        """
         connection = self._response.connection
         if not seconds or connection is None or (wire := connection.transport) is None:
             return  # nobody wants to, or all of it is here
+        crowd = CROWDED * max(0, Answer.read_now - FEW)
         wire.pause_reading()
         try:
-            await asyncio.sleep(seconds)
+            await asyncio.sleep(min(seconds + crowd, max(seconds, LONGEST_REST)))
         finally:
             wire.resume_reading()
 
@@ -112,13 +119,23 @@ async def post(
         try:
             if response.status >= 300:
                 raise await _refusal(response)
-            yield Answer(response)
+            with _reading():
+                yield Answer(response)
         finally:
             response.close()  # a connection whose answer was read to its end is kept
     except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError):
         raise
     except (aiohttp.ClientError, OSError) as error:
         raise _named(error, url) from error
+
+
+@contextmanager
+def _reading() -> Iterator[None]:
+    Answer.read_now += 1
+    try:
+        yield
+    finally:
+        Answer.read_now -= 1
 
 
 async def close() -> None:

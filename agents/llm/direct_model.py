@@ -40,8 +40,10 @@ class DirectModel:
     ) -> None:
         self.base_url = base_url
         self.parameters = dict(parameters or {})
+        # Whoever reads at a pace has deadlines, and no need of a clock for every piece.
+        patience = None if pace else timeout
         self.timeout = aiohttp.ClientTimeout(
-            total=None, sock_connect=connect_timeout, sock_read=timeout
+            total=None, sock_connect=connect_timeout, sock_read=patience
         )
         self.pace = pace
         self._environ = environ

@@ -8,7 +8,7 @@ import hashlib
 import logging
 import os
 import re
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -20,11 +20,22 @@ NEWEST, OLDER = "o200k_base", "cl100k_base"
 SOURCE = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
 BUNDLED = "litellm_core_utils/tokenizers"
 OLDER_MODELS = re.compile(r"(^|/)(gpt-4(-|$)|gpt-3\.5|text-embedding)")
+MOST_REMEMBERED = 20_000
 WIDE = re.compile(r"[\u1100-\uffff\U00010000-\U0010ffff]")
 
 
 def count(text: str, model: str = "") -> int:
     """The tokens of a text; what looks like a special token is counted as the text it is."""
+    return _counted_before(text, model) if len(text) <= MOST_REMEMBERED else _count(text, model)
+
+
+@lru_cache(maxsize=128)
+def _counted_before(text: str, model: str) -> int:
+    """Each run begins with the same instructions and the same tools."""
+    return _count(text, model)
+
+
+def _count(text: str, model: str) -> int:
     encoding = _encoding(OLDER if OLDER_MODELS.search(model) else NEWEST)
     if encoding is None:
         return estimate(text)

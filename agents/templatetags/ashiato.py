@@ -36,6 +36,12 @@ def duration(milliseconds: float | None) -> str:
 
 
 @register.filter
+def whole(milliseconds: float) -> str:
+    """For programs to read, and so in no language."""
+    return f"{milliseconds:.0f}"
+
+
+@register.filter
 def cost(dollars: float | None) -> str:
     """$0.0012 below a dollar, $1.50 above; a free run says $0."""
     if dollars is None:
@@ -76,6 +82,14 @@ def icon(name: str) -> SafeString:
         '<svg class="icon icon-{0}" aria-hidden="true"><use href="#i-{0}"/></svg>',
         DRAWN_AS.get(name, name),
     )
+
+
+@register.simple_tag
+@cache
+def status_mark(status: str, label: str) -> SafeString:
+    """How something stands, for the eye and in a word."""
+    html = '<span class="status" data-status="{}">{}<span>{}</span></span>'
+    return format_html(html, status, icon(status), label)
 
 
 @register.simple_tag
