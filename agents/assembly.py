@@ -30,6 +30,7 @@ from agents.llm.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel
 from agents.llm.roads import road
 from agents.models import Agent, GuardrailPattern, Run, ToolRegistration
+from agents.models.prepared import prepared
 
 DEMO = "demo"
 PACE = 0.06
@@ -124,13 +125,14 @@ def _planners(agent: Agent, model: str) -> list[ReActPlanner]:
 
 
 def _planner(agent: Agent, model: str) -> ReActPlanner:
+    asked = llm(model)
     return ReActPlanner(
-        llm(model),
+        asked,
         model,
         dialect=agent.dialect,
         instructions=agent.instructions or INSTRUCTIONS.format(agent=agent.name),
         parameters={} if model == DEMO else {"max_tokens": agent.max_output_tokens},
-        pace=PACE,
+        pace=0 if getattr(asked, "pace", 0) else PACE,
         deadlines=_deadlines(),
         window=windows.window(model),
         count_tokens=tokens.count,
@@ -153,11 +155,14 @@ def _handoff(agent: Agent, team: dict[str, AgentRuntime]) -> Handoff:
 
 
 def default_agent() -> Agent:
-    agents = Agent.objects.filter(enabled=True)
-    agent = agents.order_by("-is_default", "pk").first()
-    if agent is None:
-        raise NoAgent
-    return agent
+    for agent in _first_agent():
+        return agent
+    raise NoAgent
+
+
+@prepared
+def _first_agent():
+    return Agent.objects.filter(enabled=True).order_by("-is_default", "pk")[:1]
 
 
 def model_name(agent: Agent) -> str:
@@ -171,7 +176,7 @@ def llm(model: str) -> LLM:
     key, url = (choice.api_key, choice.base_url) if model == choice.model else (None, None)
     forced = settings.ENVIRONMENT.model_road
     way = road(model, os.environ, base_url=url, api_key=key, forced=forced)
-    return DirectModel(key, url) if way == "direct" else LiteLLMModel(key, url)
+    return DirectModel(key, url, pace=PACE) if way == "direct" else LiteLLMModel(key, url)
 
 
 _choosing = threading.Lock()
@@ -204,21 +209,32 @@ def _everybody(run: Run) -> list[Parts]:
     """The agent of the run first, then all that can be reached from it."""
     if run.agent is None or not run.agent.enabled:
         raise NoAgent("The agent of this run was switched off.")
-    patterns = list(GuardrailPattern.objects.filter(enabled=True))
+    patterns = _patterns()
     found: dict[int, Parts] = {}
     waiting = [run.agent]
     while waiting:
         agent = waiting.pop()
         if agent.pk not in found:
-            colleagues = list(agent.handoffs.filter(enabled=True).exclude(pk=agent.pk))
-            found[agent.pk] = Parts(agent, _tools(agent), patterns, colleagues)
+            colleagues = [other for other in _colleagues(agent.pk) if other != agent]
+            found[agent.pk] = Parts(agent, _tools(agent.pk), patterns, colleagues)
             waiting += colleagues
     return list(found.values())
 
 
-def _tools(agent: Agent) -> list[ToolRegistration]:
-    rows = agent.tools.filter(enabled=True).select_related("server", "fallback")
-    return list(rows)
+@prepared
+def _patterns():
+    return GuardrailPattern.objects.filter(enabled=True)
+
+
+@prepared
+def _colleagues(agent):
+    return Agent.objects.filter(enabled=True, asked_by=agent)
+
+
+@prepared
+def _tools(agent):
+    tools = ToolRegistration.objects.filter(enabled=True, agents=agent)
+    return tools.select_related("server", "fallback")
 
 
 def _guardrails(parts: Parts) -> Guardrails:

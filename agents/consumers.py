@@ -3,15 +3,17 @@
 import asyncio
 import json
 import logging
+import time
+from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 from autobahn.exception import Disconnected
-from channels.auth import get_user
 from channels.consumer import get_handler_name
 from channels.db import database_sync_to_async
 from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.contrib import auth
 from django.contrib.sessions.backends.db import SessionStore
 from django.http import HttpRequest
 from django.utils import translation
@@ -21,15 +23,21 @@ from django.utils.translation import gettext_lazy as _
 from agents import live, pulse
 from agents.fragments import Watched
 from agents.models import Run
+from agents.pace import Pace
 
 logger = logging.getLogger(__name__)
 
 MOST_FRAME = 1_048_576
 NOT_FOUND = 4404
+FRAMES_AT_ONCE = 60
+FRAMES_A_SECOND = 10
 LOOK_WHILE_LIVE = 5
-LOOK_WHILE_IDLE = 30
+LOOK_WHILE_IDLE = 300
+# A page to which nothing happened for so long is asked who watches before it is shown more.
+TRUSTED = 30
 MOST_TOLD = 1000
 
+Events = Sequence[dict[str, Any]]
 Told = tuple[str, dict[str, Any]]
 
 
@@ -59,9 +67,12 @@ class WatchingConsumer(AsyncWebsocketConsumer):
 
     async def connect(self) -> None:
         self.watched: dict[int, Watched] = {}
+        self.looked = time.monotonic()
+        self.pace = Pace(FRAMES_AT_ONCE, FRAMES_A_SECOND)
+        self.patience = Pace(1, 1)
         self.language = _language(self.scope)
         await self.accept()
-        topic = await self.find_topic()
+        topic = await database_sync_to_async(self.find_topic)()
         if topic is None:
             await self.close(NOT_FOUND)
             return
@@ -81,11 +92,16 @@ class WatchingConsumer(AsyncWebsocketConsumer):
             told = [await self.told.get()]
             while not self.told.empty():
                 told.append(self.told.get_nowait())
+            if time.monotonic() - self.looked > TRUSTED:
+                await self.look_again({})
             for kind, facts in _joined(told):
                 await getattr(self, kind.replace(".", "_"))(facts)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None):
         """Answer every frame, whatever it holds; a bad one must not end the socket."""
+        if not self.pace.allows():
+            await self._slow_down()
+            return
         try:
             await self.handle(_decoded(text_data))
         except BadFrame as error:
@@ -100,26 +116,36 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         """Straight on; Channels would wait for the database's thread first."""
         await getattr(self, get_handler_name(message))(message)
 
-    async def run_events(self, told: dict[str, Any]) -> None:
-        events = told["events"]
-        watched = self.watched.get(told["run"])
-        if watched is None or events[-1]["seq"] <= watched.seq:
-            return
-        try:
-            await self.follow(watched, events)
-        except Run.DoesNotExist:
-            del self.watched[told["run"]]
+    async def _slow_down(self) -> None:
+        """One sentence a second, for all that came too fast: each would cost as much as it."""
+        if self.patience.allows():
+            await self.refuse(_("That was too much at once. Wait a moment and try again."))
 
-    async def follow(self, watched: Watched, events: list[dict[str, Any]]) -> None:
-        if not watched.follows(events):
-            await self.show(watched.snapshot)
-        elif watched.needs_rows(events):
-            await self.show(watched.changes, events)
-        else:
+    async def run_events(self, told: dict[str, Any]) -> None:
+        run, events = told["run"], told["events"]
+        watched = self.watched.get(run)
+        if watched is not None and watched.are_words(events):
             await self.send(watched.words(events))
+        else:
+            await self.show(self.news, run, events)
+
+    def news(self, run: int, events: Events) -> str:
+        """Frames for what happened in a run, where rows have to be read for them."""
+        watched = self.watched.get(run)
+        if watched is None or events[-1]["seq"] <= watched.seq:
+            return ""
+        try:
+            is_next = watched.follows(events)
+            return watched.changes(events) if is_next else watched.snapshot()
+        except Run.DoesNotExist:
+            del self.watched[run]
+            return ""
 
     async def message_added(self, told: dict[str, Any]) -> None:
         """Only a chat shows messages, but whoever follows its topic is told of them."""
+
+    async def queue_changed(self, told: dict[str, Any]) -> None:
+        """Nor does anything else show those that wait."""
 
     async def storage_late(self, told: dict[str, Any]) -> None:
         """Nothing can be kept for a while. A page with a place for notices says so."""
@@ -129,12 +155,16 @@ class WatchingConsumer(AsyncWebsocketConsumer):
 
         And ask again who is watching: whoever has logged out is shown no more.
         """
-        if await self.find_topic() is None:
+        self.looked = time.monotonic()
+        if await database_sync_to_async(self.find_topic)() is None:
             await self.close(NOT_FOUND)
             raise StopConsumer
-        for watched in [w for w in self.watched.values() if w.is_live]:
-            if await database_sync_to_async(watched.is_behind)():
-                await self.show(watched.snapshot)
+        await self.show(self.missed)
+
+    def missed(self) -> str:
+        """Frames for whatever this page should have been told of, and was not."""
+        live = [watched for watched in self.watched.values() if watched.is_live]
+        return "".join(watched.snapshot() for watched in live if watched.is_behind())
 
     async def _beat(self) -> None:
         """Told, so that looking again waits its turn as everything else does."""
@@ -148,17 +178,17 @@ class WatchingConsumer(AsyncWebsocketConsumer):
                 slept = 0
                 self.hear(live.LOOK_AGAIN, {})
 
-    async def watch(self, run: int, may_decide: bool = True) -> None:
-        """Show this run as it is now, and what happens to it from here on."""
+    def watching(self, run: int, may_decide: bool = True) -> str:
+        """This run as it is now; what happens to it from here on is shown, too."""
         self.watched[run] = Watched(run, self.place, may_decide)
-        await self.show(self.watched[run].snapshot)
+        return self.watched[run].snapshot()
 
     async def show(self, fragment, *subject: Any) -> None:
         html = await database_sync_to_async(self._in_language)(fragment, *subject)
         if html:
             await self.send(html)
 
-    def _in_language(self, fragment, *subject: Any) -> str:
+    def _in_language(self, fragment, *subject: Any) -> Any:
         with translation.override(self.language):
             return fragment(*subject)
 
@@ -169,14 +199,15 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         except Disconnected:
             raise StopConsumer from None
 
-    async def find_topic(self) -> str | None:
+    def find_topic(self) -> str | None:
         """What to follow; None where there is nothing that this person may see."""
         return None
 
-    async def is_signed_in(self) -> bool:
+    def is_signed_in(self) -> bool:
         """Logging out ends the browser's session, and with it what its open tabs may do."""
-        kept = SessionStore(self.scope["session"].session_key)
-        self.scope["user"] = await get_user({"session": kept})
+        request = HttpRequest()
+        request.session = SessionStore(self.scope["session"].session_key)
+        self.scope["user"] = auth.get_user(request)
         return self.scope["user"].is_authenticated
 
     async def greet(self) -> None:
@@ -194,16 +225,16 @@ class RunConsumer(WatchingConsumer):
 
     place = "trace"
 
-    async def find_topic(self) -> str | None:
-        if not await self.is_signed_in():
+    def find_topic(self) -> str | None:
+        if not self.is_signed_in():
             return None
         pk = self.scope["url_route"]["kwargs"]["pk"]
-        runs = await database_sync_to_async(Run.objects.for_user)(self.scope["user"])
-        self.run = await runs.filter(pk=pk).afirst()
+        self.run = Run.objects.for_user(self.scope["user"]).filter(pk=pk).first()
         return self.run and self.run.topic
 
     async def greet(self) -> None:
-        await self.watch(self.run.pk, self.run.user_id == self.scope["user"].pk)
+        is_theirs = self.run.user_id == self.scope["user"].pk
+        await self.show(self.watching, self.run.pk, is_theirs)
 
 
 def _joined(told: list[Told]) -> list[Told]:

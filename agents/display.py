@@ -2,9 +2,10 @@
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from django.urls import reverse
@@ -17,6 +18,7 @@ from agents import trace, wording
 from agents.engine.termination import StopReason
 from agents.meaning import decoded
 from agents.models import AgentStep, Approval, Run
+from agents.models.prepared import prepared
 from agents.outputs import OutputView, shown_output
 from agents.prose import GrowingProse, render_exact, render_markdown
 from agents.sentences import told
@@ -51,7 +53,7 @@ class StepView:
 
     @property
     def href(self) -> str:
-        return f"{reverse('trace:run', args=[self.run.pk])}#step-{self.step.number}"
+        return f"{_trace(self.run.pk)}#step-{self.step.number}"
 
     @property
     def kind_label(self) -> str:
@@ -135,6 +137,8 @@ class StepView:
     def live_text(self) -> str:
         if not self.is_live or self.step.kind != AgentStep.Kind.THOUGHT:
             return ""
+        if self.until == self.step.first_seq:
+            return ""  # it has only begun
         return trace.thought_so_far(self.run, self.step, self.until)
 
     def _share(self, moment: datetime) -> float:
@@ -242,6 +246,15 @@ class RunView:
         return "" if self.run.output is None else shown(self.run.output)
 
     @property
+    def pk(self) -> str:
+        """A name of elements, not an amount: those are written as people write them."""
+        return str(self.run.pk)
+
+    @property
+    def href(self) -> str:
+        return _trace(self.run.pk)
+
+    @property
     def status_label(self) -> str:
         return self.run.get_status_display()
 
@@ -311,16 +324,38 @@ class RunView:
         return told(self.run.advice)
 
 
-def step_views(view: RunView, only: Collection[int] | None = None) -> list[StepView]:
+@lru_cache(maxsize=1024)
+def _trace(run: int) -> str:
+    return reverse("trace:run", args=[run])
+
+
+def step_views(view: RunView, only: Iterable[int] | None = None) -> list[StepView]:
     """The rows of a run, or `only` some of them, with what a person was asked about them."""
     run, until = view.run, view.until
     questions = run.approvals.all() if view.has_asked else ()
     asked = {row.step: ApprovalView(row, view.may_decide) for row in questions}
     return [
         StepView(step, run, view.place, until, asked.get(step.number))
-        for step in (run.steps.all() if only is None else run.steps.filter(number__in=only))
+        for step in _steps(run, only)
         if until is None or step.first_seq <= until
     ]
+
+
+def _steps(run: Run, only: Iterable[int] | None) -> Iterable[AgentStep]:
+    if only is not None:
+        return [step for number in sorted(only) for step in _step(run.pk, number)]
+    are_read = "steps" in getattr(run, "_prefetched_objects_cache", ())
+    return run.steps.all() if are_read else _all_steps(run.pk)
+
+
+@prepared
+def _step(run, number):
+    return AgentStep.objects.filter(run=run, number=number)
+
+
+@prepared
+def _all_steps(run):
+    return AgentStep.objects.filter(run=run)
 
 
 def rows(runs: Iterable[Run]) -> list[RunView]:

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Max
 from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
@@ -13,6 +12,7 @@ from agents import trace
 from agents.display import RunView, StepView, step_views
 from agents.engine.events import Type
 from agents.models import Run
+from agents.models.prepared import prepared
 from agents.prose import GrowingProse
 
 WORDS = {Type.DELTA, Type.THOUGHT_DELTA}
@@ -48,8 +48,12 @@ class Watched:
         return _element("_run.html", {"view": self.view()})
 
     def view(self) -> RunView:
-        run = Run.objects.annotate(seq=Max("events__seq")).get(pk=self.run_pk)
-        self.seq, self.has_asked = run.seq or 0, True
+        # The number first: what is kept while the row is read will be told. Of a run that
+        # has ended by then, all was kept before.
+        self.seq, self.has_asked = trace.last_seq(Run(pk=self.run_pk)), True
+        run = self._row()
+        if not run.is_live:
+            self.seq = trace.last_seq(run)
         return self._whole(run)
 
     def begin(self, run: Run) -> RunView:
@@ -72,8 +76,9 @@ class Watched:
         """Whether these come right after what was shown."""
         return events[0]["seq"] == self.seq + 1
 
-    def needs_rows(self, events: Iterable[dict[str, Any]]) -> bool:
-        return any(event["type"] not in WORDS for event in events)
+    def are_words(self, events: Sequence[dict[str, Any]]) -> bool:
+        """Whether these are words, and the next ones."""
+        return self.follows(events) and all(event["type"] in WORDS for event in events)
 
     def words(self, events: Sequence[dict[str, Any]]) -> str:
         """Frames for events that are nothing but words: no row has to be read."""
@@ -84,7 +89,7 @@ class Watched:
 
     def changes(self, events: Sequence[dict[str, Any]]) -> str:
         """Frames for whatever happened."""
-        run, types = Run.objects.get(pk=self.run_pk), {event["type"] for event in events}
+        run, types = self._row(), {event["type"] for event in events}
         self.seq = events[-1]["seq"]
         self.has_asked |= Type.APPROVAL_REQUESTED in types
         answer, thoughts = _words(events)
@@ -121,6 +126,11 @@ class Watched:
             self.growing.add(step.number)
         else:
             self.growing.discard(step.number)
+
+    def _row(self) -> Run:
+        for run in _runs(self.run_pk):
+            return run
+        raise Run.DoesNotExist
 
     def _view(self, run: Run) -> RunView:
         return RunView(
@@ -160,6 +170,11 @@ class Watched:
         self.prose = GrowingProse(_words(events[last + 1 :])[0])
         words = f'class="frozen" hx-swap-oob="true">{self.prose.frozen}'
         return f'<div id="answer-{self.run_pk}-frozen" {words}</div>{self._tail()}'
+
+
+@prepared
+def _runs(pk):
+    return Run.objects.filter(pk=pk)
 
 
 def _is_thought(event: dict[str, Any]) -> bool:

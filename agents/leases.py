@@ -10,10 +10,12 @@ import secrets
 import socket
 from collections.abc import Collection, Iterable
 from datetime import timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.db import connection
 from django.db.models import DurationField, ExpressionWrapper, F, Q, Value
 from django.db.models.functions import Now
 
@@ -49,9 +51,20 @@ def held(runs: Collection[Run]) -> set[int]:
 
     Asked in the transaction that writes for them: their rows are locked until it is over.
     """
-    rows = Run.objects.select_for_update().running().filter(pk__in={run.pk for run in runs})
-    epochs = dict(rows.values_list("pk", "epoch"))
+    pks = list({run.pk for run in runs})
+    with connection.cursor() as cursor:
+        cursor.execute(_running_among(len(pks)), [Run.Status.RUNNING, *pks])
+        epochs = dict(cursor.fetchall())
     return {run.pk for run in runs if epochs.get(run.pk) == run.epoch}
+
+
+@lru_cache(maxsize=256)
+def _running_among(count: int) -> str:
+    """Asked in every batch, and so put into SQL by hand."""
+    table, blanks = connection.ops.quote_name(Run._meta.db_table), ", ".join(["%s"] * count)
+    can_lock = connection.features.has_select_for_update
+    lock = connection.ops.for_update_sql() if can_lock else ""
+    return f"SELECT id, epoch FROM {table} WHERE status = %s AND id IN ({blanks}) {lock}"
 
 
 def renew(runs: Iterable[Run]) -> None:

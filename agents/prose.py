@@ -18,7 +18,7 @@ from pygments.util import ClassNotFound
 MOST_HIGHLIGHTED = 20_000
 # One line of plain words, which Markdown leaves as it is: most of what is streamed.
 BEGINS_PLAIN = re.compile(r"[^\W\d_]|[@(]")
-GOES_ON_PLAIN = re.compile(r"(?:[^\W_]|[ ,.;:?()%/@-])*")
+GOES_ON_PLAIN = re.compile(r"[\w ,.;:?()%/@-]*")
 UNUSUAL = re.compile(r"[^\x20-\x7e\n\t]")
 BLANK = re.compile("VARIATION SELECTOR|FILLER|BRAILLE PATTERN BLANK|COMBINING GRAPHEME JOINER")
 ENDED_BY_EMPTY_LINE = {"paragraph_open", "heading_open", "table_open", "hr"}
@@ -42,7 +42,21 @@ ATTRIBUTES = {
 @lru_cache(maxsize=512)
 def render_markdown(text: str) -> SafeString:
     """Safe HTML for anything a model, a tool or a person wrote."""
-    return _rendered(text, {})
+    line = text.rstrip("\n")
+    return _paragraph(line) if _plain(line) == len(line) > 0 else _rendered(text, {})
+
+
+def _plain(text: str, start: int = 0) -> int:
+    """Up to where this is plain, if it is known to be so up to its start."""
+    if not start and not BEGINS_PLAIN.match(text):
+        return 0
+    end = GOES_ON_PLAIN.match(text, start).end()
+    mark = text.find("_", start, end)
+    return end if mark < 0 else mark
+
+
+def _paragraph(line: str) -> SafeString:
+    return mark_safe(f"<p>{line.rstrip(' ')}</p>\n")
 
 
 def _rendered(text: str, about: dict[str, bool]) -> SafeString:
@@ -89,18 +103,10 @@ class GrowingProse:
 
     @property
     def tail_html(self) -> SafeString:
-        if self._is_plain():
-            return mark_safe(f"<p>{self.tail.rstrip(' ')}</p>\n")
+        self._plain = _plain(self.tail, self._plain)
+        if 0 < self._plain == len(self.tail):
+            return _paragraph(self.tail)
         return _rendered(self.tail, {"growing": True}) if self.tail else SafeString()
-
-    def _is_plain(self) -> bool:
-        """Looked at once: what was plain so far needs no second look."""
-        if not self._plain:
-            begun = BEGINS_PLAIN.match(self.tail)
-            self._plain = begun.end() if begun else 0
-        if self._plain:
-            self._plain = GOES_ON_PLAIN.match(self.tail, self._plain).end()
-        return 0 < self._plain == len(self.tail)
 
     def is_whole(self, text: str) -> bool:
         """Whether this is all of it, and no block of it says what another one means."""

@@ -14,13 +14,18 @@ from agents.engine.state import Message
 from agents.engine.termination import StopReason
 from agents.llm import connection
 from agents.models import Agent, Run
-from agents.workshop import HANDOVER, LOOK, SHUTDOWN, STOP_WITHIN
+from agents.workshop import HANDOVER, LOOK, SHUTDOWN, STOP_WITHIN, Follower
 
 logger = logging.getLogger(__name__)
 
 
 class StillAnswering(Exception):
     """There is a run in this session already."""
+
+
+def when_over(follower: Follower) -> None:
+    """Have this called with every run that is over, and with None at every look around."""
+    workshop.followers.append(follower)
 
 
 def prepare(
@@ -90,6 +95,7 @@ async def stop(run: Run) -> None:
         logger.warning("Run %s does not let itself be stopped; it is cut off.", run.pk)
     # In any case: a task that was cancelled before its first step has closed nothing.
     await shop.close(run, trace.Ending(StopReason.CANCELLED, is_sure=has_ended))
+    shop.go_on(run)
 
 
 async def wait(run: Run) -> None:
@@ -105,6 +111,7 @@ async def tend() -> None:
             await take_over()
         except Exception:  # whatever it was, the next look may find what this one did not
             logger.exception("Abandoned runs could not be looked for.")
+        await workshop.follow(None)
         await asyncio.sleep(leases.BEAT)
 
 
@@ -122,7 +129,7 @@ async def shut_down(grace: float = 0, *, hand_over: bool = True) -> None:
 
     What does not end within the grace is left to whoever comes next, or closed.
     """
-    if (shop := workshop.closed()) is not None:
+    if (shop := await workshop.closed()) is not None:
         left = await shop.stop(grace, HANDOVER if hand_over else SHUTDOWN)
         # Now that all is written: whoever takes them over starts from what is there.
         await database_sync_to_async(_leave_behind)(left)

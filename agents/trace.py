@@ -7,7 +7,6 @@ from functools import cache, partial
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Max
 
 from agents.engine.events import Event, Stamp, Type
 from agents.engine.state import INTERRUPTED, Message, legal
@@ -15,6 +14,7 @@ from agents.engine.stopping import Fate
 from agents.engine.termination import StopReason
 from agents.meaning import Rows
 from agents.models import AgentStep, Approval, Run, RunEvent
+from agents.models.prepared import prepared
 
 PREVIEW = 200
 CANCELLED, UNKNOWN = Fate(status="cancelled"), Fate(status="unknown")
@@ -97,7 +97,13 @@ def close(run_pk: int, ending: Ending, epoch: int | None = None) -> list[Event]:
 
 
 def last_seq(run: Run) -> int:
-    return run.events.aggregate(Max("seq"))["seq__max"] or 0
+    return next(iter(_last_seq(run.pk)), 0)
+
+
+@prepared
+def _last_seq(run):
+    events = RunEvent.objects.filter(run=run).order_by("-seq")
+    return events.values_list("seq", flat=True)[:1]
 
 
 def said_so_far(run: Run, until: int | None = None) -> str:
@@ -132,7 +138,8 @@ def transcript(run: Run) -> list[Message]:
         return []
     messages: list[Message] = [{"role": "user", "content": run.query}]
     calls: list[AgentStep] = []
-    for step in [*run.steps.filter(kind=AgentStep.Kind.TOOL, parent=None), None]:
+    used = run.steps.filter(kind=AgentStep.Kind.TOOL, parent=None) if run.tool_calls else ()
+    for step in [*used, None]:
         if calls and (step is None or step.turn != calls[0].turn):
             messages += _exchange(calls)
             calls = []

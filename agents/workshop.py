@@ -17,6 +17,7 @@ from agents.models import Run
 logger = logging.getLogger(__name__)
 
 Course = Callable[[Run], Awaitable[Events]]
+Follower = Callable[[Run | None], Awaitable[None]]
 
 STOP_WITHIN = 1.4
 LOOK = 0.4
@@ -28,6 +29,8 @@ class Workshop:
     def __init__(self) -> None:
         self.tasks: dict[int, asyncio.Task[None]] = {}
         self.runs: dict[int, Run] = {}
+        self.following: set[asyncio.Task[None]] = set()
+        self.is_closing = False
         self.journal = Journal()
         self.pulse = asyncio.create_task(self._beat())
 
@@ -48,6 +51,19 @@ class Workshop:
             await self.journal.close(run, ending, epoch)
         if run.pk not in self.tasks:
             self.journal.forget(run)
+
+    def go_on(self, run: Run) -> None:
+        """Let whoever waits for this run know, in a task that no Stop cuts off."""
+        if not self.is_closing:
+            task = asyncio.create_task(follow(run))
+            self.following.add(task)
+            task.add_done_callback(self.following.discard)
+
+    async def finish(self) -> None:
+        """From now on nothing begins because something else is over."""
+        self.is_closing = True
+        if self.following:
+            await asyncio.wait(self.following)
 
     async def stop(self, grace: float, why: str) -> list[Run]:
         """End all of it; gives the runs that could not end within the grace."""
@@ -72,6 +88,7 @@ class Workshop:
         if self.tasks.get(run.pk) is task:
             del self.tasks[run.pk], self.runs[run.pk]
             self.journal.forget(run)
+            self.go_on(run)
 
     async def _drive(self, run: Run, course: Course) -> None:
         """The one place that may catch everything: whatever happens, the run gets an end."""
@@ -119,6 +136,18 @@ class Workshop:
                 task.cancel()
 
 
+followers: list[Follower] = []
+
+
+async def follow(run: Run | None) -> None:
+    """Tell those who wait that this run is over, or that they may look around."""
+    for follower in followers:
+        try:
+            await follower(run)
+        except Exception:  # whatever it was, the next look around tries again
+            logger.exception("What waits for a run could not go on.")
+
+
 _workshops: dict[asyncio.AbstractEventLoop, Workshop] = {}
 
 
@@ -130,9 +159,12 @@ def here() -> Workshop:
     return _workshops[loop]
 
 
-def closed() -> Workshop | None:
+async def closed() -> Workshop | None:
     """The workshop of this event loop, which nobody finds any more; None if there is none."""
-    return _workshops.pop(asyncio.get_running_loop(), None)
+    loop = asyncio.get_running_loop()
+    if loop in _workshops:
+        await _workshops[loop].finish()
+    return _workshops.pop(loop, None)
 
 
 def alive() -> int:

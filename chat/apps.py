@@ -5,3 +5,9 @@ from django.utils.translation import gettext_lazy as _
 class ChatConfig(AppConfig):
     name = "chat"
     verbose_name = _("Chat")
+
+    def ready(self) -> None:
+        from agents import runs
+        from chat import sessions
+
+        runs.when_over(sessions.go_on)

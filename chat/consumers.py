@@ -1,23 +1,25 @@
 from contextlib import suppress
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qs
 
 from channels.db import database_sync_to_async
 from django.core.exceptions import ObjectDoesNotExist
-from django.db.models import QuerySet
 from django.utils.functional import Promise as StrPromise
 from django.utils.translation import gettext_lazy as _
 
 from agents import runs
-from agents.consumers import BadFrame, WatchingConsumer
+from agents.consumers import BadFrame, Events, WatchingConsumer
 from agents.engine.events import Type
 from agents.fragments import Watched
 from agents.models import Run
+from agents.models.prepared import prepared
 from chat import fragments, sessions
 from chat.models import ChatSession, Message
 
 # What changes what stands around the conversation, too.
 AROUND = {Type.RUN_FINISHED, Type.RUN_PAUSED, Type.APPROVAL_RESOLVED}
+MOST_PK = 2**63 - 1
 
 
 class ChatConsumer(WatchingConsumer):
@@ -25,62 +27,106 @@ class ChatConsumer(WatchingConsumer):
 
     is_late = False
 
-    async def find_topic(self) -> str | None:
-        if (session := await self._session()) is None:
+    def find_topic(self) -> str | None:
+        if not self.is_signed_in():
             return None
-        self.session = session
-        return session.topic
+        pk, user = self.scope["url_route"]["kwargs"]["pk"], self.scope["user"]
+        for self.session in _sessions(user.pk, pk) if pk <= MOST_PK else ():
+            self.session.user = user
+            return self.session.topic
+        return None
 
     async def greet(self) -> None:
         """Bring the page up to date: messages it has not, and the last run that it has."""
         page = parse_qs(self.scope["query_string"].decode("latin-1"))
         self.last = _number(page.get("after", [""])[0]) or 0
         self.around = fragments.Surroundings()
-        last_shown = await self._answered().filter(pk__lte=self.last).alast()
-        if last_shown is not None:
-            await self.watch(last_shown.run_id)
-        await self._add_new()
-        await self.show(self.around.changes, self.session)
+        await self.show(self._greeting)
 
-    async def look_again(self, told: dict[str, Any]) -> None:
-        await super().look_again(told)
-        await self._add_new()
+    def _greeting(self) -> str:
+        answered = self.session.messages.filter(run__isnull=False, pk__lte=self.last)
+        shown = answered.order_by("pk").last()
+        frames = [] if shown is None else [self.watching(shown.run_id)]
+        return "".join([*frames, self._new_messages(), self.around.changes(self.session)])
+
+    def missed(self) -> str:
+        is_behind = self.around.is_behind(self.session)
+        around = self.around.changes(self.session) if is_behind else ""
+        return super().missed() + self._new_messages() + around
 
     async def handle(self, frame: dict[str, Any]) -> None:
-        if await self._session() is None:
-            raise BadFrame(_("This session is not there any more."))
         match frame:
             case {"type": "message", "text": str(text), "client_id": str(client_id)}:
                 agent = frame.get("agent")
                 await self.say(text, client_id, agent if isinstance(agent, str) else "")
             case {"type": "stop", "run": str(run) | int(run)}:
                 await self.stop(_number(run))
+            case {"type": "send_now", "message": str(message) | int(message)}:
+                await self.send_now(_number(message))
+            case {"type": "withdraw", "message": str(message) | int(message)}:
+                await self.withdraw(_number(message))
             case _:
                 raise BadFrame(_("The page sent something that cannot be read."))
 
     async def say(self, text: str, client_id: str, agent: str) -> None:
-        user = self.scope["user"]
+        say = database_sync_to_async(self._in_language)
         try:
-            message = await database_sync_to_async(self._in_language)(
-                sessions.say, self.session, user, text, client_id, agent
-            )
+            message = await say(self._say, text, client_id, agent)
         except sessions.NotSaid as reason:
             await self.refuse(reason.args[0])
             return
         if message.is_new:  # the message itself, once it is shown, tells that it was taken
             await sessions.ask(self.session, message)
         else:
-            await self.show(fragments.composer_state, self.session, client_id)
+            state = partial(fragments.composer_state, acknowledged=client_id)
+            await self.show(state, self.session)
+
+    def _say(self, text: str, client_id: str, agent: str) -> Message:
+        self._ask_again()
+        return sessions.say(self.session, self.scope["user"], text, client_id, agent)
 
     async def stop(self, pk: int | None) -> None:
-        run = await Run.objects.live().filter(pk=pk, topic=self.session.topic).afirst()
+        run = await database_sync_to_async(self._live)(pk)
         if run is not None:
             await runs.stop(run)
         await self.show(fragments.composer_state, self.session)
 
+    def _live(self, pk: int | None) -> Run | None:
+        self._ask_again()
+        return Run.objects.live().filter(pk=pk, topic=self.session.topic).first()
+
+    def _ask_again(self) -> None:
+        """For every frame: what was allowed a minute ago may not be now."""
+        if self.find_topic() is None:
+            raise BadFrame(_("This session is not there any more."))
+
+    async def send_now(self, pk: int | None) -> None:
+        await database_sync_to_async(self._ask_again)()
+        if not await sessions.send_now(self.session, self.scope["user"], pk):
+            self.hear("queue.changed", {})  # it was sent in this very moment, or withdrawn
+
+    async def withdraw(self, pk: int | None) -> None:
+        """Whoever takes a message back is given its text, to write it anew."""
+        await database_sync_to_async(self._ask_again)()
+        text = await sessions.withdraw(self.session, self.scope["user"], pk)
+        if text is None:
+            self.hear("queue.changed", {})
+        else:
+            await self.show(partial(fragments.composer_state, returned=text), self.session)
+
     async def message_added(self, told: dict[str, Any]) -> None:
         if told["message"] > self.last:
-            await self._add_new(begun=told["run"])
+            await self.show(self._new_messages, told["run"])
+
+    async def queue_changed(self, told: dict[str, Any]) -> None:
+        await self.show(self.around.changes, self.session)
+
+    def news(self, run: int, events: Events) -> str:
+        frames = [] if run in self.watched else [self._new_messages()]
+        frames.append(super().news(run, events))
+        if {event["type"] for event in events} & AROUND:
+            frames.append(self.around.changes(self.session))
+        return "".join(frames)
 
     async def storage_late(self, told: dict[str, Any]) -> None:
         self.is_late = True
@@ -89,25 +135,18 @@ class ChatConsumer(WatchingConsumer):
         )
 
     async def run_events(self, told: dict[str, Any]) -> None:
-        if told["run"] not in self.watched:
-            await self._add_new()
-        await super().run_events(told)
         if self.is_late:
             self.is_late = False
             await self.refuse("")
-        if {event["type"] for event in told["events"]} & AROUND:
-            await self.show(self.around.changes, self.session)
+        await super().run_events(told)
 
     async def refuse(self, sentence: StrPromise | str) -> None:
         await self.show(fragments.notice, sentence)
 
-    async def _add_new(self, begun: int | None = None) -> None:
-        await self.show(self._new_messages, begun)
-
-    def _new_messages(self, begun: int | None) -> str:
+    def _new_messages(self, begun: int | None = None) -> str:
         """Frames for messages this page has not; one whose run has just begun, as it began."""
         frames = []
-        for message in self._answered().filter(pk__gt=self.last).select_related("run"):
+        for message in _answered_after(self.session.pk, self.last):
             self.last, run = message.pk, message.run
             watched = self.watched[run.pk] = Watched(run.pk, self.place)
             with suppress(ObjectDoesNotExist):
@@ -115,16 +154,16 @@ class ChatConsumer(WatchingConsumer):
                 frames.append(fragments.new_message(message, view))
         return "".join([*frames, self.around.changes(self.session)]) if frames else ""
 
-    def _answered(self) -> QuerySet[Message]:
-        return self.session.messages.filter(run__isnull=False).order_by("pk")
 
-    async def _session(self) -> ChatSession | None:
-        """Asked anew for every frame: what was allowed a minute ago may not be now."""
-        pk = self.scope["url_route"]["kwargs"]["pk"]
-        if not await self.is_signed_in():
-            return None
-        mine = ChatSession.objects.for_user(self.scope["user"]).filter(pk=pk)
-        return await mine.select_related("user").afirst()
+@prepared
+def _sessions(user, pk):
+    return ChatSession.objects.for_user(user).filter(pk=pk)
+
+
+@prepared
+def _answered_after(session, pk):
+    messages = Message.objects.filter(session=session, pk__gt=pk, run__isnull=False)
+    return messages.select_related("run").order_by("pk")
 
 
 def _number(value: str | int) -> int | None:

@@ -43,6 +43,7 @@ class Surroundings:
     """What stands around a conversation, as one page was shown it."""
 
     def __init__(self) -> None:
+        self._standing: sessions.Standing | None = None
         self._places: list[tuple[int, str]] = []
         self._rows: dict[int, tuple[str, str]] = {}
 
@@ -50,7 +51,17 @@ class Surroundings:
         """Frames for what depends on whether a run is going on: here, or in the list."""
         live = sessions.live_runs(session.user)
         listed = sessions.found(session.user, live=live)
-        return _composer(live.get(session.topic)) + self._list(session, listed)
+        return self._here(session, live.get(session.topic)) + self._list(session, listed)
+
+    def is_behind(self, session: ChatSession) -> bool:
+        return sessions.standing(session, sessions.live_run(session)) != self._standing
+
+    def _here(self, session: ChatSession, run: Run | None) -> SafeString:
+        """The composer, and what waits to be sent, where that has changed."""
+        shown, self._standing = self._standing, sessions.standing(session, run)
+        is_same = shown is not None and shown.waits == self._standing.waits
+        queue = SafeString() if is_same else _part("queue", {"standing": self._standing})
+        return queue + _composer(self._standing)
 
     def _list(self, session: ChatSession, listed: list[ChatSession]) -> SafeString:
         """The whole list only where something in it has another place."""
@@ -70,13 +81,13 @@ def new_message(message: Message, view: RunView) -> SafeString:
     return format_html('<div hx-swap-oob="beforeend:#messages">{}</div>', html)
 
 
-def composer_state(session: ChatSession, acknowledged: str = "") -> SafeString:
-    return _composer(sessions.live_run(session), acknowledged)
+def composer_state(session: ChatSession, **about: str) -> SafeString:
+    """Whether a run lives; what was `acknowledged`, or `returned`, of what the page sent."""
+    return _composer(sessions.standing(session, sessions.live_run(session)), **about)
 
 
-def _composer(run: Run | None, acknowledged: str = "") -> SafeString:
-    facts = {"live_run": run and run.pk, "is_waiting": run and run.is_waiting}
-    return _part("composer_state", {**facts, "acknowledged": acknowledged})
+def _composer(standing: sessions.Standing, **about: str) -> SafeString:
+    return _part("composer_state", {"standing": standing, **about})
 
 
 def notice(text: str, level: str = "problem") -> SafeString:

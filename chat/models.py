@@ -48,6 +48,20 @@ class ChatSession(models.Model):
         return self.live is not None and self.live.is_waiting
 
 
+class MessageQuerySet(models.QuerySet):
+    def for_user(self, user):
+        """What this person said, in sessions that they may see."""
+        return self.filter(author=user, session__in=ChatSession.objects.for_user(user))
+
+    def queued(self):
+        """Those that wait, the next one first."""
+        return self.filter(place__isnull=False).order_by("place")
+
+    def said(self):
+        """Those that wait no more, in the order of the conversation."""
+        return self.filter(place=None).order_by("pk")
+
+
 class Message(models.Model):
     """What a person said, and the run that answers it."""
 
@@ -74,8 +88,22 @@ class Message(models.Model):
         related_name="message",
     )
     text = models.TextField(_("text"))
+    agent_name = models.CharField(
+        _("agent's name"),
+        max_length=64,
+        blank=True,
+        help_text=_("Who is to answer it, if chosen."),
+    )
+    place = models.IntegerField(
+        _("place in the queue"),
+        null=True,
+        blank=True,
+        help_text=_("Empty: it waits no more."),
+    )
     client_id = models.CharField(_("client's id"), max_length=64)
     created_at = models.DateTimeField(_("sent"), auto_now_add=True)
+
+    objects = MessageQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("message")
@@ -84,8 +112,21 @@ class Message(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["author", "client_id"], name="one_message_a_client_id"
-            )
+            ),
+            models.UniqueConstraint(
+                fields=["session", "place"],
+                condition=models.Q(place__isnull=False),
+                name="one_message_a_place",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(place=None) | models.Q(run=None),
+                name="no_run_while_it_waits",
+            ),
         ]
 
     def __str__(self) -> str:
         return self.text[:60]
+
+    @property
+    def is_queued(self) -> bool:
+        return self.place is not None

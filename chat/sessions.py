@@ -1,18 +1,23 @@
 """What people do with their sessions: begin, say, stop, rename, delete, find."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
-from django.db import transaction
-from django.db.models import Exists, OuterRef, Q
+from channels.db import database_sync_to_async
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents import live, runs, storage, trace
+from agents import assembly, live, runs, storage, trace
 from agents.engine import faults
 from agents.engine.errors import AgentError
 from agents.engine.state import Message as HistoryMessage
 from agents.models import Agent, Run
+from agents.models.prepared import prepared
 from agents.sentences import told
+from chat import queue
 from chat.models import ChatSession, Message
 
 MOST_BYTES = 200_000
@@ -21,39 +26,92 @@ MOST_QUERY = 200
 REMEMBERED = 20
 LISTED = 100
 
+Runs = Mapping[str, Run]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Where a session stands: what lives in it, what waits, and why that does not go on."""
+
+    live_run: int | None
+    is_waiting: bool
+    queued: tuple[Message, ...]
+    hindrance: str
+
+    @property
+    def waits(self) -> tuple[Any, ...]:
+        """What is shown of the queue."""
+        return self.queued, self.hindrance, self.is_waiting
+
 
 class NotSaid(Exception):
     """A message was not taken; the text says why, to the person who wrote it."""
 
 
 async def ask(session: ChatSession, message: Message) -> None:
-    """Have the message answered, and tell every page that shows the session."""
+    """Have it answered, now or in its turn, and tell every page that shows the session."""
     faults.point("P2")
+    if message.is_queued:
+        await live.publish(session.topic, "queue.changed")
+        await _answer_next(session)  # what it waits for may have ended in this very moment
+        return
     runs.launch(message.run)
     await live.publish(session.topic, "message.added", message=message.pk, run=message.run_id)
+
+
+async def go_on(run: Run | None = None) -> None:
+    """Have answered what waits: where this run is over, or wherever nothing lives."""
+    for session in await database_sync_to_async(queue.free)(run):
+        await _answer_next(session)
+
+
+async def send_now(session: ChatSession, user, pk: int | None) -> bool:
+    """Stop what is being answered, and have this answered first of all that waits.
+
+    False where there is no such message.
+    """
+    if not await database_sync_to_async(queue.put_first)(session, user, pk):
+        return False
+    if (run := await database_sync_to_async(live_run)(session)) is not None:
+        await runs.stop(run)
+    await live.publish(session.topic, "queue.changed")
+    await _answer_next(session)
+    return True
+
+
+async def withdraw(session: ChatSession, user, pk: int | None) -> str | None:
+    """Take back what waits; give its text, or None where there is no such message."""
+    text = await database_sync_to_async(queue.withdraw)(session, user, pk)
+    if text is not None:
+        await live.publish(session.topic, "queue.changed")
+    return text
 
 
 def begin(user, text: str, client_id: str, agent: str = "") -> Message:
     """A new session with its first message; the same client id gives the same one."""
     text = cleaned(text)
-    with storage.refusing(NotSaid), transaction.atomic():
-        if (known := _known(user, client_id)) is not None:
-            return known
-        session = ChatSession.objects.create(user=user, title=title_of(text))
-        return _add(session, user, text, client_id, agent)
+    try:
+        with storage.refusing(NotSaid), transaction.atomic():
+            if (known := _known(user, client_id)) is not None:
+                return known
+            session = ChatSession.objects.create(user=user, title=title_of(text))
+            return _add(session, user, text, client_id, agent)
+    except IntegrityError:  # it came twice at once, and the other was quicker
+        return Message.objects.get(author=user, client_id=client_id)
 
 
 def say(session: ChatSession, user, text: str, client_id: str, agent: str = "") -> Message:
+    """A message that is answered at once, or waits while another one is being answered."""
     text = cleaned(text)
-    try:
-        with storage.refusing(NotSaid), transaction.atomic():
-            if (known := _known(user, client_id, session)) is not None:
-                return known
-            message = _add(session, user, text, client_id, agent)
-            ChatSession.objects.filter(pk=session.pk).update(updated_at=timezone.now())
-            return message
-    except runs.StillAnswering:
-        raise NotSaid(_still_answering(session)) from None
+    with storage.refusing(NotSaid), transaction.atomic():
+        if not queue.hold(session):
+            raise NotSaid(_("This session is not there any more."))
+        if (known := _known(user, client_id, session)) is not None:
+            return known
+        is_busy = live_run(session) or session.messages.queued().exists()
+        message = (_queue if is_busy else _add)(session, user, text, client_id, agent)
+        ChatSession.objects.filter(pk=session.pk).update(updated_at=timezone.now())
+        return message
 
 
 def rename(session: ChatSession, title: str) -> None:
@@ -69,39 +127,64 @@ def delete(session: ChatSession) -> None:
         session.delete()
 
 
-def found(user, query: str = "", live: Mapping[str, Run] | None = None) -> list[ChatSession]:
+def found(user, query: str = "", live: Runs | None = None) -> list[ChatSession]:
     """A person's sessions, newest first; with a query, those that hold its words."""
+    words = _storable(query)[:MOST_QUERY].split()[:8]
+    chats = list(_with_words(user, words)[:LISTED]) if words else _newest(user.pk)
+    live = live_runs(user) if live is None else live
+    for chat in chats:
+        chat.live = live.get(chat.topic)
+    return chats
+
+
+def _with_words(user, words: Iterable[str]) -> QuerySet[ChatSession]:
     chats = ChatSession.objects.for_user(user)
-    for word in _storable(query)[:MOST_QUERY].split()[:8]:
+    for word in words:
         said = Message.objects.filter(
             Q(text__icontains=word) | Q(run__answer__icontains=word), session=OuterRef("pk")
         )
         chats = chats.filter(Q(title__icontains=word) | Exists(said))
-    live = live_runs(user) if live is None else live
-    listed = list(chats[:LISTED])
-    for chat in listed:
-        chat.live = live.get(chat.topic)
-    return listed
+    return chats
 
 
-def live_runs(user) -> dict[str, Run]:
+@prepared
+def _newest(user):
+    return ChatSession.objects.for_user(user)[:LISTED]
+
+
+def live_runs(user) -> Runs:
     """What goes on in the sessions of this person, by their topics."""
-    runs = Run.objects.live().filter(user=user).order_by().only("topic", "status")
-    return {run.topic: run for run in runs}
+    return {run.topic: run for run in _live_runs(user.pk)}
+
+
+@prepared
+def _live_runs(user):
+    return Run.objects.live().filter(user=user).order_by().only("topic", "status")
 
 
 def live_run(session: ChatSession) -> Run | None:
     return Run.objects.live().filter(topic=session.topic).first()
 
 
+def standing(session: ChatSession, run: Run | None) -> Standing:
+    """Where it stands while this run lives in it, or none."""
+    queued = tuple(session.messages.queued())
+    return Standing(
+        live_run=run and run.pk,
+        is_waiting=run is not None and run.is_waiting,
+        queued=queued,
+        hindrance=_hindrance(queued[0]) if queued and run is None else "",
+    )
+
+
 def history(session: ChatSession) -> list[HistoryMessage]:
     """What was said so far, as a model is told of it."""
-    recent = (
-        session.messages.filter(run__isnull=False)
-        .select_related("run")
-        .order_by("-pk")[:REMEMBERED]
-    )
-    return [m for message in reversed(recent) for m in trace.transcript(message.run)]
+    return [m for run in reversed(_recent_runs(session.pk)) for m in trace.transcript(run)]
+
+
+@prepared
+def _recent_runs(session):
+    return Run.objects.filter(message__session=session).order_by("-message__pk")[:REMEMBERED]
 
 
 def cleaned(text: str) -> str:
@@ -125,25 +208,9 @@ def title_of(text: str) -> str:
     return f"{cut if len(cut) > MOST_TITLE // 2 else line[:MOST_TITLE]}…"
 
 
-def _still_answering(session: ChatSession) -> str:
-    run = live_run(session)
-    if run is not None and run.is_waiting:
-        return _("The agent waits for your decision. Give it, or stop the run, and send again.")
-    return _("The agent is still answering. Wait for it, or stop it, and send again.")
-
-
 def _add(session: ChatSession, user, text: str, client_id: str, agent: str) -> Message:
     faults.point("P1")
-    try:
-        run = runs.prepare(
-            query=text,
-            history=history(session),
-            topic=session.topic,
-            user=user,
-            agent=_agent(agent),
-        )
-    except AgentError as error:
-        raise NotSaid(f"{told(str(error))} {told(error.advice)}") from error
+    run = _prepare(session, user, text, _agent(agent))
     message = Message.objects.create(
         session=session, author=user, run=run, text=text, client_id=client_id
     )
@@ -151,13 +218,72 @@ def _add(session: ChatSession, user, text: str, client_id: str, agent: str) -> M
     return message
 
 
-def _agent(name: str) -> Agent | None:
-    if not name:
-        return None
-    agent = Agent.objects.filter(name=_storable(name), enabled=True).first()
+def _queue(session: ChatSession, user, text: str, client_id: str, agent: str) -> Message:
+    faults.point("P1")
+    name = agent and _agent(agent).name
+    try:
+        message = queue.add(
+            session, author=user, text=text, client_id=client_id, agent_name=name
+        )
+    except queue.Full:
+        raise NotSaid(
+            _("%(most)d messages are waiting already. Withdraw one, or wait for an answer.")
+            % {"most": queue.MOST}
+        ) from None
+    message.is_new = True
+    return message
+
+
+async def _answer_next(session: ChatSession) -> None:
+    message = await database_sync_to_async(_next)(session)
+    if message is not None:
+        await ask(session, message)
+
+
+def _next(session: ChatSession) -> Message | None:
+    """The message whose turn it is, with a run of its own; once, whoever else asks."""
+    try:
+        with transaction.atomic():
+            if not queue.hold(session) or live_run(session):
+                return None
+            message = session.messages.queued().select_related("author").first()
+            if message is None:
+                return None
+            agent = _agent(message.agent_name)
+            run = _prepare(session, message.author, message.text, agent)
+            return queue.take_up(message, run)
+    except NotSaid:
+        return None  # the page says why, and the next look may find it mended
+
+
+def _hindrance(message: Message) -> str:
+    """Why nobody would answer this if it were its turn now, in words; mostly nothing."""
+    try:
+        _agent(message.agent_name)
+    except NotSaid as reason:
+        return str(reason)
+    return ""
+
+
+def _prepare(session: ChatSession, user, text: str, agent: Agent) -> Run:
+    return runs.prepare(
+        query=text, history=history(session), topic=session.topic, user=user, agent=agent
+    )
+
+
+def _agent(name: str) -> Agent:
+    """The agent of this name, or the one that answers where nobody was chosen."""
+    try:
+        agent = _named(name) if name else assembly.default_agent()
+    except AgentError as error:
+        raise NotSaid(f"{told(str(error))} {told(error.advice)}") from error
     if agent is None:
         raise NotSaid(_("This agent is not available any more. Choose another one."))
     return agent
+
+
+def _named(name: str) -> Agent | None:
+    return Agent.objects.filter(name=_storable(name), enabled=True).first()
 
 
 def _known(user, client_id: str, session: ChatSession | None = None) -> Message | None:
@@ -165,11 +291,16 @@ def _known(user, client_id: str, session: ChatSession | None = None) -> Message 
     known = None
     is_id = 0 < len(client_id) <= 64 and client_id == _storable(client_id)
     if is_id:
-        known = Message.objects.filter(author=user, client_id=client_id).first()
+        known = next(iter(_sent(user.pk, client_id)), None)
     # Said in another session it is no double, and to take it for one would lose the text.
     if not is_id or (known and session and known.session_id != session.pk):
         raise NotSaid(_("The page sent something that cannot be read."))
     return known
+
+
+@prepared
+def _sent(author, client_id):
+    return Message.objects.filter(author=author, client_id=client_id)
 
 
 def _storable(text: str) -> str:

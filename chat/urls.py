@@ -10,6 +10,8 @@ urlpatterns = [
     path("chat/<int:pk>/", views.session, name="session"),
     path("chat/<int:pk>/messages/", views.send, name="send"),
     path("chat/<int:pk>/stop/", views.stop, name="stop"),
+    path("chat/<int:pk>/queue/<int:message>/now/", views.send_now, name="send_now"),
+    path("chat/<int:pk>/queue/<int:message>/withdraw/", views.withdraw, name="withdraw"),
     path("chat/<int:pk>/rename/", views.rename, name="rename"),
     path("chat/<int:pk>/delete/", views.delete, name="delete"),
 ]

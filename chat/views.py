@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET, require_POST
 from agents import assembly, runs
 from agents.display import model_label
 from agents.models import Agent, Run
-from chat import sessions
+from chat import queue, sessions
 from chat.fragments import MessageView
 from chat.models import ChatSession
 
@@ -98,6 +98,25 @@ async def stop(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @require_POST
+async def send_now(request: HttpRequest, pk: int, message: int) -> HttpResponse:
+    user = await request.auser()
+    chat = await aget_object_or_404(ChatSession.objects.for_user(user), pk=pk)
+    await sessions.send_now(chat, user, message)
+    return redirect("chat:session", pk)
+
+
+@require_POST
+async def withdraw(request: HttpRequest, pk: int, message: int) -> HttpResponse:
+    """The page again, with the text where it can be written anew."""
+    user = await request.auser()
+    chat = await aget_object_or_404(ChatSession.objects.for_user(user), pk=pk)
+    text = await sessions.withdraw(chat, user, message)
+    if text is None:
+        return redirect("chat:session", pk)
+    return await database_sync_to_async(_page)(request, chat, draft=text)
+
+
+@require_POST
 def rename(request: HttpRequest, pk: int) -> HttpResponse:
     chat = get_object_or_404(ChatSession.objects.for_user(request.user), pk=pk)
     sessions.rename(chat, request.POST.get("title", ""))
@@ -108,6 +127,7 @@ def rename(request: HttpRequest, pk: int) -> HttpResponse:
 async def delete(request: HttpRequest, pk: int) -> HttpResponse:
     user = await request.auser()
     chat = await aget_object_or_404(ChatSession.objects.for_user(user), pk=pk)
+    await database_sync_to_async(queue.clear)(chat)  # what waits is not to begin now
     run = await Run.objects.live().filter(topic=chat.topic).afirst()
     if run is not None:
         await runs.stop(run)
@@ -148,11 +168,15 @@ async def _say(request: HttpRequest, say, *whom):
 
 def _refused(request: HttpRequest, reason: str, chat: ChatSession | None) -> HttpResponse:
     """The page again with the reason and with what was typed."""
-    context = _context(request, chat) | {"notice": reason, "level": "problem"}
-    if chat is not None:
-        context |= _conversation(chat)
-    context["draft"] = request.POST.get("text", "")[: sessions.MOST_BYTES]
-    return render(request, "chat/session.html", context, status=422)
+    draft = request.POST.get("text", "")[: sessions.MOST_BYTES]
+    page = _page(request, chat, draft=draft, notice=reason, level="problem")
+    page.status_code = 422
+    return page
+
+
+def _page(request: HttpRequest, chat: ChatSession | None, **more: str) -> HttpResponse:
+    context = _context(request, chat) | (_conversation(chat) if chat else {}) | more
+    return render(request, "chat/session.html", context)
 
 
 def _context(request: HttpRequest, chat: ChatSession | None = None) -> dict:
@@ -181,18 +205,18 @@ def _listed(request: HttpRequest) -> dict:
 
 def _conversation(chat: ChatSession, before: str = "") -> dict:
     """The last messages, or those before one of them; `earlier` says that there are more."""
-    messages = chat.messages.select_related("run", "run__user").prefetch_related(
-        "run__steps", "run__approvals__decided_by"
+    messages = (
+        chat.messages.said()
+        .select_related("run", "run__user")
+        .prefetch_related("run__steps", "run__approvals__decided_by")
     )
     if before.isascii() and before.isdigit() and len(before) < 19:
         messages = messages.filter(pk__lt=int(before))
     shown = list(messages.order_by("-pk")[: SHOWN + 1])
-    live = sessions.live_run(chat)
     return {
+        "standing": sessions.standing(chat, sessions.live_run(chat)),
         "messages": [MessageView.of(message) for message in reversed(shown[:SHOWN])],
         "earlier": shown[SHOWN - 1].pk if len(shown) > SHOWN else None,
-        "live_run": live and live.pk,
-        "is_waiting": live and live.is_waiting,
     }
 
 

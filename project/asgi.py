@@ -5,9 +5,9 @@ from django.core.asgi import get_asgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 django_app = get_asgi_application()
 
-from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import WebsocketDenier  # noqa: E402
+from channels.sessions import SessionMiddlewareStack  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.urls import path, re_path  # noqa: E402
 
@@ -45,6 +45,6 @@ class FromOrigins:
 application = ProtocolTypeRouter(
     {
         "http": URLRouter([path("health/", health.answer), re_path("", django_app)]),
-        "websocket": FromOrigins(AuthMiddlewareStack(sockets), settings.ORIGINS),
+        "websocket": FromOrigins(SessionMiddlewareStack(sockets), settings.ORIGINS),
     }
 )

@@ -71,10 +71,32 @@ class _Asked:
         self.url = url
 
 
+class Answer:
+    """What a server says, bit by bit, as fast as somebody wants to read it."""
+
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._response = response
+
+    async def read(self) -> bytes:
+        """What there is by now, or the next that comes; nothing, at its end."""
+        return await self._response.content.readany()
+
+    async def rest(self, seconds: float) -> None:
+        """Leave it to the system for a while: many small pieces are read as a large one."""
+        connection = self._response.connection
+        if not seconds or connection is None or (wire := connection.transport) is None:
+            return  # nobody wants to, or all of it is here
+        wire.pause_reading()
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            wire.resume_reading()
+
+
 @asynccontextmanager
 async def post(
     address: str, body: bytes, headers: Mapping[str, str], patience: aiohttp.ClientTimeout
-) -> AsyncIterator[aiohttp.StreamReader]:
+) -> AsyncIterator[Answer]:
     """The body of the answer; who leaves before its end leaves the server, too."""
     url = URL(address)
     try:
@@ -90,7 +112,7 @@ async def post(
         try:
             if response.status >= 300:
                 raise await _refusal(response)
-            yield response.content
+            yield Answer(response)
         finally:
             response.close()  # a connection whose answer was read to its end is kept
     except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError):

@@ -21,7 +21,10 @@ TICKS = 10_000_000_000  # of a dollar, in which xAI tells what an answer cost
 
 
 class DirectModel:
-    """A key goes only to the address it was given with: `base_url`, or the provider's own."""
+    """A key goes only to the address it was given with: `base_url`, or the provider's own.
+
+    Whatever is said within `pace` seconds is read at once.
+    """
 
     road: Road = "direct"
 
@@ -32,6 +35,7 @@ class DirectModel:
         parameters: Mapping[str, Any] | None = None,
         connect_timeout: float = 10.0,
         timeout: float = 600.0,
+        pace: float = 0,
         environ: Mapping[str, str] = os.environ,
     ) -> None:
         self.base_url = base_url
@@ -39,6 +43,7 @@ class DirectModel:
         self.timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=connect_timeout, sock_read=timeout
         )
+        self.pace = pace
         self._environ = environ
         self._api_key = api_key
 
@@ -59,7 +64,7 @@ class DirectModel:
         try:
             async with (
                 connection.post(url, encode(asked), _headers(there), self.timeout) as answer,
-                aclosing(_chunks(answer)) as chunks,
+                aclosing(_chunks(answer, self.pace)) as chunks,
             ):
                 async for chunk in chunks:
                     yield _priced(chunk, model) if "usage" in chunk else chunk
@@ -76,19 +81,20 @@ def _headers(there: Endpoint) -> dict[str, str]:
     return headers | ({"Authorization": f"Bearer {there.key}"} if there.key else {})
 
 
-async def _chunks(answer: aiohttp.StreamReader) -> AsyncGenerator[Chunk, None]:
+async def _chunks(answer: connection.Answer, pace: float) -> AsyncGenerator[Chunk, None]:
     """What the server says; whatever ends it before its finish is a cut."""
     reader = EventReader()
     begun = ended = False
     try:
         while not reader.has_ended:
-            for data in reader.feed(await answer.readany()):
+            for data in reader.feed(await answer.read()):
                 if data == DONE:
                     await _hang_up(answer)
                     return
                 chunk = _decoded(data, begun)
                 begun, ended = True, ended or _is_end(chunk)
                 yield chunk
+            await answer.rest(0 if ended else pace)
     except (aiohttp.ClientError, OSError):
         if not ended:
             raise
@@ -96,11 +102,11 @@ async def _chunks(answer: aiohttp.StreamReader) -> AsyncGenerator[Chunk, None]:
         raise EOFError
 
 
-async def _hang_up(answer: aiohttp.StreamReader) -> None:
+async def _hang_up(answer: connection.Answer) -> None:
     """Read what is left, so that the connection can be used again, but wait for nobody."""
     with suppress(TimeoutError, aiohttp.ClientError):
         async with asyncio.timeout(HANG_UP_SECONDS):
-            while await answer.readany():
+            while await answer.read():
                 pass
 
 

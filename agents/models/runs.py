@@ -109,6 +109,8 @@ class Run(models.Model):
         verbose_name_plural = _("runs")
         ordering = ["-pk"]
         permissions = [("review_runs", "Can review everybody's runs")]
+        # Which few are live, or failed lately, is asked all the time.
+        indexes = [models.Index(fields=["status", "ended_at"], name="runs_of_a_status")]
         constraints = [
             models.UniqueConstraint(
                 fields=["topic"],

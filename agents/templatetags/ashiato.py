@@ -1,12 +1,15 @@
 """How times, sums and counts are written on every page."""
 
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
 
 from django import template
+from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from agents.models import Approval
@@ -73,3 +76,21 @@ def icon(name: str) -> SafeString:
         '<svg class="icon icon-{0}" aria-hidden="true"><use href="#i-{0}"/></svg>',
         DRAWN_AS.get(name, name),
     )
+
+
+@register.simple_tag
+@lru_cache(maxsize=4096)
+def path(name: str, *arguments: int) -> str:
+    """As `url`, but worked out once: a long list has hundreds of them."""
+    return reverse(name, args=arguments)
+
+
+@register.simple_tag
+def run_columns() -> SafeString:
+    """What the rows of steps hold: the same above all of them."""
+    return _columns(get_language())
+
+
+@cache
+def _columns(language: str) -> SafeString:
+    return render_to_string("_run_columns.html")

@@ -1,5 +1,6 @@
 import { compose } from "./composer.js";
 import { watch } from "./connection.js";
+import { queue } from "./queue.js";
 import { start } from "./run.js";
 import { follow } from "./scroll.js";
 import { tend } from "./sessions.js";
@@ -8,4 +9,5 @@ start();
 watch();
 tend();
 compose();
+queue();
 follow();

@@ -34,10 +34,7 @@ function typed(event) {
   if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
   if (matchMedia("(pointer: coarse)").matches) return; // a phone's Enter breaks the line
   event.preventDefault();
-  if (!live) return form.requestSubmit();
-  const { waiting } = document.getElementById("composer-state").dataset;
-  const why = waiting === undefined ? announcer.dataset.wait : announcer.dataset.decide;
-  if (text.value.trim()) document.getElementById("notice").textContent = why;
+  form.requestSubmit();
 }
 
 function shortcut(event) {
@@ -59,7 +56,7 @@ function sent(event) {
     release();
     return;
   }
-  if (!text.value.trim() || live || (form.dataset.sending !== undefined && !repeated)) {
+  if (!text.value.trim() || (form.dataset.sending !== undefined && !repeated)) {
     event.preventDefault();
     event.stopImmediatePropagation();
     return;
@@ -102,9 +99,27 @@ function trim({ detail }) {
 
 function readState() {
   const state = document.getElementById("composer-state").dataset;
-  if (isKept(form.elements.client_id.value, state.acknowledged)) clear();
-  if (state.liveRun !== live) show(state.liveRun);
+  const kept = isKept(form.elements.client_id.value, state.acknowledged);
+  if (kept) clear();
+  if (state.returned) takeBack(state);
+  if (state.liveRun !== live && (state.liveRun || !isNextComing())) show(state.liveRun);
   if ("waiting" in state) announcer.textContent = announcer.dataset.waiting;
+  if (kept?.closest?.("#queue")) announcer.textContent = announcer.dataset.queued;
+}
+
+// Once: whoever empties the field afterwards has emptied it.
+function takeBack(state) {
+  const words = state.returned;
+  delete state.returned;
+  announcer.textContent = announcer.dataset.returned;
+  if (text.value.trim()) return;
+  text.value = words;
+  edited();
+}
+
+// Between two answers nothing lives for a moment, and the buttons would flicker.
+function isNextComing() {
+  return live && document.querySelector("#queue:not([hidden], [data-stuck])");
 }
 
 function isKept(id, acknowledged) {
@@ -119,7 +134,6 @@ function show(run) {
   if (run) announcer.textContent = announcer.dataset.working;
   live = run;
   composer.toggleAttribute("data-live", Boolean(run));
-  composer.querySelector(".send").hidden = Boolean(run);
   stopButton.hidden = !run;
   stopButton.disabled = false;
   if (stopForm) stopForm.elements.run.value = run;
@@ -134,7 +148,7 @@ function proposed({ target }) {
   const button = target.closest?.("[data-say], [data-say-again]");
   if (!button) return;
   const question = button.closest(".message")?.querySelector(".question p").textContent;
-  if (!text.value.trim() && !live) {
+  if (!text.value.trim()) {
     text.value = button.dataset.say ?? question;
     edited();
     form.requestSubmit();

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from agents import prose
 from agents.prose import ATTRIBUTES, TAGS, GrowingProse, render_markdown
 
 ATTACKS = [
@@ -220,10 +221,10 @@ DOCUMENTS = [
 
 def grown(document, cuts):
     edges = [0, *sorted(cut % (len(document) + 1) for cut in cuts), len(document)]
-    prose = GrowingProse()
+    growing = GrowingProse()
     pairs = zip(edges, edges[1:], strict=False)
-    html = "".join(prose.feed(document[start:end]) for start, end in pairs)
-    return html + prose.tail_html
+    html = "".join(growing.feed(document[start:end]) for start, end in pairs)
+    return html + growing.tail_html
 
 
 @given(st.sampled_from(DOCUMENTS), st.lists(st.integers(0, 500), max_size=12))
@@ -240,19 +241,19 @@ def test_prose_grown_by_single_characters_is_the_whole_in_the_end(document):
 
 
 def test_what_has_ended_is_not_rendered_again():
-    prose = GrowingProse()
+    growing = GrowingProse()
 
-    assert prose.feed("First.\n") == ""
-    assert prose.feed("\nSec") == "<p>First.</p>\n"
-    assert prose.tail == "Sec"
+    assert growing.feed("First.\n") == ""
+    assert growing.feed("\nSec") == "<p>First.</p>\n"
+    assert growing.tail == "Sec"
 
 
 def test_a_list_goes_on_after_an_empty_line():
-    prose = GrowingProse()
+    growing = GrowingProse()
 
-    assert prose.feed("- one\n\n") == ""
-    assert prose.feed("- two\n\nEnd.\n") != ""
-    assert prose.tail == "End.\n"
+    assert growing.feed("- one\n\n") == ""
+    assert growing.feed("- two\n\nEnd.\n") != ""
+    assert growing.tail == "End.\n"
 
 
 @pytest.mark.parametrize(
@@ -267,22 +268,26 @@ def test_a_list_goes_on_after_an_empty_line():
     ],
 )
 def test_a_plain_line_is_shown_as_markdown_would_show_it(line):
-    assert GrowingProse(line).tail_html == render_markdown(line)
+    assert GrowingProse(line).tail_html == prose._rendered(line, {})
+    assert render_markdown(f"{line}\n\n") == prose._rendered(f"{line}\n\n", {})
 
 
-@given(st.text("ab日9 ,.;:?()%/@-_*", max_size=30))
-def test_the_short_way_and_the_long_way_lead_to_the_same(line):
-    assert GrowingProse(line).tail_html == (render_markdown(line) if line else "")
+@given(st.text("ab日9 ,.;:?()%/@-_*\n", max_size=30))
+def test_the_short_way_and_the_long_way_lead_to_the_same(text):
+    assert GrowingProse(text.replace("\n", "")).tail_html == (
+        prose._rendered(text.replace("\n", ""), {})
+    )
+    assert render_markdown(text) == prose._rendered(text, {})
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_prose_that_has_grown_need_not_be_rendered_again(document):
-    prose = GrowingProse()
+    growing = GrowingProse()
     for at in range(0, len(document), 7):
-        prose.feed(document[at : at + 7])
+        growing.feed(document[at : at + 7])
 
-    assert prose.is_whole(document)
-    assert prose.whole == render_markdown(document)
+    assert growing.is_whole(document)
+    assert growing.whole == render_markdown(document)
 
 
 def test_blocks_that_explain_each_other_are_rendered_together():
@@ -293,8 +298,8 @@ def test_blocks_that_explain_each_other_are_rendered_together():
 
 
 def test_what_is_no_longer_plain_is_rendered_as_markdown():
-    prose = GrowingProse("Plain ")
+    growing = GrowingProse("Plain ")
 
-    assert prose.tail_html == "<p>Plain</p>\n"
-    prose.feed("and **bold**")
-    assert prose.tail_html == "<p>Plain and <strong>bold</strong></p>\n"
+    assert growing.tail_html == "<p>Plain</p>\n"
+    growing.feed("and **bold**")
+    assert growing.tail_html == "<p>Plain and <strong>bold</strong></p>\n"

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from asgiref.sync import sync_to_async
 
-from agents import runs, toolset
+from agents import runs, toolset, workshop
 from agents.engine.errors import ModelError
 from agents.engine.state import legal
 from agents.engine.stream import Deadlines
@@ -224,3 +224,23 @@ async def test_a_second_run_of_a_topic_waits_its_turn():
     with pytest.raises(runs.StillAnswering):
         await prepare(query="6 * 7", topic="chat.1")
     await prepare(query="6 * 7", topic="chat.2")
+
+
+async def test_whoever_waits_for_a_run_is_told_that_it_is_over(monkeypatch, caplog):
+    async def fail(run):
+        raise ZeroDivisionError
+
+    told = []
+
+    async def note(run):
+        told.append(run and run.pk)
+
+    monkeypatch.setattr(workshop, "followers", [])
+    for follower in (fail, note):
+        runs.when_over(follower)
+    run = await asked("6 * 7")
+    await runs.stop(run)
+    await runs.shut_down()
+
+    assert told == [run.pk, run.pk]
+    assert "What waits for a run could not go on." in caplog.text

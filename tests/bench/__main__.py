@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import psutil
 
-from tests.bench import chat, engine, idle, startup
+from tests.bench import chat, engine, growth, idle, peers, startup
 from tests.bench.rounds import Size, printed
 
 WHOLE = Size(
@@ -25,14 +25,28 @@ WHOLE = Size(
     chats=(1, 10, 50, 100, 200),
     sockets=(100, 1000),
     idle=35,
+    messages=(10, 100, 1000, 5000),
+    sessions=(100, 10_000, 100_000),
 )
-QUICK = Size(rounds=1, runs=3, at_once=(1, 20), chats=(1, 10), sockets=(50,), idle=5)
+QUICK = Size(
+    rounds=1,
+    runs=3,
+    at_once=(1, 20),
+    chats=(1, 10),
+    sockets=(50,),
+    idle=5,
+    messages=(10, 200),
+    sessions=(100, 1000),
+)
 PARTS: dict[str, tuple[Callable[[Size], list[dict]], str]] = {
     "engine": (engine.measure, engine.ABOUT),
     "chat": (chat.measure, chat.ABOUT),
     "idle": (idle.measure, idle.ABOUT),
+    "growth": (growth.measure, growth.ABOUT),
     "startup": (startup.measure, startup.ABOUT),
+    "peers": (peers.measure, peers.ABOUT),
 }
+USUAL = [part for part in PARTS if part != "peers"]
 
 
 def main() -> None:
@@ -42,7 +56,7 @@ def main() -> None:
     options = _options()
     size = QUICK if options.quick else WHOLE
     report, began = {"machine": _machine()}, time.monotonic()
-    for part in options.only or PARTS:
+    for part in options.only or USUAL:
         measure, about = PARTS[part]
         report[part] = measure(size)
         if not options.json:

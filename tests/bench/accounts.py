@@ -27,11 +27,15 @@ def make(people: int, chats: int) -> list[dict]:
 
 def _person(number: int, chats: int) -> dict:
     user = get_user_model().objects.create(username=f"bench-{number}")
+    made = [ChatSession.objects.create(user=user, title=f"Chat {n}") for n in range(chats)]
+    return {"cookie": signed_in(user), "chats": [chat.pk for chat in made]}
+
+
+def signed_in(user) -> str:
+    """The cookie of somebody who has logged in."""
     client, name = Client(), settings.SESSION_COOKIE_NAME
     client.force_login(user)
-    made = [ChatSession.objects.create(user=user, title=f"Chat {n}") for n in range(chats)]
-    cookie = f"{name}={client.cookies[name].value}"
-    return {"cookie": cookie, "chats": [chat.pk for chat in made]}
+    return f"{name}={client.cookies[name].value}"
 
 
 if __name__ == "__main__":

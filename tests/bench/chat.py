@@ -79,13 +79,13 @@ def measure(size: Size) -> list[dict]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ashiato-bench-")))
         llm = stack.enter_context(fake_llm())
         servers = {
-            RELAY: stack.enter_context(_relay(llm)),
-            PRODUCT: stack.enter_context(_product(llm, folder, size)),
+            RELAY: stack.enter_context(relay_server(llm)),
+            PRODUCT: stack.enter_context(product_server(llm, folder, size)),
         }
         for server in servers.values():
-            _loaded(server, WARM_UP, llm)
+            loaded(server, WARM_UP, llm)
         readings = [
-            Reading(number, name, level, _loaded(server, level, llm))
+            Reading(number, name, level, loaded(server, level, llm))
             for number in range(size.rounds)
             for level in size.chats
             for name, server in servers.items()
@@ -94,7 +94,7 @@ def measure(size: Size) -> list[dict]:
 
 
 @contextmanager
-def _relay(llm: int) -> Iterator[Server]:
+def relay_server(llm: int) -> Iterator[Server]:
     port = free_port()
     env = {"RELAY_MODEL": PLAN.model, "RELAY_URL": f"http://127.0.0.1:{llm}/v1"}
     with child("-m", "tests.bench.relay", port, env=env) as process:
@@ -103,7 +103,7 @@ def _relay(llm: int) -> Iterator[Server]:
 
 
 @contextmanager
-def _product(llm: int, folder: Path, size: Size) -> Iterator[Server]:
+def product_server(llm: int, folder: Path, size: Size) -> Iterator[Server]:
     port, log = free_port(), folder / "serve.log"
     env = {
         "ASHIATO_DATA": str(folder / "data"),
@@ -124,7 +124,7 @@ def _people(size: Size, env: dict[str, str]) -> list[dict]:
         return orjson.loads(process.stdout.read())
 
 
-def _loaded(server: Server, chats: int, llm: int) -> dict[str, float]:
+def loaded(server: Server, chats: int, llm: int) -> dict[str, float]:
     """One level of load on a server that runs."""
     order = {"pages": server.pages(chats), "tokens": PLAN.tokens, "end": server.end}
     pipes = {"stdin": -1, "stdout": -1, "stderr": None}

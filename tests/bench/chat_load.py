@@ -3,55 +3,21 @@
 import asyncio
 import sys
 import time
-from dataclasses import dataclass, field
-from uuid import uuid4
 
 import orjson
-from aiohttp import ClientSession, ClientWebSocketResponse, TCPConnector, WSMsgType
+from aiohttp import ClientSession, TCPConnector
 
-from tests.bench.fake_llm import now, stamps
 from tests.bench.rounds import percentile
+from tests.bench.tabs import KINDS, Tab
 
 SPREAD = 1.0
 PATIENCE = 60
 
 
-@dataclass
-class Tab:
-    """One page on one chat."""
-
-    socket: ClientWebSocketResponse
-    end: str
-    asked: int = 0
-    first_word: float | None = None
-    seen: set[int] = field(default_factory=set)
-    delays: list[float] = field(default_factory=list)
-    is_over: bool = False
-
-    async def ask(self, wait: float) -> None:
-        await asyncio.sleep(wait)
-        frame = {"type": "message", "text": "Hello", "client_id": uuid4().hex}
-        self.asked = now()
-        await self.socket.send_str(orjson.dumps(frame).decode())
-        async for message in self.socket:
-            if message.type is WSMsgType.TEXT and self._read(message.data, now()):
-                return
-
-    def _read(self, text: str, at: int) -> bool:
-        """Note what is new; a page may be shown the same word many times."""
-        fresh = set(stamps(text)) - self.seen
-        if fresh:
-            self.seen |= fresh
-            self.delays += [(at - stamp) / 1000 for stamp in fresh]
-            self.first_word = self.first_word or (at - self.asked) / 1000
-        self.is_over = self.end in text
-        return self.is_over
-
-
 async def load(order: dict) -> None:
     """Connect, say so, wait for the word to begin, and tell what was seen."""
     async with ClientSession(connector=TCPConnector(limit=0)) as session:
-        tabs = [await _opened(session, page, order["end"]) for page in order["pages"]]
+        tabs = [await _opened(session, page, order) for page in order["pages"]]
         _say({"connected": len(tabs)})
         await asyncio.to_thread(sys.stdin.readline)
         asking = [tab.ask(SPREAD * n / len(tabs)) for n, tab in enumerate(tabs)]
@@ -60,9 +26,10 @@ async def load(order: dict) -> None:
         await asyncio.to_thread(sys.stdin.readline)
 
 
-async def _opened(session: ClientSession, page: dict, end: str) -> Tab:
-    headers = {"Origin": page["origin"], "Cookie": page["cookie"]}
-    return Tab(await session.ws_connect(page["url"], headers=headers, compress=0), end)
+async def _opened(session: ClientSession, page: dict, order: dict) -> Tab:
+    tab = KINDS[page.get("kind", "page")](session, page, order)
+    await tab.open()
+    return tab
 
 
 def _seen(tabs: list[Tab], tokens: int) -> dict[str, float]:

@@ -29,9 +29,10 @@ def measure(size: Size) -> list[dict]:
 
 
 @contextmanager
-def fake_llm() -> Iterator[int]:
+def fake_llm(*models: str) -> Iterator[int]:
+    """The port of a model provider that is asked for these, or for whatever it is asked for."""
     port = free_port()
-    with child("-m", "tests.bench.fake_llm", port) as process:
+    with child("-m", "tests.bench.fake_llm", port, *models) as process:
         wait_for_port(port, process)
         yield port
 

@@ -13,7 +13,7 @@ import asyncio
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -119,7 +119,8 @@ def _chunk(model: str) -> dict:
 
 
 class FakeLLM:
-    def __init__(self) -> None:
+    def __init__(self, models: Sequence[str] = ()) -> None:
+        self._models = models
         self._late: list[float] = []
         self._last = 0
 
@@ -130,6 +131,8 @@ class FakeLLM:
                 path, body = await _request(reader)
                 if path == b"/stats":
                     writer.write(self._stats())
+                elif path == b"/v1/models":
+                    writer.write(self._catalog())
                 else:
                     await self._reply(writer, orjson.loads(body))
 
@@ -170,8 +173,17 @@ class FakeLLM:
     def _stats(self) -> bytes:
         """How late it was itself since it was last asked."""
         late, self._late = percentile(self._late, 0.99), []
-        body = orjson.dumps({"late_p99_ms": late * 1000})
-        return HEAD % b"application/json" + b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+        return _json({"late_p99_ms": late * 1000})
+
+    def _catalog(self) -> bytes:
+        """Some ask first what there is."""
+        models = [{"id": name, "object": "model"} for name in self._models]
+        return _json({"object": "list", "data": models})
+
+
+def _json(value: dict) -> bytes:
+    body = orjson.dumps(value)
+    return HEAD % b"application/json" + b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
 
 
 async def _request(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
@@ -181,10 +193,11 @@ async def _request(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
     return head.split(b" ", 2)[1], body
 
 
-async def serve(port: int) -> None:
-    server = await asyncio.start_server(FakeLLM().serve, "127.0.0.1", port, backlog=1024)
+async def serve(port: int, models: Sequence[str]) -> None:
+    serve = FakeLLM(models).serve
+    server = await asyncio.start_server(serve, "127.0.0.1", port, backlog=1024)
     await server.serve_forever()
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(int(sys.argv[1])))
+    asyncio.run(serve(int(sys.argv[1]), sys.argv[2:]))

@@ -25,13 +25,18 @@ class DiedEarly(Exception):
 
 
 @contextmanager
-def child(*arguments: str | int, log: Path | None = None, **options) -> Iterator[psutil.Popen]:
-    """A Python process of its own group, which is ended on the way out."""
-    command = [sys.executable, *map(str, arguments)]
+def child(
+    *arguments: str | int,
+    program: str | Path = sys.executable,
+    log: Path | None = None,
+    **options,
+) -> Iterator[psutil.Popen]:
+    """A process of its own group, Python unless told otherwise, ended on the way out."""
+    command = [str(program), *map(str, arguments)]
     env = clean_environment() | options.pop("env", {})
     with (log or Path(os.devnull)).open("ab") as output:
-        options = {"stdout": output, "stderr": output} | options
-        process = psutil.Popen(command, cwd=ROOT, env=env, start_new_session=True, **options)
+        options = {"stdout": output, "stderr": output, "cwd": ROOT} | options
+        process = psutil.Popen(command, env=env, start_new_session=True, **options)
     try:
         yield process
     finally:
@@ -61,9 +66,11 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def wait_for_page(url: str, process: psutil.Popen, log: Path | None = None) -> None:
+def wait_for_page(
+    url: str, process: psutil.Popen, log: Path | None = None, patience: float = PATIENCE
+) -> None:
     """Come back as soon as the page is served."""
-    _wait(lambda: _is_served(url), process, log)
+    _wait(lambda: _is_served(url), process, log, patience)
 
 
 def wait_for_port(port: int, process: psutil.Popen, log: Path | None = None) -> None:
@@ -90,8 +97,13 @@ def busy_seconds() -> float:
     return sum(times) - times.idle - getattr(times, "iowait", 0) - getattr(times, "guest", 0)
 
 
-def _wait(is_there: Callable[[], bool], process: psutil.Popen, log: Path | None) -> None:
-    end = time.monotonic() + PATIENCE
+def _wait(
+    is_there: Callable[[], bool],
+    process: psutil.Popen,
+    log: Path | None,
+    patience: float = PATIENCE,
+) -> None:
+    end = time.monotonic() + patience
     while not is_there():
         if process.poll() is not None or time.monotonic() > end:
             raise DiedEarly(log.read_text()[-2000:] if log else str(process.args))

@@ -17,19 +17,24 @@ class Product:
     process: psutil.Popen
     port: int
     people: list[dict]
-    data: Path
+    env: dict[str, str]
+
+    @property
+    def origin(self) -> str:
+        return f"127.0.0.1:{self.port}"
 
     def tabs(self) -> Iterator[dict]:
         """A page on each chat of each person."""
-        origin = f"127.0.0.1:{self.port}"
+        page = f"http://{self.origin}"
         for person in self.people:
             for chat in person["chats"]:
-                url = f"ws://{origin}/ws/chat/{chat}/"
-                yield {"url": url, "origin": f"http://{origin}", "cookie": person["cookie"]}
+                url = f"ws://{self.origin}/ws/chat/{chat}/"
+                yield {"url": url, "origin": page, "cookie": person["cookie"]}
 
     def stalls(self) -> dict[str, float]:
         """How often its event loop was held up so far, by its own account."""
-        with closing(sqlite3.connect(self.data / "ashiato.sqlite3")) as database:
+        path = Path(self.env["ASHIATO_DATA"]) / "ashiato.sqlite3"
+        with closing(sqlite3.connect(path)) as database:
             asked = database.execute("SELECT stalls, longest_stall FROM agents_serverprocess")
             count, longest = asked.fetchone()
         return {"stalls": count, "longest ms": longest * 1000}
@@ -39,12 +44,13 @@ class Product:
 def product(
     folder: Path, people: int, chats: int, env: dict[str, str] | None = None
 ) -> Iterator[Product]:
-    port, log, data = free_port(), folder / "serve.log", folder / "data"
-    env = {"ASHIATO_DATA": str(data), "ASHIATO_MODEL": "demo", "PORT": str(port)} | (env or {})
+    port, log = free_port(), folder / "serve.log"
+    own = {"ASHIATO_DATA": str(folder / "data"), "ASHIATO_MODEL": "demo", "PORT": str(port)}
+    env = own | (env or {})
     with child("manage.py", "serve", env=env, log=log) as process:
         wait_for_page(f"http://127.0.0.1:{port}/login/", process, log)
         accounts = output("tests.bench.accounts", people, chats, env=env)
-        yield Product(process=process, port=port, people=accounts, data=data)
+        yield Product(process=process, port=port, people=accounts, env=env)
 
 
 def output(module: str, *arguments: str | int, env: dict[str, str]):

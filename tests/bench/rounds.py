@@ -15,6 +15,8 @@ class Size:
     chats: tuple[int, ...]
     sockets: tuple[int, ...] = ()
     idle: float = 0
+    messages: tuple[int, ...] = ()
+    sessions: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,3 +152,25 @@ def test_the_agent_that_was_asked_last_is_the_one_that_answers_next(page: Page):
     page.reload()
 
     expect(page.locator("select[name=agent]")).to_have_value("careful")
+
+
+def test_a_page_that_nobody_looks_at_does_not_ask_how_many_wait(page: Page):
+    page.clock.install()
+    page.add_init_script(
+        "Object.defineProperty(document, 'hidden', { get: () => globalThis.isAway ?? false })"
+    )
+    page.goto("/")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+
+    page.evaluate("globalThis.isAway = true")
+    page.clock.run_for(61_000)
+    while_away = [url for url in asked if url.endswith("/approvals/link/")]
+    with page.expect_request("**/approvals/link/"):
+        page.evaluate(
+            "globalThis.isAway = false; document.dispatchEvent(new Event('visibilitychange'))"
+        )
+
+    assert while_away == []
+    with page.expect_request("**/approvals/link/"):
+        page.clock.run_for(21_000)

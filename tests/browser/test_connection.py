@@ -1,8 +1,12 @@
+import re
+
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, WebSocketRoute, expect
 
 from tests.browser.conftest import AWAY
 from tests.browser.conversation import LOOKUP, answered, ask, begin, html, last_run
+
+TRY_AGAIN = 1013
 
 
 @pytest.fixture
@@ -65,3 +69,68 @@ def test_a_tab_whose_session_was_deleted_elsewhere_says_so(page: Page):
 
     expect(page.locator("#notice")).to_contain_text("not there any more")
     expect(page.locator("#text")).to_have_value("Are you still there?")
+
+
+class Line:
+    """The wire between a page and its server, which can be cut and mended."""
+
+    def __init__(self, page: Page) -> None:
+        self.is_cut = False
+        self.tries = 0
+        self.ends: list[WebSocketRoute] = []
+        page.route_web_socket(re.compile("/ws/"), self._opened)
+
+    def cut(self) -> None:
+        self.is_cut = True
+        for end in self.ends:
+            end.close(code=TRY_AGAIN)
+        self.ends.clear()
+
+    def mend(self) -> None:
+        self.is_cut = False
+
+    def _opened(self, socket: WebSocketRoute) -> None:
+        if self.is_cut:
+            self.tries += 1
+            socket.close(code=TRY_AGAIN)
+        else:
+            self.ends += [socket, socket.connect_to_server()]
+
+
+def test_a_page_that_was_away_shows_what_the_other_device_shows(
+    slow_page: Page, visit, slow_server
+):
+    line = Line(slow_page)
+    begin(slow_page, "What is 2 + 3?")
+    other = visit(slow_server)
+    other.goto(slow_page.url)
+    line.cut()
+    expect(slow_page.locator("#connection")).to_contain_text("Reconnecting")
+
+    ask(other, "What is 4 + 5?")
+    ask(other, "What is 6 + 7?")
+    expect(other.locator(".run[data-status=completed]")).to_have_count(2, timeout=60_000)
+    ask(slow_page, "What is 8 + 9?")
+    line.mend()
+
+    for page in (slow_page, other):
+        expect(page.locator("#queue")).to_be_hidden(timeout=60_000)
+        expect(page.locator(".run[data-status=completed]")).to_have_count(4, timeout=60_000)
+        expect(page.locator("#connection")).to_be_hidden()
+    assert html(slow_page.locator("#messages")) == html(other.locator("#messages"))
+    asked = [f"What is {n} + {n + 1}?" for n in (2, 4, 6, 8)]
+    expect(slow_page.locator(".question p")).to_have_text(asked)
+
+
+def test_a_page_keeps_trying_and_never_waits_long(page: Page):
+    line = Line(page)
+    answered(page, "What is 2 + 3?")
+    waits = page.evaluate("[0, 3, 6, 50].map(htmx.config.wsReconnectDelay)")
+
+    line.cut()
+    page.wait_for_timeout(6_000)
+    assert line.tries >= 3
+    assert all(250 <= wait <= 5_250 for wait in waits)
+    line.mend()
+
+    expect(page.locator("#connection")).to_be_hidden()

@@ -12,7 +12,7 @@ from django.test import AsyncClient, Client
 from django.urls import get_resolver
 from django.urls.resolvers import RoutePattern, URLResolver
 
-from agents import runs
+from agents import consumers, live, runs
 from agents.models import Run
 from chat.models import ChatSession, Message
 from project.asgi import application
@@ -33,6 +33,8 @@ ROUTES = {
     "chat/<int:pk>/": "GET",
     "chat/<int:pk>/messages/": "POST",
     "chat/<int:pk>/stop/": "POST",
+    "chat/<int:pk>/queue/<int:message>/now/": "POST",
+    "chat/<int:pk>/queue/<int:message>/withdraw/": "POST",
     "chat/<int:pk>/rename/": "POST",
     "chat/<int:pk>/delete/": "POST",
     "traces/": "GET",
@@ -286,6 +288,19 @@ async def test_a_person_who_has_logged_out_can_no_longer_send(chat):
     assert not await Message.objects.aexists()
 
 
+async def test_a_page_that_was_idle_shows_nothing_to_whoever_has_logged_out(chat, monkeypatch):
+    monkeypatch.setattr(consumers, "TRUSTED", 0)
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await frames_until(page, "composer-state")
+        await Session.objects.all().adelete()
+        await live.publish(chat.topic, "message.added", message=1, run=1)
+
+        assert await page.receive_output(10) == {
+            "type": "websocket.close",
+            "code": consumers.NOT_FOUND,
+        }
+
+
 async def test_a_deleted_session_takes_no_more_messages(chat):
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await frames_until(page, "composer-state")
@@ -342,7 +357,12 @@ class Inline(HTMLParser):
 
 
 PAGES = ["/", "/chat/{chat}/", "/chat/sessions/", "/traces/", "/traces/{run}/", "/nowhere/"]
-PAGES += ["/admin/", "/admin/agents/agent/", "/admin/agents/run/{run}/change/"]
+PAGES += [
+    "/admin/",
+    "/admin/agents/agent/health/",
+    "/admin/agents/agent/",
+    "/admin/agents/run/{run}/change/",
+]
 PAGES += ["/admin/agents/agent/add/", "/admin/agents/guardrailpattern/add/", "/login/"]
 
 

@@ -1,5 +1,6 @@
 """Whatever the page sends, a sentence comes back and the next message is answered."""
 
+import asyncio
 import json
 
 import pytest
@@ -8,6 +9,7 @@ from django.test import AsyncClient
 
 from agents import runs
 from agents.models import Agent, Run
+from chat import queue
 from chat.models import ChatSession, Message
 from tests.conftest import frames_until, tab
 
@@ -52,6 +54,8 @@ FRAMES = {
     "id has NUL": (message(client_id="a\0b"), UNREADABLE),
     "run is an object": ('{"type": "stop", "run": {}}', UNREADABLE),
     "run is null": ('{"type": "stop", "run": null}', UNREADABLE),
+    "nothing to withdraw": ('{"type": "withdraw"}', UNREADABLE),
+    "a list to send now": ('{"type": "send_now", "message": [1]}', UNREADABLE),
     "unknown agent": (message(agent="nobody"), "This agent is not available any more."),
     "half an agent": (message(agent="\ud800"), "This agent is not available any more."),
 }
@@ -130,21 +134,29 @@ async def test_an_id_used_in_another_session_loses_no_text(chat):
     assert 'data-client-id="once"' not in "".join(frames)
 
 
-async def test_a_second_message_is_refused_while_the_first_is_answered(chat):
-    await sync_to_async(runs.prepare)(query="6 * 7", topic=chat.topic, user=chat.user)
-    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
-        await page.send_to(text_data=message(client_id="second"))
-        frames = await frames_until(page, "The agent is still answering.")
-
-    assert 'data-client-id="second"' not in "".join(frames)
-    assert not await Message.objects.aexists()
-
-
 async def test_without_an_agent_there_is_a_sentence(chat):
     await Agent.objects.aupdate(enabled=False)
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await page.send_to(text_data=message())
         await frames_until(page, "No agent is switched on.")
+
+
+async def test_a_page_that_sends_too_much_is_told_so_once_and_goes_on(chat, monkeypatch):
+    monkeypatch.setattr("agents.consumers.FRAMES_AT_ONCE", 5)
+    path = f"/ws/chat/{chat.pk}/"
+    async with tab(chat.user, path) as page, tab(chat.user, path) as other:
+        await frames_until(page, "composer-state")
+        for _ in range(500):
+            await page.send_to(text_data="{")
+        frames = await frames_until(page, "That was too much at once.")
+        await other.send_to(text_data=message(client_id="other"))
+        await frames_until(other, FINISHED)
+        answered = [frame for frame in frames if UNREADABLE in frame]
+        await asyncio.sleep(0.2)
+        await page.send_to(text_data=message(client_id="later"))
+        await frames_until(page, 'data-client-id="later"')
+
+    assert len(answered) < 10
 
 
 # The same without a socket
@@ -185,13 +197,14 @@ async def test_a_post_past_all_limits_is_a_plain_page(chat):
     assert "This request made no sense" in answer.content.decode()
 
 
-async def test_a_post_while_a_run_lives_keeps_the_text(chat):
+async def test_a_post_that_finds_the_queue_full_keeps_the_text(chat, monkeypatch):
+    monkeypatch.setattr(queue, "MOST", 0)
     await sync_to_async(runs.prepare)(query="6 * 7", topic=chat.topic, user=chat.user)
 
     answer = await posted(chat.user, f"/chat/{chat.pk}/messages/", text="Do not lose me")
 
     assert answer.status_code == 422
-    assert "The agent is still answering." in answer.content.decode()
+    assert "0 messages are waiting already." in answer.content.decode()
     assert "Do not lose me</textarea>" in answer.content.decode()
 
 

@@ -1,8 +1,10 @@
 import pytest
+from asgiref.sync import sync_to_async
 from autobahn.exception import Disconnected
 from channels.generic.websocket import AsyncWebsocketConsumer
 
-from agents import consumers, live, runs
+from agents import consumers, journal, live, runs, trace
+from agents.engine.events import Stamp, Type
 from agents.models import Run
 from chat.models import ChatSession, Message
 from tests.conftest import frames_until, tab
@@ -53,6 +55,27 @@ async def test_two_tabs_show_the_same(person):
 
     assert mine[-1] == theirs[-1]
     assert "42" in mine[-1]
+
+
+async def test_a_page_that_was_away_for_hundreds_of_events_is_shown_them_once(chat):
+    run = await sync_to_async(runs.prepare)(query="Talk", topic=chat.topic, user=chat.user)
+    message = await chat.messages.acreate(author=chat.user, run=run, client_id="a")
+    stamp, keep = Stamp("helper"), sync_to_async(trace.keep)
+    words = [stamp(Type.DELTA, content=f"word{at} ", step=1) for at in range(701)]
+    path, query = f"/ws/chat/{chat.pk}/", f"after={message.pk}".encode()
+    await keep([(run.pk, word) for word in words[:1]])
+    async with tab(chat.user, path, query=query) as page:
+        await frames_until(page, "word0")
+
+    await keep([(run.pk, word) for word in words[1:700]])
+    async with tab(chat.user, path, query=query) as page:
+        caught_up = (await frames_until(page, "composer-state"))[0]
+        await keep([(run.pk, words[700])])
+        await journal.tell(run, [words[700]])
+        [*_, new] = await frames_until(page, "word700")
+
+    assert [caught_up.count(f"word{at} ") for at in (0, 350, 698)] == [1, 1, 1]
+    assert "<section" not in new
 
 
 async def test_a_message_sent_twice_is_one_message(person):

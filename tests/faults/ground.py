@@ -136,10 +136,12 @@ class Ground:
     async def _is_settled(self, tab: Tab, waits: bool) -> bool:
         if not all(said.is_acknowledged for said in tab.said):
             return False
-        runs = (await tab.loaded()).find("messages").all("run")
-        status = {run.attributes["data-status"] for run in runs}
+        page = await tab.loaded()
+        status = {run.attributes["data-status"] for run in page.all("run")}
         if "waiting" in status and not waits:
             await self._decide(tab)
+        if page.all("waiting-turn") and "waiting" not in status:
+            return False
         return not status & ({"running"} if waits else {"running", "waiting"})
 
     async def _decide(self, tab: Tab) -> None:

@@ -1,0 +1,46 @@
+"""Daphne's sockets, made for many small frames and for pages that do not read them."""
+
+import logging
+
+from daphne.ws_protocol import WebSocketFactory, WebSocketProtocol
+
+logger = logging.getLogger(__name__)
+
+MOST_UNSENT = 8_000_000
+
+
+class PromptSocket(WebSocketProtocol):
+    """Hands a frame to the system at once, not in the next round of the event loop.
+
+    Only what the system does not take yet is left to Twisted, which asks to be told when it
+    will, and to be told no more: for every frame that would cost more than to send it. Where
+    too much is left there, nobody reads: a page that is let go connects again by itself, and
+    is shown everything as it is then.
+    """
+
+    def sendData(self, data, sync=False, chopsize=None) -> None:
+        unsent = self._unsent()
+        if unsent > MOST_UNSENT:
+            # At once and without a word: it would wait behind all that is not read.
+            logger.info("%r does not read what it is sent; it is let go.", self)
+            self.dropConnection(abort=True)
+            return
+        if not (sync or chopsize or self.send_queue or unsent or self._is_held_up()):
+            sent = self.transport.writeSomeData(data)
+            data = data[sent:] if isinstance(sent, int) else data
+        if data:
+            super().sendData(data, sync, chopsize)
+
+    def _unsent(self) -> int:
+        """Bytes that the system has not taken yet, in both of Twisted's buffers."""
+        wire = self.transport
+        return len(wire.dataBuffer) - wire.offset + wire._tempDataLen
+
+    def _is_held_up(self) -> bool:
+        """Whether what is sent is encrypted on its way, or will never arrive."""
+        wire = self.transport
+        return bool(wire.TLS or wire.disconnecting or not wire.connected)
+
+
+def use_prompt_sockets() -> None:
+    WebSocketFactory.protocol = PromptSocket

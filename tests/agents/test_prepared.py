@@ -1,0 +1,57 @@
+"""A query that was put into SQL once gives what it would give anew."""
+
+import asyncio
+
+import pytest
+from channels.db import database_sync_to_async
+
+from agents.models import Run
+from agents.models.prepared import prepared
+
+
+@prepared
+def runs_on(topic, after):
+    runs = Run.objects.live().filter(topic__startswith="chat", topic=topic, pk__gt=after)
+    return runs.select_related("user").order_by("pk")
+
+
+@prepared
+def questions(topic):
+    return Run.objects.filter(topic=topic).values_list("query", flat=True)[:1]
+
+
+@pytest.fixture
+def asked(person):
+    return Run.objects.create(topic="chat.1", query="6 * 7", user=person, history=[{"a": 1}])
+
+
+def test_its_blanks_are_filled_in_anew_each_time(asked):
+    other = Run.objects.create(topic="chat.2", query="1 + 1")
+
+    assert runs_on("chat.1", 0) == [asked]
+    assert runs_on("chat.2", 0) == [other]
+    assert runs_on("chat.2", other.pk) == []
+    assert (questions("chat.1"), questions("chat.3")) == (["6 * 7"], [])
+
+
+def test_its_rows_are_whole(asked, django_assert_num_queries):
+    with django_assert_num_queries(1):
+        [run] = runs_on("chat.1", 0)
+
+        assert (run.history, run.started_at) == ([{"a": 1}], asked.started_at)
+        assert run.user.username == "ada"
+
+
+def test_a_blank_left_open_is_an_error(asked):
+    with pytest.raises(ValueError, match="shorter"):
+        runs_on("chat.1")
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_every_thread_asks_on_a_connection_of_its_own(person):
+    run = await Run.objects.acreate(topic="chat.1", query="6 * 7", user=person)
+    elsewhere = database_sync_to_async(runs_on, thread_sensitive=False)
+
+    found = await asyncio.gather(*(elsewhere("chat.1", 0) for _ in range(4)))
+
+    assert found == [[run]] * 4

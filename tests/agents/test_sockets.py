@@ -1,0 +1,71 @@
+"""What is sent goes out at once, whole and in its order."""
+
+import socket
+from collections import deque
+
+import pytest
+from twisted.internet.tcp import Connection
+
+from agents.sockets import PromptSocket
+
+MUCH = b"abcdefgh" * 1_000_000
+
+
+class Reactor:
+    """Notes who wants to be told that more can be sent."""
+
+    def __init__(self):
+        self.writers = set()
+
+    def addWriter(self, writer):
+        self.writers.add(writer)
+
+    def removeWriter(self, writer):
+        self.writers.discard(writer)
+
+
+@pytest.fixture
+def ends():
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    with ours, theirs:
+        yield ours, theirs
+
+
+@pytest.fixture
+def sender(ends):
+    sender = PromptSocket()
+    sender.transport = Connection(ends[0], None, Reactor())
+    sender.transport.connected = True
+    sender.send_queue, sender.peer = deque(), "the page"
+    sender.state, sender.logOctets = PromptSocket.STATE_CLOSED, False
+    return sender
+
+
+def test_a_frame_is_on_its_way_when_it_was_sent(sender, ends):
+    sender.sendData(b"one")
+    sender.sendData(b"two")
+
+    assert ends[1].recv(100) == b"onetwo"
+    assert sender.transport.reactor.writers == set()
+
+
+def test_what_the_system_does_not_take_follows_in_its_order(sender, ends):
+    sender.sendData(MUCH)
+    sender.sendData(b"end")
+    assert sender.transport.reactor.writers == {sender.transport}
+
+    got = b""
+    while len(got) < len(MUCH) + 3:
+        got += ends[1].recv(1_000_000)
+        sender.transport.doWrite()
+
+    assert got == MUCH + b"end"
+    assert sender.transport.reactor.writers == set()
+
+
+def test_what_is_sent_to_one_who_left_is_left_to_twisted(sender, ends):
+    ends[1].close()
+    sender.sendData(b"one")
+
+    assert sender.transport.reactor.writers == {sender.transport}

@@ -1,0 +1,96 @@
+"""Whoever does not read what it is sent is let go, and nobody else is the worse for it."""
+
+import base64
+import os
+import select
+import socket
+import time
+from contextlib import ExitStack, closing
+
+import pytest
+from websockets.sync.client import connect
+
+from tests.bench.processes import child, free_port, resident_mb, wait_for_port
+
+FRAME, FRAMES = 500_000, 100
+WITHIN = 20
+# A Daphne as the product starts it, with an application that sends more than anyone may owe.
+SERVER = f"""
+import asyncio, sys
+from daphne.server import Server
+from agents.sockets import use_prompt_sockets
+
+async def application(scope, receive, send):
+    if scope["type"] != "websocket":
+        return
+    await send({{"type": "websocket.accept"}})
+    for number in range({FRAMES}):
+        await send({{"type": "websocket.send", "text": f"{{number:03}}" + "x" * {FRAME}}})
+        await asyncio.sleep(0.01)
+    while (await receive())["type"] != "websocket.disconnect":
+        pass
+
+endpoints = [f"tcp:{{sys.argv[1]}}:interface=127.0.0.1"]
+use_prompt_sockets()
+Server(application, endpoints, signal_handlers=False).run()
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    port, log = free_port(), tmp_path_factory.mktemp("outbound") / "log"
+    environment = {"DJANGO_SETTINGS_MODULE": "project.settings", "PYTHONPATH": "."}
+    code = f"import django; django.setup()\n{SERVER}"
+    with child("-c", code, port, env=environment, log=log) as process:
+        wait_for_port(port, process, log)
+        process.port = port
+        yield process
+    assert "Traceback" not in log.read_text()
+
+
+def opened(server):
+    """A socket of which nothing is read, by us or ahead of us."""
+    reader = socket.socket()
+    reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    reader.connect(("127.0.0.1", server.port))
+    key = base64.b64encode(os.urandom(16)).decode()
+    head = ["GET / HTTP/1.1", "Host: localhost", "Upgrade: websocket", "Connection: Upgrade"]
+    head += [f"Sec-WebSocket-Key: {key}", "Sec-WebSocket-Version: 13", "\r\n"]
+    reader.sendall("\r\n".join(head).encode())
+    return closing(reader)
+
+
+def is_let_go(reader, seconds=0.0):
+    poll = select.poll()
+    poll.register(reader, 0)  # only that it is over, not that there is something to read
+    return bool(poll.poll(seconds * 1000))
+
+
+def test_who_never_reads_is_let_go_and_costs_little_memory(server):
+    before = resident_mb(server)
+    with ExitStack() as stack:
+        readers = [stack.enter_context(opened(server)) for _ in range(20)]
+        assert all(is_let_go(reader, WITHIN) for reader in readers)
+
+    whole = len(readers) * FRAMES * FRAME / 1e6
+    assert resident_mb(server) - before < whole / 2
+
+
+def test_who_reads_a_kilobyte_a_second_is_let_go(server):
+    end = time.monotonic() + WITHIN
+    with opened(server) as reader:
+        while not is_let_go(reader) and time.monotonic() < end:
+            reader.recv(100)
+            time.sleep(0.1)
+
+        assert is_let_go(reader)
+
+
+def test_who_reads_gets_everything_while_others_do_not(server):
+    url = f"ws://127.0.0.1:{server.port}/"
+    with opened(server) as deaf, connect(url, max_size=None, compression=None) as page:
+        frames = [page.recv(WITHIN) for _ in range(FRAMES)]
+
+        assert is_let_go(deaf, WITHIN)
+    assert [frame[:3] for frame in frames] == [f"{number:03}" for number in range(FRAMES)]
+    assert {len(frame) for frame in frames} == {FRAME + 3}

@@ -1,0 +1,420 @@
+"""What is said while a run lives is kept, shown, and answered in its turn: once."""
+
+import asyncio
+
+import pytest
+from asgiref.sync import sync_to_async
+from channels.db import database_sync_to_async
+from django.test import AsyncClient
+
+from agents import assembly, live, runs, workshop
+from agents.models import Agent, Run
+from chat import queue, sessions
+from chat.models import ChatSession, Message
+from tests.conftest import checked, frames_until, tab
+from tests.scripted import Says, ScriptedModel, delta
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+FINISHED = 'class="run" data-status="completed"'
+
+
+class Held:
+    """A model that says a word, and the rest when it is let go."""
+
+    def __init__(self):
+        self.let_go = asyncio.Event()
+        self.requests = []
+
+    async def stream(self, **request):
+        self.requests.append([message["content"] for message in request["messages"][1:]])
+        yield delta(content="Well, ")
+        await self.let_go.wait()
+        yield delta(content=f"that was {len(self.requests)}.", finish_reason="stop")
+
+
+@pytest.fixture
+async def model(monkeypatch):
+    model = Held()
+    monkeypatch.setattr(assembly, "llm", lambda name: model)
+    return model
+
+
+@pytest.fixture
+async def client(person):
+    client = AsyncClient()
+    await sync_to_async(client.force_login)(person)
+    return client
+
+
+def message(text, **more):
+    return {"type": "message", "text": text, "client_id": text, **more}
+
+
+async def said(chat, *texts):
+    """Messages one after the other; what is first is answered, what follows waits."""
+    for text in texts:
+        message = await sync_to_async(sessions.say)(chat, chat.user, text, text)
+        await sessions.ask(chat, message)
+    return [message async for message in chat.messages.queued()]
+
+
+async def waiting(chat):
+    return [message.text async for message in chat.messages.queued()]
+
+
+async def conversation(chat):
+    return [message.text async for message in chat.messages.said()]
+
+
+async def answered(chat, count):
+    """Come back once so many runs of the session are completed."""
+    completed = Run.objects.filter(topic=chat.topic, status="completed")
+    told = asyncio.Event()
+    async with (
+        asyncio.timeout(20),
+        live.following(chat.topic, lambda kind, facts: told.set()),
+    ):
+        while await completed.acount() < count:
+            await told.wait()
+            told.clear()
+
+
+async def test_what_is_said_while_a_run_lives_is_answered_in_its_turn(chat, model):
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await page.send_json_to(message("one"))
+        await frames_until(page, "Well,")
+        await page.send_json_to(message("two"))
+        [*_, shown] = await frames_until(page, "Queued")
+        model.let_go.set()
+        frames = await frames_until(page, "that was 2.")
+
+    assert 'data-client-id="two"' in shown
+    assert 'hx-swap-oob="beforeend:#messages"' in "".join(frames)
+    assert await waiting(chat) == []
+    assert model.requests[1] == ["one", "Well, that was 1.", "two"]
+
+
+async def test_those_that_wait_are_answered_oldest_first_and_one_at_a_time(chat, model):
+    await said(chat, "one", "two", "three")
+    assert await waiting(chat) == ["two", "three"]
+    assert await Run.objects.acount() == 1
+
+    model.let_go.set()
+    await answered(chat, 3)
+
+    assert await conversation(chat) == ["one", "two", "three"]
+    assert [request[-1] for request in model.requests] == ["one", "two", "three"]
+
+
+async def test_what_waits_is_kept_before_the_page_is_told(chat, model, monkeypatch):
+    publish, kept = sessions.live.publish, []
+
+    async def noting(topic, kind, **facts):
+        kept.append((kind, await Message.objects.queued().acount()))
+        await publish(topic, kind, **facts)
+
+    await said(chat, "one")
+    monkeypatch.setattr(sessions.live, "publish", noting)
+    await said(chat, "two")
+
+    assert ("queue.changed", 1) in kept
+    assert ("queue.changed", 0) not in kept
+
+
+async def test_a_message_sent_twice_waits_once(chat, model):
+    first = await said(chat, "one", "two", "two", "two")
+
+    model.let_go.set()
+    await answered(chat, 2)
+    again = await sync_to_async(sessions.say)(chat, chat.user, "two", "two")
+
+    assert len(first) == 1
+    assert not again.is_new
+    assert await Message.objects.acount() == 2
+
+
+async def test_what_waits_is_on_the_page_of_a_second_tab_and_of_a_reloaded_one(
+    chat, model, client
+):
+    path = f"/ws/chat/{chat.pk}/"
+    await said(chat, "one")
+    async with tab(chat.user, path) as one, tab(chat.user, path) as other:
+        await one.send_json_to(message("Where was I?"))
+        for page in (one, other):
+            assert "Where was I?" in (await frames_until(page, "Queued"))[-1]
+    reloaded = (await client.get(f"/chat/{chat.pk}/")).content.decode()
+
+    assert "Where was I?" in reloaded[reloaded.index('id="queue"') :]
+    async with tab(chat.user, path) as later:
+        await frames_until(later, "Where was I?")
+
+
+async def test_a_stop_ends_the_answer_and_the_next_one_begins(chat, model):
+    await said(chat, "one", "two")
+    run = await Run.objects.aget()
+
+    await runs.stop(run)
+    model.let_go.set()
+    await answered(chat, 1)
+
+    assert (await checked(run)).status == "stopped"
+    assert await conversation(chat) == ["one", "two"]
+
+
+async def test_a_run_that_fails_lets_the_next_one_begin(chat, monkeypatch):
+    class Broken(Held):
+        async def stream(self, **request):
+            async for chunk in super().stream(**request):
+                if len(self.requests) == 1 and self.let_go.is_set():
+                    raise ZeroDivisionError
+                yield chunk
+
+    monkeypatch.setattr(assembly, "llm", lambda name: model)
+    model = Broken()
+    await said(chat, "one", "two")
+    model.let_go.set()
+    await answered(chat, 1)
+
+    statuses = [run.status async for run in Run.objects.order_by("pk")]
+    assert statuses == ["failed", "completed"]
+
+
+async def test_while_a_run_waits_for_a_person_so_does_the_queue(chat, monkeypatch, client):
+    await Agent.objects.aupdate(auto_execute_tools=False)
+    model = ScriptedModel(Says.call("calculator", input="6 * 7"), Says(answer="Next."))
+    monkeypatch.setattr(assembly, "llm", lambda name: model)
+    await said(chat, "one")
+    run = await Run.objects.aget()
+    await runs.wait(run)
+    await said(chat, "two")
+    await sessions.go_on()
+
+    page = (await client.get(f"/chat/{chat.pk}/")).content.decode()
+    assert await waiting(chat) == ["two"]
+    assert "The agent waits for your decision, and what is queued waits, too." in page
+
+    await runs.stop(await Run.objects.aget())
+    await answered(chat, 1)
+    assert await waiting(chat) == []
+
+
+async def test_send_now_stops_the_answer_and_comes_before_the_others(chat, model):
+    [_, three] = await said(chat, "one", "two", "three")
+
+    await sessions.send_now(chat, chat.user, three.pk)
+    model.let_go.set()
+    await answered(chat, 2)
+
+    assert await conversation(chat) == ["one", "three", "two"]
+    statuses = [run.status async for run in Run.objects.order_by("pk")]
+    assert statuses == ["stopped", "completed", "completed"]
+
+
+async def test_a_page_sends_a_message_now(chat, model):
+    [two] = await said(chat, "one", "two")
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await frames_until(page, "Queued")
+        await page.send_json_to({"type": "send_now", "message": str(two.pk)})
+        await frames_until(page, 'class="run" data-status="stopped"')
+        model.let_go.set()
+        frames = await frames_until(page, FINISHED)
+
+    assert "that was 2." in frames[-1]
+
+
+def _has_queue(frames):
+    return any('id="queue"' in frame for frame in frames)
+
+
+async def test_what_is_withdrawn_goes_and_its_text_comes_back(chat, model):
+    [two] = await said(chat, "one", "two <b>")
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await frames_until(page, "Queued")
+        await page.send_json_to({"type": "withdraw", "message": str(two.pk)})
+        frames = await frames_until(page, 'data-returned="two &lt;b&gt;"')
+        frames += await frames_until(page, 'id="queue"') if not _has_queue(frames) else []
+
+    assert "Queued" not in [frame for frame in frames if 'id="queue"' in frame][-1]
+    model.let_go.set()
+    await answered(chat, 1)
+    assert await Message.objects.acount() == 1
+
+
+async def test_without_a_socket_a_message_is_queued_withdrawn_and_sent_now(chat, model, client):
+    await said(chat, "one")
+    path = f"/chat/{chat.pk}"
+    for text in ("two", "three"):
+        assert (await client.post(f"{path}/messages/", {"text": text})).status_code == 302
+    two, three = [queued async for queued in chat.messages.queued()]
+
+    page = await client.post(f"{path}/queue/{two.pk}/withdraw/")
+    sent = await client.post(f"{path}/queue/{three.pk}/now/")
+    model.let_go.set()
+    await answered(chat, 1)
+
+    assert "two</textarea>" in page.content.decode()
+    assert (sent.status_code, sent.headers["Location"]) == (302, f"{path}/")
+    assert await conversation(chat) == ["one", "three"]
+
+
+async def test_what_cannot_be_withdrawn_or_sent_is_let_be(chat, model, client, stranger):
+    theirs = await ChatSession.objects.acreate(user=stranger, title="Theirs")
+    [foreign] = await said(theirs, "a", "b")
+    [mine] = await said(chat, "one", "two")
+    answered = await chat.messages.said().aget()
+    answers = []
+    for pk in (foreign.pk, answered.pk, 987_654_321, 2**63):
+        for verb in ("now", "withdraw"):
+            answers.append(await client.post(f"/chat/{chat.pk}/queue/{pk}/{verb}/"))
+
+    assert {(a.status_code, a.headers["Location"], a.content) for a in answers} == {
+        (302, f"/chat/{chat.pk}/", b"")
+    }
+    assert {m.pk async for m in Message.objects.queued()} == {foreign.pk, mine.pk}
+    assert await Run.objects.live().acount() == 2
+
+
+@pytest.mark.parametrize("pk", ["-1", "x", "", str(2**63), -1, True, "９"])
+async def test_nonsense_about_the_queue_changes_nothing(chat, model, pk):
+    await said(chat, "one", "two")
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await frames_until(page, "Queued")
+        for verb in ("withdraw", "send_now"):
+            await page.send_json_to({"type": verb, "message": pk})
+            await frames_until(page, "composer-state")
+
+    assert await waiting(chat) == ["two"]
+
+
+async def test_a_queue_has_an_end_and_what_is_refused_stays_with_its_author(chat, model):
+    await said(chat, *(f"{at}" for at in range(queue.MOST + 1)))
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await page.send_json_to(message("one too many"))
+        await frames_until(page, "10 messages are waiting already.")
+
+    assert len(await waiting(chat)) == queue.MOST
+    assert not await Message.objects.filter(text="one too many").aexists()
+
+
+async def test_what_a_crash_left_lying_is_begun_at_the_next_look(chat, person):
+    """The run is over, and whoever should have begun the next one is gone."""
+    run = await Run.objects.acreate(topic=chat.topic, query="one", status="completed")
+    await Message.objects.acreate(session=chat, author=person, run=run, client_id="one")
+    await Message.objects.acreate(
+        session=chat, author=person, text="6 * 7", client_id="two", place=1
+    )
+
+    tending = asyncio.create_task(runs.tend())
+    await answered(chat, 2)
+    tending.cancel()
+
+    assert "42" in (await checked(await Run.objects.alatest("pk"))).answer
+
+
+async def test_whoever_notices_it_is_begun_once(chat, model):
+    await said(chat, "one", "two", "three")
+    await sync_to_async(Run.objects.update)(status="stopped")
+
+    begin = database_sync_to_async(sessions._next, thread_sensitive=False)
+    begun = await asyncio.gather(*(begin(chat) for _ in range(8)))
+
+    assert [m.text for m in begun if m is not None] == ["two"]
+    assert await Run.objects.live().acount() == 1
+    assert await waiting(chat) == ["three"]
+
+
+async def test_a_message_that_comes_as_the_run_ends_does_not_lie(chat, model, monkeypatch):
+    """The run's owner looked, and nothing waited yet; the one who queues looks again."""
+    monkeypatch.setattr(workshop, "followers", [])
+    await said(chat, "one")
+    run = await Run.objects.aget()
+    message = await sync_to_async(sessions.say)(chat, chat.user, "two", "two")
+    model.let_go.set()
+    await runs.wait(run)
+
+    await sessions.ask(chat, message)
+
+    await answered(chat, 2)
+    assert await waiting(chat) == []
+
+
+async def test_what_is_said_behind_one_that_waits_waits_behind_it(chat, model):
+    await said(chat, "one", "two")
+    await Run.objects.aupdate(status="completed")  # and nobody has noticed yet
+
+    message = await sync_to_async(sessions.say)(chat, chat.user, "three", "three")
+
+    assert message.is_queued
+    assert await waiting(chat) == ["two", "three"]
+
+
+async def test_the_agent_that_was_chosen_answers_in_its_turn(chat, model):
+    await Agent.objects.acreate(name="other", model="demo")
+    await said(chat, "one")
+    message = await sync_to_async(sessions.say)(chat, chat.user, "two", "two", "other")
+    await sessions.ask(chat, message)
+    model.let_go.set()
+    await answered(chat, 2)
+
+    assert [r.agent_name async for r in Run.objects.order_by("pk")] == ["helper", "other"]
+
+
+async def test_an_agent_that_is_gone_when_its_turn_comes_is_a_sentence(chat, model, client):
+    await Agent.objects.acreate(name="other", model="demo")
+    await said(chat, "one")
+    await sync_to_async(sessions.say)(chat, chat.user, "two", "two", "other")
+    await Agent.objects.filter(name="other").aupdate(enabled=False)
+    model.let_go.set()
+    await answered(chat, 1)
+    await sessions.go_on()
+
+    page = (await client.get(f"/chat/{chat.pk}/")).content.decode()
+    assert "This agent is not available any more." in page
+    assert await waiting(chat) == ["two"]
+
+    await Agent.objects.filter(name="other").aupdate(enabled=True)
+    await sessions.go_on()
+    await answered(chat, 2)
+
+
+async def test_a_session_deleted_while_messages_wait_begins_none_of_them(chat, model, client):
+    await said(chat, "one", "two", "three")
+
+    await client.post(f"/chat/{chat.pk}/delete/")
+    await runs.shut_down()
+
+    assert not await Run.objects.aexists()
+    assert not await Message.objects.aexists()
+    assert len(model.requests) == 1
+
+
+async def test_a_process_that_ends_begins_nothing_new(chat, model):
+    await said(chat, "one", "two")
+    ending = asyncio.create_task(runs.shut_down(grace=5))
+    await asyncio.sleep(0)
+    model.let_go.set()
+    await ending
+
+    assert await waiting(chat) == ["two"]
+    assert [run.status async for run in Run.objects.all()] == ["completed"]
+
+
+async def test_a_page_that_was_not_told_of_the_queue_finds_out(chat, model, monkeypatch):
+    monkeypatch.setattr("agents.consumers.LOOK_WHILE_IDLE", 0.05)
+    monkeypatch.setattr("agents.consumers.LOOK_WHILE_LIVE", 0.05)
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await frames_until(page, "composer-state")
+        run = await Run.objects.acreate(
+            topic=chat.topic, query="one", status="waiting", user=chat.user
+        )
+        await Message.objects.acreate(
+            session=chat, author=chat.user, text="Nobody told", client_id="b", place=1
+        )
+        await frames_until(page, "Nobody told")
+        assert await page.receive_nothing(0.3)
+        await Run.objects.filter(pk=run.pk).aupdate(status="stopped")
+        await frames_until(page, 'data-live-run=""')

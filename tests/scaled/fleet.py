@@ -1,0 +1,116 @@
+"""Several processes that are one product: web processes and workers on PostgreSQL and Redis."""
+
+import asyncio
+import random
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Self
+
+from aiohttp import ClientConnectionError
+
+from tests import wire
+from tests.bench.processes import free_port, wait_for_page
+from tests.faults.ground import Ground
+from tests.faults.page import Node
+from tests.faults.product import Mode, Product
+from tests.faults.tab import COMES_BACK, Tab
+from tests.services import PostgreSQL, Redis
+
+LOADS_WITHIN = 10
+
+
+class Fleet(Product):
+    """Any of its processes may die; people know its web processes by one name."""
+
+    def __init__(self, folder: Path, model_url: str, mode: Mode, webs: int = 2) -> None:
+        super().__init__(folder, model_url, mode)
+        self.ports = [self.port, *(free_port() for _ in range(webs - 1))]
+        self.urls = [f"http://127.0.0.1:{port}" for port in self.ports]
+        self.environment["ASHIATO_ORIGINS"] = ",".join(self.urls)
+
+    @property
+    def webs(self) -> list[subprocess.Popen]:
+        return self.processes[: len(self.ports)]
+
+    @property
+    def workers(self) -> list[subprocess.Popen]:
+        return self.processes[len(self.ports) :]
+
+    def start(self, fault: str = "", files: int = 0) -> None:
+        self.run("manage.py", "setup")
+        webs = [self._begun("serve", {"PORT": str(port)}, None) for port in self.ports]
+        workers = [self._begun("worker", {}, None) for _ in range(self.mode.workers)]
+        self.processes = webs + workers
+        for web, url in zip(webs, self.urls, strict=True):
+            wait_for_page(f"{url}/login/", web, self.log)
+
+    def restart(self) -> None:
+        """All of it, as if nothing had happened."""
+        self.kill()
+        self.start()
+
+
+class Roaming(Tab):
+    """A tab that is led to the next web process when one is gone, as a balancer does it."""
+
+    urls: list[str]
+
+    async def loaded(self) -> Node:
+        """From whichever of them is there; the socket is looking for one, too."""
+        async with asyncio.timeout(LOADS_WITHIN):
+            while True:
+                try:
+                    return await super().loaded()
+                except ClientConnectionError:
+                    self._move_on()
+                    await asyncio.sleep(random.uniform(0, COMES_BACK))
+
+    async def _connected(self) -> None:
+        try:
+            await super()._connected()
+        finally:
+            self._move_on()
+
+    def _move_on(self) -> None:
+        self.url = self.urls[(self.urls.index(self.url) + 1) % len(self.urls)]
+
+
+class FleetGround(Ground):
+    """A proving ground for many processes; `people` are spread over the web processes."""
+
+    product: Fleet
+
+    def __enter__(self) -> Self:
+        self.wire = self._stack.enter_context(wire.serve_in_thread(self.model))
+        services = self._stack.enter_context(services_in(self.folder))
+        self.product = Fleet(self.folder, self.wire.url, services)
+        self._stack.callback(self._end)
+        self.product.start()
+        self.people = self.product.furnish(*self._size)
+        return self
+
+    def _fresh(self, number: int) -> Tab:
+        person = max(self.people, key=lambda person: len(person["chats"]))
+        urls = self.product.urls
+        tab = Roaming(self.client, urls[number % len(urls)], person, person["chats"].pop())
+        tab.urls = urls
+        return tab
+
+
+@contextmanager
+def services_in(folder: Path, workers: int = 2) -> Iterator[Mode]:
+    """PostgreSQL and Redis, and what the product has to be told of them."""
+    with ExitStack() as stack:
+        database, layer = PostgreSQL(folder / "postgresql"), Redis(folder / "redis")
+        for service in (database, layer):
+            stack.callback(service.stop)
+            service.start()
+        environment = {
+            "ASHIATO_DATABASE_URL": database.url,
+            "ASHIATO_REDIS_URL": layer.url,
+            "ASHIATO_SECRET_KEY": "the same for all",
+            "ASHIATO_WORKERS": "true",
+        }
+        yield Mode(name="scaled", environment=environment, workers=workers)
