@@ -6,6 +6,7 @@ from django.core.management import call_command
 from django.db import connection
 
 from agents import knowledge, samples
+from agents.engine import faults
 from agents.models import Chunk, Document
 from agents.tools.search import SearchTool
 
@@ -332,3 +333,15 @@ def rows_in_index():
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM agents_chunk_index")
         return cursor.fetchone()[0]
+
+
+def test_a_document_that_is_broken_off_between_passages_and_index_is_not_there():
+    faults.arm({"ASHIATO_FAULTS": "1", "ASHIATO_FAULT": "P15:raise"})
+    try:
+        with pytest.raises(faults.Struck):
+            knowledge.add("# Tea\n\nGreen tea is steamed.", source="tea.md", title="tea")
+    finally:
+        faults.arm({})
+
+    assert not Document.objects.exists()
+    assert knowledge.add("# Tea\n\nGreen tea.", source="tea.md", title="tea").outcome == "added"

@@ -95,7 +95,7 @@ class Ground:
 
     async def tabs(self, count: int) -> list[Tab]:
         """So many people, each before a chat that nobody has written in."""
-        opened = [self._fresh(number) for number in range(count)]
+        opened = [self._fresh() for _ in range(count)]
         self.open_tabs += opened
         return list(await asyncio.gather(*(tab.open() for tab in opened)))
 
@@ -109,7 +109,7 @@ class Ground:
         self.open_tabs.append(other)
         return await other.open()
 
-    def _fresh(self, number: int) -> Tab:
+    def _fresh(self) -> Tab:
         person = max(self.people, key=lambda person: len(person["chats"]))
         return Tab(self.client, self.product.url, person, person["chats"].pop())
 
@@ -174,27 +174,16 @@ class Ground:
         return Seen(tab=tab.name, live=live, reloaded=now)
 
     def _history(self, seen: Sequence[Seen], waits: bool) -> History:
-        kept = self.product.dump()
-        chats = {tab.chat for tab in self.open_tabs}
-        messages = [row for row in kept["messages"] if row["session_id"] in chats]
-        topics = {f"chat.{chat}" for chat in chats}
-        runs = [row for row in kept["runs"] if row["topic"] in topics]
-        mine = {run["pk"] for run in runs}
-        of_runs = {
-            name: [row for row in kept[name] if row["run_id"] in mine]
-            for name in ("events", "steps", "approvals")
-        }
-        asked = [r.body["messages"] for r in self.wire.requests[self._told :] if r.body]
-        text = " ".join(tab.text for tab in self.open_tabs)
+        kept = self.product.dump(sorted({tab.chat for tab in self.open_tabs}))
+        sent = [sent for tab in self.open_tabs for sent in tab.sent]
+        asked = " ".join(each.text for each in sent)
+        told = [r.body["messages"] for r in self.wire.requests[self._told :] if r.body]
         return History(
-            sent=[sent for tab in self.open_tabs for sent in tab.sent],
-            messages=messages,
-            runs=runs,
-            effects=[e for e in self.product.effects if e.split()[1] in text],
+            sent=sent,
+            effects=[e for e in self.product.effects if e.split()[1] in asked],
             seen=seen,
-            told=[*asked, *kept["transcripts"], *kept["next"]],
-            waits=frozenset(mine) if waits else frozenset(),
-            **of_runs,
+            waits=frozenset(run["pk"] for run in kept["runs"] if waits),
+            **kept | {"told": [*told, *kept["told"]]},
         )
 
 

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -129,7 +129,8 @@ class Product:
         made = self.run("-m", "tests.faults.furniture", str(people), str(chats), str(notes))
         return json.loads(made)
 
-    def dump(self) -> dict:
+    def dump(self, chats: Sequence[int] = ()) -> dict:
+        """All that is kept of these chats; of all of them, where none is named."""
         if self._reader is None:
             self._reader = subprocess.Popen(
                 [sys.executable, "-m", "tests.faults.dump"],
@@ -138,7 +139,7 @@ class Product:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
             )
-        self._reader.stdin.write(b"\n")
+        self._reader.stdin.write(json.dumps(list(chats)).encode() + b"\n")
         self._reader.stdin.flush()
         return json.loads(self._reader.stdout.readline())
 

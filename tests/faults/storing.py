@@ -174,6 +174,4 @@ def _restored(folder: Path, model_url: str) -> dict:
     finally:
         product.end()
     waits = frozenset(run["pk"] for run in kept["runs"] if run["status"] == "waiting")
-    names = ("messages", "runs", "events", "steps", "approvals")
-    told = [*kept["transcripts"], *kept["next"]]
-    return {name: kept[name] for name in names} | {"told": told, "waits": waits}
+    return kept | {"waits": waits}
