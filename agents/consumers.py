@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from typing import Any
 
@@ -36,8 +36,10 @@ LOOK_WHILE_IDLE = 300
 # A page to which nothing happened for so long is asked who watches before it is shown more.
 TRUSTED = 30
 MOST_TOLD = 1000
+TOLD_WITHIN = 0.5
 
 Events = Sequence[dict[str, Any]]
+Kept = Mapping[int, int]
 Told = tuple[str, dict[str, Any]]
 
 
@@ -156,15 +158,25 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         And ask again who is watching: whoever has logged out is shown no more.
         """
         self.looked = time.monotonic()
-        if await database_sync_to_async(self.find_topic)() is None:
+        missed = await database_sync_to_async(self._in_language)(self._look, told.get("kept"))
+        if missed is None:
             await self.close(NOT_FOUND)
             raise StopConsumer
-        await self.show(self.missed)
+        if missed:
+            await self.send(missed)
 
-    def missed(self) -> str:
+    def _look(self, kept: Kept | None) -> str | None:
+        return None if self.find_topic() is None else self.missed(kept or self._kept())
+
+    def missed(self, kept: Kept) -> str:
         """Frames for whatever this page should have been told of, and was not."""
-        live = [watched for watched in self.watched.values() if watched.is_live]
-        return "".join(watched.snapshot() for watched in live if watched.is_behind())
+        behind = [watched for run, watched in self.watched.items() if run in kept]
+        return "".join(w.snapshot() for w in behind if w.seq < kept[w.run_pk])
+
+    def _kept(self) -> Kept:
+        """The last event of each run that goes on."""
+        live = [watched for watched in list(self.watched.values()) if watched.is_live]
+        return {watched.run_pk: watched.last_kept() for watched in live}
 
     async def _beat(self) -> None:
         """Told, so that looking again waits its turn as everything else does."""
@@ -176,7 +188,9 @@ class WatchingConsumer(AsyncWebsocketConsumer):
             is_live = any(watched.is_live for watched in self.watched.values())
             if is_live or slept >= LOOK_WHILE_IDLE:
                 slept = 0
-                self.hear(live.LOOK_AGAIN, {})
+                kept = await database_sync_to_async(self._kept)()
+                await asyncio.sleep(TOLD_WITHIN)  # else what is on its way would seem lost
+                self.hear(live.LOOK_AGAIN, {"kept": kept})
 
     def watching(self, run: int, may_decide: bool = True) -> str:
         """This run as it is now; what happens to it from here on is shown, too."""

@@ -50,7 +50,7 @@ class Watched:
     def view(self) -> RunView:
         # The number first: what is kept while the row is read will be told. Of a run that
         # has ended by then, all was kept before.
-        self.seq, self.has_asked = trace.last_seq(Run(pk=self.run_pk)), True
+        self.seq, self.has_asked = self.last_kept(), True
         run = self._row()
         if not run.is_live:
             self.seq = trace.last_seq(run)
@@ -69,8 +69,8 @@ class Watched:
         self.prose = view.prose if run.is_live else GrowingProse()
         return view
 
-    def is_behind(self) -> bool:
-        return trace.last_seq(Run(pk=self.run_pk)) > self.seq
+    def last_kept(self) -> int:
+        return trace.last_seq(Run(pk=self.run_pk))
 
     def follows(self, events: Sequence[dict[str, Any]]) -> bool:
         """Whether these come right after what was shown."""

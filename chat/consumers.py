@@ -9,7 +9,7 @@ from django.utils.functional import Promise as StrPromise
 from django.utils.translation import gettext_lazy as _
 
 from agents import runs
-from agents.consumers import BadFrame, Events, WatchingConsumer
+from agents.consumers import BadFrame, Events, Kept, WatchingConsumer
 from agents.engine.events import Type
 from agents.fragments import Watched
 from agents.models import Run
@@ -49,10 +49,10 @@ class ChatConsumer(WatchingConsumer):
         frames = [] if shown is None else [self.watching(shown.run_id)]
         return "".join([*frames, self._new_messages(), self.around.changes(self.session)])
 
-    def missed(self) -> str:
+    def missed(self, kept: Kept) -> str:
         is_behind = self.around.is_behind(self.session)
         around = self.around.changes(self.session) if is_behind else ""
-        return super().missed() + self._new_messages() + around
+        return super().missed(kept) + self._new_messages() + around
 
     async def handle(self, frame: dict[str, Any]) -> None:
         match frame:

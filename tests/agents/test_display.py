@@ -94,12 +94,12 @@ class Page:
     def told(self, events):
         if events[-1]["seq"] <= self.watched.seq:
             return
-        if not self.watched.follows(events):
-            self.swap(self.watched.snapshot())
-        elif self.watched.needs_rows(events):
+        if self.watched.are_words(events):
+            self.swap(self.watched.words(events))
+        elif self.watched.follows(events):
             self.swap(self.watched.changes(events))
         else:
-            self.swap(self.watched.words(events))
+            self.swap(self.watched.snapshot())
 
     def swap(self, html):
         for element in [c for c in Tree(html).root.children if isinstance(c, Element)]:
@@ -179,7 +179,7 @@ async def test_a_page_that_misses_a_third_of_what_is_told_is_the_same_in_the_end
     run = await asked("What is 12.5% of 3480?")
 
     page = pages[0]
-    if await sync_to_async(page.watched.is_behind)():
+    if await sync_to_async(page.watched.last_kept)() > page.watched.seq:
         page.swap(await sync_to_async(page.watched.snapshot)())
     row = await Run.objects.aget(pk=run.pk)
     html = await sync_to_async(render_to_string)("_run.html", {"view": RunView(row)})
