@@ -74,6 +74,10 @@ async def test_f17_garbage_of_a_model_ends_in_words_or_is_mended(holds):
     await holds(asking.f17)
 
 
+async def test_f17b_an_answer_in_many_pieces_comes_whole(holds):
+    await holds(asking.f17b)
+
+
 async def test_f18_an_empty_answer_is_said_to_be_empty(holds):
     await holds(asking.f18)
 
