@@ -109,26 +109,31 @@ def test_a_search_gives_as_many_passages_as_asked_for(handbook):
 
 
 def test_a_passage_with_every_word_comes_before_one_that_says_a_word_often():
-    often = "heron " * 50
-    knowledge.add(often, source="often", title="Often")
-    knowledge.add(f"{'filler ' * 80} heron nests here.", source="both", title="Both")
+    for n in range(10):
+        knowledge.add("A stork nests here.", source=f"stork {n}", title="Birds")
+    knowledge.add("heron " * 50, source="often", title="Birds")
+    knowledge.add(f"{'filler ' * 80} heron nests here.", source="both", title="Birds")
 
     found = knowledge.search("heron nest")
 
-    assert [passage.source for passage in found] == ["both", "often"]
+    assert [passage.source for passage in found[:2]] == ["both", "often"]
 
 
 def test_a_rare_word_says_more_than_a_common_one():
     for n in range(10):
-        knowledge.add("A stork nests here.", source=f"stork {n}", title="Storks")
-    knowledge.add("A heron sits here.", source="heron", title="Herons")
+        knowledge.add("A stork nests here.", source=f"stork {n}", title="Birds")
+    knowledge.add("A heron sits here.", source="heron", title="Birds")
 
     assert knowledge.search("nesting herons")[0].source == "heron"
 
 
 @pytest.mark.parametrize(
     "better",
-    ["# A heron\n\nIt nests here.", "A heron nests. A heron sits.", "A heron."],
+    [
+        "## Heron\n\nIt nests here. A stork sits there.",
+        "A heron nests. A heron sits.",
+        "A heron.",
+    ],
     ids=["in its heading", "twice", "and little else"],
 )
 def test_a_passage_is_better_that_says_a_word(better):
@@ -158,7 +163,7 @@ def test_a_word_is_found_however_it_is_written(text, query):
     assert [passage.text for passage in knowledge.search(query)] == [text]
 
 
-@pytest.mark.parametrize("query", ["blue_heron", "とうあり", "heron_nests"])
+@pytest.mark.parametrize("query", ["blue_heron", "heron_blue", "blue_nests", "とうあり"])
 def test_the_parts_of_a_word_are_looked_for_side_by_side(query):
     knowledge.add("## Heron\n\nNests. A heron is blue. ありがとう", source="a", title="Blue")
 
