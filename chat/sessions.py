@@ -70,9 +70,10 @@ async def send_now(session: ChatSession, user, pk: int | None) -> bool:
 
     False where there is no such message.
     """
-    if not await database_sync_to_async(queue.put_first)(session, user, pk):
+    is_there, run = await database_sync_to_async(_put_first)(session, user, pk)
+    if not is_there:
         return False
-    if (run := await database_sync_to_async(live_run)(session)) is not None:
+    if run is not None:
         await runs.stop(run)
     await live.publish(session.topic, "queue.changed")
     await _answer_next(session)
@@ -237,6 +238,12 @@ def _queue(session: ChatSession, user, text: str, client_id: str, agent: str) ->
         ) from None
     message.is_new = True
     return message
+
+
+def _put_first(session: ChatSession, user, pk: int | None) -> tuple[bool, Run | None]:
+    """Whether it is there, and what lives before it: asked later, that might be its own run."""
+    with transaction.atomic():
+        return queue.put_first(session, user, pk), live_run(session)
 
 
 async def _answer_next(session: ChatSession) -> None:
