@@ -57,7 +57,7 @@ class StepView:
 
     @property
     def kind_label(self) -> str:
-        return self.step.get_kind_display()
+        return str(AgentStep.Kind(self.step.kind).label)
 
     @property
     def is_live(self) -> bool:
@@ -256,7 +256,7 @@ class RunView:
 
     @property
     def status_label(self) -> str:
-        return self.run.get_status_display()
+        return str(Run.Status(self.run.status).label)
 
     @property
     def is_demo(self) -> bool:

@@ -4,12 +4,12 @@ import json
 from datetime import datetime
 from typing import Any
 
-from django.db.models import F, QuerySet
-from django.db.models.functions import Coalesce
+from django.db.models import QuerySet
 
 from agents.engine.events import Event, Type
 from agents.engine.termination import StopReason
 from agents.models import AgentStep, Approval, Run
+from agents.models.statements import More, insert, update
 
 STATUS_OF = {
     StopReason.COMPLETED: Run.Status.COMPLETED,
@@ -39,11 +39,9 @@ class Rows:
         self._runs.setdefault(run, {}).update(changes)
 
     def count(self, run: int, **amounts: float) -> None:
-        """So much more than there is; of what nobody knew yet, so much."""
         changes = self._runs.setdefault(run, {})
         for name, amount in amounts.items():
-            before = Coalesce(name, 0.0) if name == "cost" else F(name)
-            changes[name] = changes.get(name, before) + amount
+            changes[name] = changes.get(name, More(0)) + More(amount)
 
     def add_step(self, step: AgentStep) -> None:
         self._new_steps[step.run_id, step.number] = step
@@ -62,11 +60,11 @@ class Rows:
 
     def write(self) -> None:
         if self._new_steps:
-            AgentStep.objects.bulk_create(self._new_steps.values())
+            insert(AgentStep, self._new_steps.values())
         for (run, number), changes in self._steps.items():
-            AgentStep.objects.filter(run=run, number=number).update(**changes)
+            update(AgentStep, changes, run=run, number=number)
         for run, changes in self._runs.items():
-            Run.objects.filter(pk=run).update(**changes)
+            update(Run, changes, id=run)
         self._new_steps, self._steps, self._runs = {}, {}, {}
 
 

@@ -10,7 +10,6 @@ from django.utils.safestring import SafeString, mark_safe
 from agents.display import RunView
 from agents.models import Run
 from agents.prose import render_markdown
-from agents.templatetags.ashiato import day
 from chat import sessions
 from chat.models import ChatSession, Message
 
@@ -44,7 +43,7 @@ class Surroundings:
 
     def __init__(self) -> None:
         self._standing: sessions.Standing | None = None
-        self._places: list[tuple[int, str]] = []
+        self._places: list[tuple[int, int]] = []
         self._rows: dict[int, tuple[str, str]] = {}
 
     def changes(self, session: ChatSession) -> SafeString:
@@ -65,7 +64,8 @@ class Surroundings:
 
     def _list(self, session: ChatSession, listed: list[ChatSession]) -> SafeString:
         """The whole list only where something in it has another place."""
-        places = [(row.pk, day(row.updated_at)) for row in listed]
+        midnights = sessions.midnights()
+        places = [(row.pk, sum(row.updated_at < m for m in midnights)) for row in listed]
         rows = {row.pk: (row.title, row.live.status if row.live else "") for row in listed}
         changed = [row for row in listed if rows[row.pk] != self._rows.get(row.pk)]
         is_moved, self._places, self._rows = places != self._places, places, rows

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from channels.db import database_sync_to_async
@@ -151,6 +152,12 @@ def _with_words(user, words: Iterable[str]) -> QuerySet[ChatSession]:
 @prepared
 def _newest(user):
     return ChatSession.objects.for_user(user)[:LISTED]
+
+
+def midnights() -> tuple[datetime, datetime]:
+    """Where the days begin under which sessions are listed: today, and yesterday."""
+    today = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
+    return today, today - timedelta(days=1)
 
 
 def live_runs(user) -> Runs:

@@ -1,0 +1,42 @@
+"""Rows written the short way are the rows that the ORM would have written."""
+
+import pytest
+from django.utils import timezone
+
+from agents.models import AgentStep, Run
+from agents.models.statements import More, insert, update
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run():
+    return Run.objects.create(topic="chat.1", query="6 * 7", prompt_tokens=5)
+
+
+def test_a_row_is_written_with_all_that_it_has(run):
+    step = AgentStep(run=run, number=1, kind="tool", started_at=timezone.now())
+    step.action_input, step.notes = {"input": "足跡 'x'"}, [{"kind": "retry"}]
+    insert(AgentStep, [step])
+
+    kept = AgentStep.objects.get()
+    for field in AgentStep._meta.concrete_fields[1:]:
+        assert getattr(kept, field.attname) == getattr(step, field.attname), field
+
+
+def test_only_what_is_named_is_changed(run):
+    other = Run.objects.create(topic="chat.2", query="1 + 1")
+    update(Run, {"answer": "42", "output": {"is": 42}, "ended_at": run.started_at}, id=run.pk)
+
+    run.refresh_from_db()
+    other.refresh_from_db()
+    assert (run.answer, run.output, run.ended_at) == ("42", {"is": 42}, run.started_at)
+    assert (run.query, other.answer) == ("6 * 7", "")
+
+
+def test_amounts_are_added_to_what_is_there(run):
+    for _ in range(2):
+        update(Run, {"prompt_tokens": More(2) + More(1), "cost": More(0.5)}, id=run.pk)
+
+    run.refresh_from_db()
+    assert (run.prompt_tokens, run.cost) == (11, 1.0)
