@@ -110,7 +110,10 @@ class Run(models.Model):
         ordering = ["-pk"]
         permissions = [("review_runs", "Can review everybody's runs")]
         # Which few are live, or failed lately, is asked all the time.
-        indexes = [models.Index(fields=["status", "ended_at"], name="runs_of_a_status")]
+        indexes = [
+            models.Index(fields=["status", "ended_at"], name="runs_of_a_status"),
+            models.Index(fields=["user", "status"], name="runs_of_a_person"),
+        ]
         constraints = [
             models.UniqueConstraint(
                 fields=["topic"],
