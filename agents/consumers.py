@@ -13,6 +13,7 @@ from channels.consumer import get_handler_name
 from channels.db import database_sync_to_async
 from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.conf import settings
 from django.contrib import auth
 from django.contrib.sessions.backends.db import SessionStore
 from django.http import HttpRequest
@@ -220,7 +221,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
     def is_signed_in(self) -> bool:
         """Logging out ends the browser's session, and with it what its open tabs may do."""
         request = HttpRequest()
-        request.session = SessionStore(self.scope["session"].session_key)
+        request.session = SessionStore(self.scope["cookies"].get(settings.SESSION_COOKIE_NAME))
         self.scope["user"] = auth.get_user(request)
         return self.scope["user"].is_authenticated
 

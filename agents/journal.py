@@ -7,6 +7,7 @@ written the next one collects, so a hundred runs cost hardly more commits than o
 import asyncio
 import json
 import logging
+import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -33,6 +34,8 @@ LATE = 10.0
 # A database that restarts, is locked or is full: it is asked again for about half a minute.
 AWAY = (OperationalError, InterfaceError)
 PAUSES = (0.05, 0.1, 0.2, 0.5, *repeat(1, 28))
+WORDS = {Type.DELTA, Type.THOUGHT_DELTA}
+PLAIN = re.compile("[\x01-\x7f]*")
 NUL = "\\u0000"
 REST, LONGEST_REST = 0.001, 0.03
 # Kept, and nobody told yet.
@@ -211,6 +214,8 @@ async def tell(run: Run, events: list[Event]) -> None:
 
 def _storable(event: Event) -> Event:
     """Without NUL and halves of characters: not every database takes them."""
+    if event.type in WORDS and PLAIN.fullmatch(event.data["content"]):
+        return event
     text = json.dumps(event.data, ensure_ascii=False)
     try:
         text.encode()

@@ -7,7 +7,7 @@ django_app = get_asgi_application()
 
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import WebsocketDenier  # noqa: E402
-from channels.sessions import SessionMiddlewareStack  # noqa: E402
+from channels.sessions import CookieMiddleware  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.urls import path, re_path  # noqa: E402
 
@@ -45,6 +45,6 @@ class FromOrigins:
 application = ProtocolTypeRouter(
     {
         "http": URLRouter([path("health/", health.answer), re_path("", django_app)]),
-        "websocket": FromOrigins(SessionMiddlewareStack(sockets), settings.ORIGINS),
+        "websocket": FromOrigins(CookieMiddleware(sockets), settings.ORIGINS),
     }
 )

@@ -55,12 +55,32 @@ async def handfuls(
 async def _pump(chunks: AsyncIterator[Chunk], ready: list[Chunk], wake: asyncio.Event) -> None:
     try:
         async for chunk in chunks:
-            ready.append(chunk)
+            _add(chunk, ready)
             wake.set()
     finally:
         wake.set()
         if (close := getattr(chunks, "aclose", None)) is not None:
             await close()
+
+
+def _add(chunk: Chunk, ready: list[Chunk]) -> None:
+    """Words that follow words are one chunk: whatever reads it has less to do."""
+    said, before = _words(chunk), _words(ready[-1]) if ready else None
+    if said is None or before is None:
+        ready.append(chunk)
+    else:
+        choice = {"index": 0, "delta": {"content": before + said}, "finish_reason": None}
+        ready[-1] = {"id": chunk["id"], "choices": [choice]}
+
+
+def _words(chunk: Chunk) -> str | None:
+    """The words of a chunk that holds nothing else."""
+    if len(chunk) != 2 or "id" not in chunk or len(choices := chunk.get("choices", ())) != 1:
+        return None
+    match choices[0]:
+        case {"index": 0, "delta": {"content": str(said), **others}, "finish_reason": None}:
+            return None if others else said
+    return None
 
 
 async def _gather(pump: asyncio.Task[None], pace: float) -> None:

@@ -27,7 +27,7 @@ LONGEST_HEADER = 64 * 1024
 LONGEST_REFUSAL = 64 * 1024
 REFUSAL_SECONDS = 5.0
 KEPT_SECONDS = 30.0
-FEW, CROWDED, LONGEST_REST = 10, 0.001, 0.15
+FEW, BEAT_STEP, LONGEST_BEAT = 10, 0.01, 0.15
 DEPTH = 8
 TOO_LONG = re.compile(rb"context_length_exceeded|exceed_context_size|maximum prompt length")
 TITLE = re.compile(r"<title[^>]*>([^<]{1,200})", re.I)
@@ -87,15 +87,16 @@ class Answer:
     async def rest(self, seconds: float) -> None:
         """Leave it to the system for a while: many small pieces are read as a large one.
 
-        The more answers there are, the longer, so that they do not wait for each other.
+        The more answers there are, the longer, and all go on at the same beat: what is done
+        for many in one go costs each of them less.
         """
         connection = self._response.connection
         if not seconds or connection is None or (wire := connection.transport) is None:
             return  # nobody wants to, or all of it is here
-        crowd = CROWDED * max(0, Answer.read_now - FEW)
+        beat = _beat(seconds, Answer.read_now)
         wire.pause_reading()
         try:
-            await asyncio.sleep(min(seconds + crowd, max(seconds, LONGEST_REST)))
+            await asyncio.sleep(beat - asyncio.get_running_loop().time() % beat)
         finally:
             wire.resume_reading()
 
@@ -127,6 +128,12 @@ async def post(
         raise
     except (aiohttp.ClientError, OSError) as error:
         raise _named(error, url) from error
+
+
+def _beat(seconds: float, answers: int) -> float:
+    """In steps, so that one more or less is no other beat for all."""
+    crowd = BEAT_STEP * (max(0, answers - FEW) // FEW)
+    return max(seconds, min(seconds + crowd, LONGEST_BEAT))
 
 
 @contextmanager

@@ -1,0 +1,58 @@
+"""What comes together is taken together, and nothing of it is lost."""
+
+import asyncio
+
+from agents.engine.stream import Deadlines, handfuls
+
+
+def words(text, **more):
+    choice = {"index": 0, "delta": {"content": text, **more}, "finish_reason": None}
+    return {"id": "1", "choices": [choice]}
+
+
+async def bursts(*bursts):
+    for burst in bursts:
+        for chunk in burst:
+            yield chunk
+        await asyncio.sleep(0.01)
+
+
+async def taken(*given):
+    return [batch async for batch in handfuls(bursts(*given), Deadlines())]
+
+
+async def test_words_that_come_together_are_one_chunk():
+    assert await taken([words("Foot"), words("prints ")], [words("lead")]) == [
+        [words("Footprints ")],
+        [words("lead")],
+    ]
+
+
+async def test_whatever_is_more_than_words_stays_as_it_came():
+    end = {"index": 0, "delta": {}, "finish_reason": "stop"}
+    chunks = [
+        words("a", role="assistant"),
+        words("b"),
+        {**words("c"), "usage": {"prompt_tokens": 1}},
+        words("d", reasoning="e"),
+        {"id": "1", "choices": [end]},
+        {"id": "1", "choices": []},
+    ]
+
+    assert await taken(chunks) == [chunks]
+
+
+async def test_what_came_before_a_failure_is_told_first():
+    async def broken():
+        yield words("a")
+        yield words("b")
+        raise EOFError
+
+    heard = []
+    try:
+        async for batch in handfuls(broken(), Deadlines()):
+            heard += batch
+    except EOFError:
+        heard.append("the end")
+
+    assert heard == [words("ab"), "the end"]
