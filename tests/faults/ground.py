@@ -135,6 +135,7 @@ class Ground:
 
     async def _is_settled(self, tab: Tab, waits: bool) -> bool:
         if not all(said.is_acknowledged for said in tab.said):
+            await tab.try_again()
             return False
         page = await tab.loaded()
         status = {run.attributes["data-status"] for run in page.all("run")}
