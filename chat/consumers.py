@@ -69,15 +69,13 @@ class ChatConsumer(WatchingConsumer):
                 raise BadFrame(_("The page sent something that cannot be read."))
 
     async def say(self, text: str, client_id: str, agent: str) -> None:
-        say = database_sync_to_async(self._in_language)
+        say = partial(self._in_language, self._say, text, client_id, agent)
         try:
-            message = await say(self._say, text, client_id, agent)
+            message = await sessions.said(say)
         except sessions.NotSaid as reason:
             await self.refuse(reason.args[0])
             return
-        if message.is_new:  # the message itself, once it is shown, tells that it was taken
-            await sessions.ask(self.session, message)
-        else:
+        if not message.is_new:  # a new one, once it is shown, tells by itself that it was taken
             state = partial(fragments.composer_state, acknowledged=client_id)
             await self.show(state, self.session)
 

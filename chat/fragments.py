@@ -71,8 +71,8 @@ class Surroundings:
         is_moved, self._places, self._rows = places != self._places, places, rows
         if is_moved:
             return _part("sessions", {"sessions": listed, "session": session})
-        one_by_one = ({"row": row, "session": session} for row in changed)
-        return SafeString().join(_part("session_row", about) for about in one_by_one)
+        about = {"rows": changed, "session": session}
+        return _part("session_changes", about) if changed else SafeString()
 
 
 def new_message(message: Message, view: RunView) -> SafeString:
