@@ -78,6 +78,12 @@ SAMPLE_DATABASE = DATA_DIR / "sample.sqlite3"
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "chat:new"
 LOGOUT_REDIRECT_URL = "login"
+SESSION_ENGINE = "agents.visitors"
+# Django's own for those who signed in before there was another one.
+AUTHENTICATION_BACKENDS = [
+    "agents.visitors.Accounts",
+    "django.contrib.auth.backends.ModelBackend",
+]
 PASSWORD_HASHERS = [
     "django.contrib.auth.hashers.Argon2PasswordHasher",
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",
