@@ -15,7 +15,6 @@ from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 from django.contrib import auth
-from django.contrib.sessions.backends.db import SessionStore
 from django.http import HttpRequest
 from django.utils import translation
 from django.utils.functional import Promise as StrPromise
@@ -25,6 +24,7 @@ from agents import live, pulse
 from agents.fragments import Watched
 from agents.models import Run
 from agents.pace import Pace
+from agents.visitors import SessionStore
 
 logger = logging.getLogger(__name__)
 

@@ -41,6 +41,7 @@ class StepView:
     place: str = "chat"
     until: int | None = None
     approval: "ApprovalView | None" = None
+    words: str | None = None  # what it has said so far, where that is known
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.step, name)
@@ -137,8 +138,8 @@ class StepView:
     def live_text(self) -> str:
         if not self.is_live or self.step.kind != AgentStep.Kind.THOUGHT:
             return ""
-        if self.until == self.step.first_seq:
-            return ""  # it has only begun
+        if self.words is not None:
+            return self.words
         return trace.thought_so_far(self.run, self.step, self.until)
 
     def _share(self, moment: datetime) -> float:

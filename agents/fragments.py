@@ -1,7 +1,7 @@
 """HTML for a page that watches a run: whole elements, found by id, as they are now."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.template.loader import render_to_string
@@ -113,6 +113,8 @@ class Watched:
         named = {e["data"]["step"] for e in events if e["type"] in NEW_ROW | CHANGED_ROW}
         frames = []
         for view in step_views(run, only=named) if named else ():
+            if view.first_seq >= events[0]["seq"]:
+                view = replace(view, words=thoughts.get(view.number, ""))
             row = _element("_step.html", {"step": view})
             frames.append(row if view.number in self.rows else self._added(row))
             self._shown(view)

@@ -49,8 +49,7 @@ class Surroundings:
     def changes(self, session: ChatSession) -> SafeString:
         """Frames for what depends on whether a run is going on: here, or in the list."""
         live = sessions.live_runs(session.user)
-        listed = sessions.found(session.user, live=live)
-        return self._here(session, live.get(session.topic)) + self._list(session, listed)
+        return self._here(session, live.get(session.topic)) + self._list(session, live)
 
     def is_behind(self, session: ChatSession) -> bool:
         return sessions.standing(session, sessions.live_run(session)) != self._standing
@@ -62,17 +61,26 @@ class Surroundings:
         queue = SafeString() if is_same else _part("queue", {"standing": self._standing})
         return queue + _composer(self._standing)
 
-    def _list(self, session: ChatSession, listed: list[ChatSession]) -> SafeString:
+    def _list(self, session: ChatSession, live: sessions.Runs) -> SafeString:
         """The whole list only where something in it has another place."""
-        midnights = sessions.midnights()
-        places = [(row.pk, sum(row.updated_at < m for m in midnights)) for row in listed]
-        rows = {row.pk: (row.title, row.live.status if row.live else "") for row in listed}
-        changed = [row for row in listed if rows[row.pk] != self._rows.get(row.pk)]
-        is_moved, self._places, self._rows = places != self._places, places, rows
+        outline, midnights = sessions.outline(session.user), sessions.midnights()
+        places = [(pk, sum(used < m for m in midnights)) for pk, _, used in outline]
+        running = {run.topic: run.status for run in live.values()}
+        rows = {pk: (title, running.get(f"chat.{pk}", "")) for pk, title, _ in outline}
+        shown, is_moved = self._rows, places != self._places
+        self._places, self._rows = places, rows
         if is_moved:
+            listed = sessions.found(session.user, live=live)
             return _part("sessions", {"sessions": listed, "session": session})
+        changed = [_row(pk, rows[pk][0], live) for pk in rows if rows[pk] != shown[pk]]
         about = {"rows": changed, "session": session}
         return _part("session_changes", about) if changed else SafeString()
+
+
+def _row(pk: int, title: str, live: sessions.Runs) -> ChatSession:
+    row = ChatSession(pk=pk, title=title)
+    row.live = live.get(row.topic)
+    return row
 
 
 def new_message(message: Message, view: RunView) -> SafeString:

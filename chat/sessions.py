@@ -19,6 +19,7 @@ from agents.engine.errors import AgentError
 from agents.engine.state import Message as HistoryMessage
 from agents.models import Agent, Run
 from agents.models.prepared import prepared
+from agents.models.statements import update
 from agents.sentences import told
 from chat import queue
 from chat.models import ChatSession, Message
@@ -137,7 +138,7 @@ def say(session: ChatSession, user, text: str, client_id: str, agent: str = "") 
             return known
         is_busy = live_run(session) or queue.waiting(session)
         message = (_queue if is_busy else _add)(session, user, text, client_id, agent)
-        ChatSession.objects.filter(pk=session.pk).update(updated_at=timezone.now())
+        update(ChatSession, {"updated_at": timezone.now()}, id=session.pk)
         return message
 
 
@@ -178,6 +179,16 @@ def _with_words(user, words: Iterable[str]) -> QuerySet[ChatSession]:
 @prepared
 def _newest(user):
     return ChatSession.objects.for_user(user)[:LISTED]
+
+
+def outline(user) -> list[tuple[int, str, datetime]]:
+    """The number, the title and the last use of those sessions that are listed."""
+    return _outline(user.pk)
+
+
+@prepared
+def _outline(user):
+    return ChatSession.objects.for_user(user).values_list("pk", "title", "updated_at")[:LISTED]
 
 
 def midnights() -> tuple[datetime, datetime]:

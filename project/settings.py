@@ -78,6 +78,8 @@ SAMPLE_DATABASE = DATA_DIR / "sample.sqlite3"
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "chat:new"
 LOGOUT_REDIRECT_URL = "login"
+SESSION_ENGINE = "agents.visitors"
+AUTHENTICATION_BACKENDS = ["agents.visitors.Accounts"]
 PASSWORD_HASHERS = [
     "django.contrib.auth.hashers.Argon2PasswordHasher",
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",

@@ -7,6 +7,7 @@ seconds costs the reader nothing they could notice and everything else a tenth.
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
+from math import inf
 
 from .errors import ModelTimeout
 from .turn import Chunk
@@ -32,24 +33,74 @@ async def handfuls(
     ready: list[Chunk] = []
     wake = asyncio.Event()
     pump = asyncio.create_task(_pump(chunks, ready, wake))
-    end = asyncio.get_running_loop().time() + deadlines.whole
-    patience, waited = deadlines.first, 0.0
+    alarm = _Alarm(wake, deadlines)
     try:
-        if deadlines.slow < patience and not await _is_woken(wake, deadlines.slow):
-            waited = deadlines.slow
-            yield []
         while not pump.done() or ready:
-            await _until(wake, patience, end, waited)
+            await wake.wait()
             wake.clear()
             taken, ready[:] = ready[:], []
             if taken:
                 yield taken
-                patience, waited = deadlines.between, 0.0
+                alarm.put_off()
                 await _gather(pump, pace)
+            elif alarm.rings():
+                yield []
         pump.result()
     finally:
+        alarm.stop()
         pump.cancel()
         await asyncio.wait([pump])
+
+
+class _Alarm:
+    """Wakes whoever waits for a model that says nothing.
+
+    With every handful it is put off, and that is only noted: a clock that looks again when it
+    would have rung costs less than one that is set anew each time.
+    """
+
+    def __init__(self, wake: asyncio.Event, deadlines: Deadlines) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._wake, self._between = wake, deadlines.between
+        now, self._patience = self._loop.time(), deadlines.first
+        self._slow = now + (deadlines.slow if deadlines.slow < deadlines.first else inf)
+        self._due, self._end = now + deadlines.first, now + deadlines.whole
+        self._clock: asyncio.TimerHandle | None = None
+        self._set()
+
+    def put_off(self) -> None:
+        self._slow, self._patience = inf, self._between
+        self._due = self._loop.time() + self._between
+        if self._clock is None:
+            self._set()
+
+    def rings(self) -> bool:
+        """Whether it is slow to begin; raises ModelTimeout where it is too late for that."""
+        now = self._loop.time()
+        if now >= self._end:
+            raise ModelTimeout("The model did not finish within its time.")
+        if now >= self._due:
+            raise ModelTimeout(f"The model sent nothing for {self._patience:g} seconds.")
+        is_slow = now >= self._slow
+        if is_slow:
+            self._slow = inf
+            self._set()
+        return is_slow
+
+    def stop(self) -> None:
+        if self._clock is not None:
+            self._clock.cancel()
+
+    def _set(self) -> None:
+        next_look = min(self._slow, self._due, self._end)
+        self._clock = self._loop.call_at(next_look, self._look)
+
+    def _look(self) -> None:
+        self._clock = None
+        if self._loop.time() >= min(self._slow, self._due, self._end):
+            self._wake.set()
+        else:
+            self._set()
 
 
 async def _pump(chunks: AsyncIterator[Chunk], ready: list[Chunk], wake: asyncio.Event) -> None:
@@ -77,34 +128,18 @@ def _words(chunk: Chunk) -> str | None:
     """The words of a chunk that holds nothing else."""
     if len(chunk) != 2 or "id" not in chunk or len(choices := chunk.get("choices", ())) != 1:
         return None
-    match choices[0]:
-        case {"index": 0, "delta": {"content": str(said), **others}, "finish_reason": None}:
-            return None if others else said
-    return None
+    delta = choices[0].get("delta")
+    if not delta or len(delta) != 1 or choices[0].get("finish_reason") or _index(choices[0]):
+        return None
+    said = delta.get("content")
+    return said if isinstance(said, str) else None
+
+
+def _index(choice: Chunk) -> int:
+    return choice.get("index") or 0
 
 
 async def _gather(pump: asyncio.Task[None], pace: float) -> None:
     """Let the next handful collect, but no longer than the stream lasts."""
     if pace and not pump.done():
         await asyncio.wait([pump], timeout=pace)
-
-
-async def _until(wake: asyncio.Event, patience: float, end: float, waited: float) -> None:
-    left = end - asyncio.get_running_loop().time()
-    if not await _is_woken(wake, max(0, min(patience - waited, left))):
-        raise ModelTimeout(_late(patience, left))
-
-
-async def _is_woken(wake: asyncio.Event, seconds: float) -> bool:
-    try:
-        async with asyncio.timeout(seconds):
-            await wake.wait()
-    except TimeoutError:
-        return False
-    return True
-
-
-def _late(patience: float, left: float) -> str:
-    if left < patience:
-        return "The model did not finish within its time."
-    return f"The model sent nothing for {patience:g} seconds."

@@ -4,7 +4,6 @@ Django works a query out anew each time, and that takes several times as long as
 """
 
 from collections.abc import Callable
-from copy import copy
 from functools import cached_property, update_wrapper
 from inspect import signature
 from typing import Any
@@ -36,10 +35,9 @@ class prepared:
         made, (kept, sql, blanks) = self._made, self._compiled
         filled = dict(zip(self.names, values, strict=True))
         params = tuple(filled[b.name] if isinstance(b, Blank) else b for b in blanks)
-        compiler, query = copy(kept), copy(made.query)
-        compiler.connection = connections[made.db]  # each thread has its own
-        compiler.as_sql = lambda *_, **__: (sql, params)
-        query.get_compiler = lambda *_, **__: compiler
+        # Each thread has a connection of its own.
+        compiler = _like(kept, connection=connections[made.db], as_sql=_always(sql, params))
+        query = _like(made.query, get_compiler=_always(compiler))
         asked = type(made)(made.model, query, made.db)
         asked._iterable_class, asked._fields = made._iterable_class, made._fields
         return list(asked)
@@ -53,6 +51,18 @@ class prepared:
         compiler = self._made.query.get_compiler(using=self._made.db)
         sql, params = compiler.as_sql()
         columns = [column for column, *_ in compiler.select[: compiler.col_count]]
-        converters = compiler.get_converters(columns)
-        compiler.get_converters = lambda *_: converters
+        compiler.get_converters = _always(compiler.get_converters(columns))
+        compiler.has_composite_fields = _always(compiler.has_composite_fields(columns))
         return compiler, sql, params
+
+
+def _like(kept: Any, **others: Any) -> Any:
+    """The same, but for these attributes."""
+    same = object.__new__(type(kept))
+    vars(same).update(vars(kept), **others)
+    return same
+
+
+def _always(*answer: Any) -> Callable[..., Any]:
+    given = answer if len(answer) > 1 else answer[0]
+    return lambda *_, **__: given
