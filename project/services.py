@@ -5,7 +5,6 @@ from typing import Any
 
 from project.environment import Environment
 
-MOST_CONNECTIONS = 16
 CONNECT_WITHIN = 5
 
 
@@ -60,17 +59,15 @@ def _postgresql(address: str) -> dict[str, Any]:
     except ProgrammingError:
         sys.exit("ASHIATO_DATABASE_URL cannot be read as the address of a PostgreSQL database.")
     return {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "project.postgresql",
         "NAME": parts.pop("dbname", ""),
         "USER": parts.pop("user", ""),
         "PASSWORD": parts.pop("password", ""),
         "HOST": parts.pop("host", ""),
         "PORT": parts.pop("port", ""),
-        # Kept in a pool: requests and runs have threads of their own, and are many.
+        # Each thread keeps its own. In a pool those of requests that browsers broke off would
+        # be missing for ever: the thread is gone, and nobody hands them back.
+        "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": {
-            "connect_timeout": CONNECT_WITHIN,
-            **parts,
-            "pool": {"min_size": 1, "max_size": MOST_CONNECTIONS, "timeout": 10},
-        },
+        "OPTIONS": {"connect_timeout": CONNECT_WITHIN, **parts},
     }

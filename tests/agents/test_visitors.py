@@ -7,16 +7,14 @@ from django.contrib.sessions.models import Session
 from django.utils import timezone
 
 pytestmark = pytest.mark.django_db
-BACKENDS = ["agents.visitors.Accounts", "django.contrib.auth.backends.ModelBackend"]
 
 
 def is_let_in(client):
     return client.get("/").status_code == 200
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_whoever_signed_in_is_known_by_whichever_way(client, person, backend):
-    client.force_login(person, backend)
+def test_whoever_signed_in_is_known(client, person):
+    client.force_login(person)
 
     assert is_let_in(client)
 
