@@ -15,12 +15,13 @@ from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 from django.contrib import auth
+from django.db import OperationalError
 from django.http import HttpRequest
 from django.utils import translation
 from django.utils.functional import Promise as StrPromise
 from django.utils.translation import gettext_lazy as _
 
-from agents import live, pulse
+from agents import live, pulse, storage
 from agents.fragments import Watched
 from agents.models import Run
 from agents.pace import Pace
@@ -111,6 +112,9 @@ class WatchingConsumer(AsyncWebsocketConsumer):
             await self.refuse(error.args[0])
         except StopConsumer:
             raise
+        except OperationalError as error:
+            logger.warning("A frame came while the database was away: %s", error)
+            await self.refuse(self._in_language(storage.trouble, error))
         except Exception:
             logger.exception("A frame could not be handled.")
             await self.refuse(_("Something went wrong. Please try again."))

@@ -11,7 +11,7 @@ from agents.engine.errors import AgentError
 from agents.engine.runtime import Events
 from agents.engine.stopping import Stopped
 from agents.engine.termination import StopReason
-from agents.journal import Journal, Pages, RunIsOver
+from agents.journal import AWAY, Journal, Pages, RunIsOver
 from agents.models import Run
 
 logger = logging.getLogger(__name__)
@@ -110,6 +110,9 @@ class Workshop:
             await self.close(run, ending, run.epoch)
         except RunIsOver:
             logger.info("Run %s went on after it was cut off.", run.pk)
+        except AWAY as error:
+            # Nothing can be kept of it now; whoever finds that nobody drives it goes on.
+            logger.warning("Run %s is left until the database is back: %s", run.pk, error)
         except Exception:
             logger.exception("Run %s failed.", run.pk)
             sentence = "Something went wrong on the server."

@@ -147,8 +147,10 @@ class ChatConsumer(WatchingConsumer):
         for message in _answered_after(self.session.pk, self.last):
             self.last, run = message.pk, message.run
             watched = self.watched[run.pk] = Watched(run.pk, self.place)
+            # It may be over by now, elsewhere, and what was told of it may be lost.
+            is_new = run.pk == begun and run.is_live
             with suppress(ObjectDoesNotExist):
-                view = watched.begin(run) if run.pk == begun else watched.view()
+                view = watched.begin(run) if is_new else watched.view()
                 frames.append(fragments.new_message(message, view))
         return "".join([*frames, self.around.changes(self.session)]) if frames else ""
 

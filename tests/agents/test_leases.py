@@ -7,11 +7,11 @@ from datetime import timedelta
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.db import InterfaceError
+from django.db import InterfaceError, OperationalError
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from agents import approvals, leases, runs, toolset, workshop
+from agents import approvals, assembly, leases, runs, toolset, workshop
 from agents.engine.events import Stamp, Type
 from agents.engine.tool import ToolResult
 from agents.journal import Journal, RunIsOver
@@ -315,4 +315,21 @@ async def test_a_finished_run_is_left_alone():
     await Run.objects.aupdate(heartbeat_at=None)
 
     assert await runs.take_over() == 0
+    assert (await checked(run)).status == "completed"
+
+
+async def test_a_run_that_begins_while_the_database_is_away_is_gone_on_with_later(monkeypatch):
+    async def away(run):
+        raise OperationalError("the server closed the connection unexpectedly")
+
+    monkeypatch.setattr(assembly, "begin", away)
+    run = await sync_to_async(runs.prepare)(query="What is 6 * 7?", topic="chat.1")
+    runs.launch(run)
+    await runs.wait(run)
+    await run.arefresh_from_db()
+    assert run.status == "running"
+
+    await Run.objects.aupdate(heartbeat_at=Now() - timedelta(seconds=leases.LEASE + 1))
+    assert await runs.take_over() == 1
+    await runs.wait(run)
     assert (await checked(run)).status == "completed"

@@ -1,3 +1,6 @@
+import asyncio
+from unittest.mock import AsyncMock
+
 import pytest
 from asgiref.sync import sync_to_async
 from autobahn.exception import Disconnected
@@ -6,6 +9,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from agents import consumers, journal, live, runs, trace
 from agents.engine.events import Stamp, Type
 from agents.models import Run
+from chat import sessions
 from chat.models import ChatSession, Message
 from tests.conftest import frames_until, tab
 
@@ -121,4 +125,25 @@ async def test_a_page_that_was_idle_when_a_run_began_finds_out_that_it_ended(
         await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
         frames = await frames_until(page, FINISHED)
 
+    assert "42" in frames[-1]
+
+
+async def test_a_message_that_is_told_of_when_its_run_is_over_is_shown_whole(
+    person, monkeypatch
+):
+    """As where a worker was quick, and nothing of what it told has arrived."""
+    chat = await ChatSession.objects.acreate(user=person, title="Sums")
+    async with tab(person, f"/ws/chat/{chat.pk}/") as page:
+        await page.receive_from()  # it has looked, and there was nothing
+        message = await sync_to_async(sessions.say)(chat, person, "6 * 7", "a")
+        with monkeypatch.context() as lost:
+            lost.setattr(live, "publish", AsyncMock())
+            await sessions.ask(chat, message)
+            while await Run.objects.live().aexists():  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+            await runs.wait(message.run)
+        await live.publish(chat.topic, "message.added", message=message.pk, run=message.run_id)
+        frames = await frames_until(page, FINISHED)
+
+    assert "calculator: 6 * 7" in frames[-1]
     assert "42" in frames[-1]

@@ -69,7 +69,8 @@ class Services:
     @property
     def mode(self) -> Mode:
         environment = {
-            "ASHIATO_DATABASE_URL": self.database.url,
+            # What is committed must outlive a kill, though the tests' own server is in a hurry.
+            "ASHIATO_DATABASE_URL": f"{self.database.url}&options=-csynchronous_commit%3Don",
             "ASHIATO_REDIS_URL": self.layer.url,
             "ASHIATO_SECRET_KEY": "for-faults-only",
             "ASHIATO_WORKERS": "true",
