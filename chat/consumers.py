@@ -71,19 +71,22 @@ class ChatConsumer(WatchingConsumer):
     async def say(self, text: str, client_id: str, agent: str) -> None:
         say = database_sync_to_async(self._in_language)
         try:
-            message = await say(self._say, text, client_id, agent)
+            message, frames = await say(self._say, text, client_id, agent)
         except sessions.NotSaid as reason:
             await self.refuse(reason.args[0])
             return
-        if message.is_new:  # the message itself, once it is shown, tells that it was taken
+        if frames:
+            await self.send(frames)
+        if message.is_new:
             await sessions.ask(self.session, message)
-        else:
-            state = partial(fragments.composer_state, acknowledged=client_id)
-            await self.show(state, self.session)
 
-    def _say(self, text: str, client_id: str, agent: str) -> Message:
+    def _say(self, text: str, client_id: str, agent: str) -> tuple[Message, str]:
+        """The message, and what tells this page that it was taken: itself, or a word."""
         self._ask_again()
-        return sessions.say(self.session, self.scope["user"], text, client_id, agent)
+        message = sessions.say(self.session, self.scope["user"], text, client_id, agent)
+        if message.is_new:
+            return message, self._new_messages(begun=message.run_id)
+        return message, fragments.composer_state(self.session, acknowledged=client_id)
 
     async def stop(self, pk: int | None) -> None:
         run = await database_sync_to_async(self._live)(pk)
