@@ -5,7 +5,7 @@ BIN := .venv/bin
 INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --only-binary :all:
 NO_PACKAGES := The packages could not be installed. Is the network there? All of them come ready-made for Linux and macOS on x86_64 and arm64, so no compiler is needed.
 
-.PHONY: help run scale scale-demo test test-quick browser check bench bench-peers messages screenshots lock
+.PHONY: help run scale scale-demo test test-quick browser check faults bench bench-scaled bench-peers messages screenshots lock
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -34,8 +34,14 @@ check: .venv/dev ## style, types, import arrows, migrations, translations
 	@$(BIN)/python manage.py makemigrations --check --dry-run
 	@$(BIN)/python manage.py check
 
+faults: .venv/dev redis ## hundreds of histories in which something goes wrong; ONLY="F01 F30" for some
+	@$(BIN)/python -m tests.faults $(if $(ONLY),--only $(ONLY))
+
 bench: .venv/dev ## speed as ratios; JSON=1 prints JSON
 	@$(BIN)/python -m tests.bench $(if $(JSON),--json)
+
+bench-scaled: .venv/dev redis ## one web process beside two, on PostgreSQL and Redis
+	@$(BIN)/python -m tests.bench --only scaled $(if $(JSON),--json)
 
 bench-peers: .venv/dev ## our chat beside Chainlit and Open WebUI, which are installed under var/
 	@$(BIN)/python -m tests.bench.peers

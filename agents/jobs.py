@@ -26,6 +26,14 @@ def add(run: int) -> None:
         job.defer(run=run)
 
 
+def in_line() -> set[int]:
+    """The runs that stand in line."""
+    from procrastinate.contrib.django.models import ProcrastinateJob
+
+    jobs = ProcrastinateJob.objects.filter(queue_name=LINE, status="todo")
+    return {args["run"] for args in jobs.values_list("args", flat=True)}
+
+
 async def work(drive: Callable[[int], Awaitable[None]], at_once: int) -> None:
     """Drive what stands in line, so many at once, until this is cancelled."""
     from procrastinate import App
@@ -41,6 +49,8 @@ async def work(drive: Callable[[int], Awaitable[None]], at_once: int) -> None:
             concurrency=at_once,
             delete_jobs="always",
             install_signal_handlers=False,
+            # A job that is given up does not end its run: that goes on by itself.
+            shutdown_graceful_timeout=0,
         )
 
 

@@ -5,38 +5,33 @@ written the next one collects, so a hundred runs cost hardly more commits than o
 """
 
 import asyncio
-import json
 import logging
-import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import repeat
 from time import sleep
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from django.db import InterfaceError, OperationalError, connection, connections, transaction
 
 from agents import leases, live, trace
 from agents.engine import faults
 from agents.engine.events import Event, Type
-from agents.models import Run
+from agents.models import Run, RunEvent
+from agents.storable import storable
 
 logger = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer")
 
 MOST_UNDER_WAY = 8
-TELL_WITHIN = 1.0
 LATE = 10.0
 # A database that restarts, is locked or is full: it is asked again for about half a minute.
 AWAY = (OperationalError, InterfaceError)
 PAUSES = (0.05, 0.1, 0.2, 0.5, *repeat(1, 28))
-WORDS = {Type.DELTA, Type.THOUGHT_DELTA}
-PLAIN = re.compile("[\x01-\x7f]*")
-NUL = "\\u0000"
 REST, LONGEST_REST = 0.001, 0.03
 # Kept, and nobody told yet.
 POINTS = {
@@ -81,7 +76,7 @@ class Journal:
 
     def add(self, run: Run, event: Event) -> asyncio.Future[None]:
         """Done once this is in the database, and everything that was added before it."""
-        return self._add(_Entry(run, _future(), event=_storable(event)))
+        return self._add(_Entry(run, _future(), event=storable(event)))
 
     async def close(self, run: Run, ending: trace.Ending, epoch: int | None = None) -> None:
         """End a run from outside: whatever is still open in it is closed.
@@ -133,7 +128,8 @@ class Journal:
             await loop.run_in_executor(self._thread, _commit, batch)
             late.cancel()
             self._note(taken)
-            await _tell_all(batch)
+            for run, events in _by_run(batch):
+                await tell(run, events)
             _settle(batch)
             await asyncio.sleep(_rest(batch))
 
@@ -183,53 +179,16 @@ def _seen(kept: asyncio.Future[None]) -> None:
         logger.error("An event could not be kept.", exc_info=error)
 
 
-async def _tell_all(batch: list[_Entry]) -> None:
-    """All of it within a moment: a layer that hangs must not hold up what is to be kept."""
-    try:
-        async with asyncio.timeout(TELL_WITHIN):
-            for run, events in _by_run(batch):
-                await tell(run, events)
-    except TimeoutError:
-        logger.warning("The channel layer does not answer; pages will look for themselves.")
-
-
 async def _tell_late(topics: set[str]) -> None:
     for topic in topics:
-        try:
-            await live.publish(topic, "storage.late")
-        except Exception as error:
-            logger.warning("%s could not be told that nothing is kept: %r", topic, error)
+        await live.publish(topic, "storage.late")
 
 
 async def tell(run: Run, events: list[Event]) -> None:
-    """It is kept, so a layer that is out of order costs those who watch a reload, no more."""
     for event in events:
         faults.point(POINTS.get(event.type, ""))
     facts = [event.to_dict() for event in events]
-    try:
-        await live.publish(run.topic, "run.events", run=run.pk, events=facts)
-    except Exception as error:
-        logger.warning("Run %s could not be told of: %r", run.pk, error)
-
-
-def _storable(event: Event) -> Event:
-    """Without NUL and halves of characters: not every database takes them."""
-    if event.type in WORDS and PLAIN.fullmatch(event.data["content"]):
-        return event
-    text = json.dumps(event.data, ensure_ascii=False)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        event = replace(event, data=json.loads(text.encode(errors="replace")))
-    return replace(event, data=_without_nul(event.data)) if NUL in text else event
-
-
-def _without_nul(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.replace("\0", "�")
-    if isinstance(value, dict):
-        return {_without_nul(key): _without_nul(item) for key, item in value.items()}
-    return [_without_nul(item) for item in value] if isinstance(value, list) else value
+    await live.publish(run.topic, "run.events", run=run.pk, events=facts)
 
 
 def _commit(batch: list[_Entry]) -> None:
@@ -253,11 +212,11 @@ def _commit_alone(entry: _Entry) -> None:
 
 def _commit_patiently(batch: list[_Entry]) -> None:
     """Again and again while the database is away, for as long as that can be borne."""
-    for pause in (*PAUSES, None):
+    for attempt, pause in enumerate((*PAUSES, None)):
         for entry in batch:
             entry.error, entry.told = None, []
         try:
-            return _commit_together(batch)
+            return _commit_together(batch, is_again=attempt > 0)
         except AWAY as error:
             connection.close()
             if pause is None:
@@ -274,9 +233,12 @@ def _asked(question: Callable[[list[Run]], Answer], runs: list[Run]) -> Answer:
         raise
 
 
-def _commit_together(batch: list[_Entry]) -> None:
+def _commit_together(batch: list[_Entry], is_again: bool) -> None:
     events = [entry for entry in batch if entry.event is not None]
     with transaction.atomic():
+        # The last time may have worked, and only the word of it have been lost.
+        known = [entry for entry in events if is_again and _is_kept(entry)]
+        events = [entry for entry in events if entry not in known]
         ours = leases.held([entry.run for entry in events]) if events else set()
         for entry in events:
             if entry.run.pk not in ours:
@@ -286,8 +248,14 @@ def _commit_together(batch: list[_Entry]) -> None:
         for entry in batch:
             if entry.ending is not None:
                 entry.told = trace.close(entry.run.pk, entry.ending, entry.epoch)
-    for entry in events:
+    for entry in [*known, *events]:
         entry.told = [entry.event]
+
+
+def _is_kept(entry: _Entry) -> bool:
+    event = entry.event
+    same = {"seq": event.seq, "type": event.type.value, "time": event.time}
+    return RunEvent.objects.filter(run=entry.run, **same).exists()
 
 
 def _rest(batch: Iterable[_Entry]) -> float:

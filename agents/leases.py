@@ -23,9 +23,10 @@ from agents.models import Run
 
 # A number of its own: in a container every process has the same id as the one before it.
 PROCESS = secrets.token_hex(4)
-# Containers may share a host's name; ids of processes mean something in one of them only.
-NAMESPACES = Path("/proc/self/ns/pid")
-HOST = f"{socket.gethostname()}/{NAMESPACES.stat().st_ino if NAMESPACES.exists() else ''}"
+# Machines may share a name; ids of processes mean something in one container of one boot only.
+NAMESPACE, BOOT = Path("/proc/self/ns/pid"), Path("/proc/sys/kernel/random/boot_id")
+PLACE = f"{BOOT.read_text()[:8]}.{NAMESPACE.stat().st_ino}" if BOOT.exists() else ""
+HOST = f"{socket.gethostname()}/{PLACE}"
 BEAT = 5.0
 LEASE = 20.0
 MOST_TAKEOVERS = 5
@@ -83,12 +84,12 @@ def ask_to_stop(run: Run) -> bool:
     return bool(driven.update(is_to_stop=True))
 
 
-def to_stop(runs: Iterable[Run]) -> set[int]:
-    """Those of these runs that somebody wants to end, or that have ended without us."""
+def orders(runs: Iterable[Run]) -> tuple[set[int], set[int]]:
+    """Of these runs, those that somebody wants to end, and those that are not ours any more."""
     asked = {run.pk: run.epoch for run in runs}
-    rows = Run.objects.running().filter(pk__in=asked, is_to_stop=False)
-    ours = {pk for pk, epoch in rows.values_list("pk", "epoch") if asked[pk] == epoch}
-    return asked.keys() - ours
+    rows = Run.objects.live().filter(pk__in=asked).values_list("pk", "epoch", "is_to_stop")
+    ours = {pk: is_to_stop for pk, epoch, is_to_stop in rows if asked[pk] == epoch}
+    return {pk for pk, is_to_stop in ours.items() if is_to_stop}, asked.keys() - ours.keys()
 
 
 def abandoned() -> list[Run]:

@@ -22,6 +22,8 @@ logger = logging.getLogger(__name__)
 PATIENCE = 5.0
 PAUSE = 1.0
 PING = 1.0
+TELL_WITHIN, AWAY = 0.5, 3.0
+JOIN_WITHIN = 1.0
 PROCESS = secrets.token_hex(4)
 LOOK_AGAIN = "look.again"
 
@@ -35,7 +37,28 @@ async def publish(topic: str, kind: str, **facts: Any) -> None:
     if _reaches_others():
         text = json.dumps(facts, ensure_ascii=False)
         told = {"type": "told", "by": PROCESS, "kind": kind, "facts": text}
-        await get_channel_layer().group_send(topic, told)
+        await _others.tell(topic, told)
+
+
+class _Others:
+    """Those in other processes. They read the rows by themselves, told or not: a layer that is
+    away must cost nobody here more than a moment, now and then."""
+
+    def __init__(self) -> None:
+        self.away_until = 0.0
+
+    async def tell(self, topic: str, told: dict[str, Any]) -> None:
+        if time.monotonic() < self.away_until:
+            return
+        try:
+            async with asyncio.timeout(TELL_WITHIN):
+                await get_channel_layer().group_send(topic, told)
+        except Exception as error:  # whatever it was, it is not worth a run
+            self.away_until = time.monotonic() + AWAY
+            logger.warning("Other processes cannot be told what happens: %r", error)
+
+
+_others = _Others()
 
 
 @asynccontextmanager
@@ -68,14 +91,18 @@ class _Topic:
             hear(kind, facts)
 
     async def connect(self) -> None:
-        """Come back once whatever is told elsewhere arrives here, too."""
+        """Come back once whatever is told elsewhere arrives here, too, or will soon."""
         self.wire = self.wire or asyncio.create_task(self._listen())
-        await self.is_joined.wait()
+        try:
+            async with asyncio.timeout(JOIN_WITHIN):
+                await self.is_joined.wait()
+        except TimeoutError:
+            self.is_joined.set()  # late: whoever listens then looks at the rows again
 
     async def disconnect(self) -> None:
         if self.wire is not None:
             self.wire.cancel()
-            await asyncio.wait([self.wire])
+            await asyncio.wait([self.wire], timeout=JOIN_WITHIN)
 
     async def _listen(self) -> None:
         while True:

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from django.conf import settings
-from django.db import Error, connection
+from django.db import connection
 from django.db.models import DurationField, ExpressionWrapper, Value
 from django.db.models.functions import Now
 
@@ -84,7 +84,7 @@ class _Pulse:
         """A database that is away is no reason to fall silent once it is back."""
         try:
             say(*about)
-        except Error:
+        except Exception:  # whatever it was, a pulse that ends says that the process has
             if not self._is_away:
                 logger.warning("This process cannot say how it is.", exc_info=True)
             self._is_away = True

@@ -129,25 +129,25 @@ async def shut_down(grace: float = 0, *, hand_over: bool = True) -> None:
 
     What does not end within the grace is left to whoever comes next, or closed.
     """
-    if (shop := await workshop.closed()) is not None:
-        left = await shop.stop(grace, HANDOVER if hand_over else SHUTDOWN)
-        # Now that all is written: whoever takes them over starts from what is there.
-        await database_sync_to_async(_leave_behind)(left)
+    left = await workshop.close(grace, HANDOVER if hand_over else SHUTDOWN)
+    # Now that all is written: whoever takes them over starts from what is there.
+    await database_sync_to_async(_leave_behind)(left)
     await servers.shut_down()
     await connection.close()
 
 
 def _left_behind(mine: set[int]) -> list[Run]:
+    """Those that are ours now; where workers drive the runs, they are lined up instead."""
     going_on = []
+    known = mine | (jobs.in_line() if settings.WORKERS else set())
     for run in leases.abandoned():
-        if run.pk in mine:
+        if run.pk in known:
             continue
         # One that was left in good order is no danger, however often that was.
         if run.heartbeat_at is not None and run.takeovers >= leases.MOST_TAKEOVERS:
             trace.close(run.pk, trace.Ending(StopReason.INTERRUPTED), run.epoch)
         elif settings.WORKERS:
             jobs.add(run.pk)
-            going_on.append(run)
         elif (ours := leases.take(run)) is not None:
             going_on.append(ours)
     return going_on

@@ -15,6 +15,7 @@ from agents.engine.termination import StopReason
 from agents.meaning import Rows
 from agents.models import AgentStep, Approval, Run, RunEvent
 from agents.models.prepared import prepared
+from agents.storable import storable
 
 PREVIEW = 200
 CANCELLED, UNKNOWN = Fate(status="cancelled"), Fate(status="unknown")
@@ -91,6 +92,7 @@ def close(run_pk: int, ending: Ending, epoch: int | None = None) -> list[Event]:
             tool_calls=run.steps.filter(kind=AgentStep.Kind.TOOL).count(),
         )
     )
+    events = [storable(event) for event in events]
     keep([(run_pk, event) for event in events])
     run.approvals.waiting().update(verdict=Approval.Verdict.WITHDRAWN)
     return events

@@ -21,7 +21,9 @@ Follower = Callable[[Run | None], Awaitable[None]]
 
 STOP_WITHIN = 1.4
 LOOK = 0.4
-HANDOVER, SHUTDOWN = "handover", "shutdown"
+HANDOVER, SHUTDOWN, LOST = "handover", "shutdown", "lost"
+# Why a task is cancelled that leaves its run as it is.
+LEFT = {(HANDOVER,), (SHUTDOWN,), (LOST,)}
 ADVICE = "Try again; if it happens again, tell your administrator."
 
 
@@ -99,9 +101,10 @@ class Workshop:
                 async for event in events:
                     await pages.write(event)
         except asyncio.CancelledError as cancelled:
-            if cancelled.args not in {(HANDOVER,), (SHUTDOWN,)}:
+            if cancelled.args not in LEFT:
                 fates = cancelled.fates if isinstance(cancelled, Stopped) else {}
-                await self.close(run, trace.Ending(StopReason.CANCELLED, fates=fates))
+                ending = trace.Ending(StopReason.CANCELLED, fates=fates)
+                await self.close(run, ending, run.epoch)
         except AgentError as error:
             ending = trace.Ending(StopReason.ERROR, str(error), error.advice)
             await self.close(run, ending, run.epoch)
@@ -129,11 +132,14 @@ class Workshop:
                 logger.exception("The heartbeat of the runs could not be written.")
 
     async def _obey(self) -> None:
-        if not self.runs:
+        """Each is told once: a task that is ending already is left to it."""
+        if not (asked := dict(self.runs)):
             return
-        for run in await self.journal.ask(leases.to_stop, list(self.runs.values())):
-            if (task := self.tasks.get(run)) is not None:
-                task.cancel()
+        to_stop, lost = await self.journal.ask(leases.orders, list(asked.values()))
+        for pk in to_stop | lost:
+            # It may have ended meanwhile, and even gone on again, as another.
+            if self.runs.get(pk) is asked[pk] and not self.tasks[pk].cancelling():
+                self.tasks[pk].cancel(*([LOST] if pk in lost else []))
 
 
 followers: list[Follower] = []
@@ -159,12 +165,18 @@ def here() -> Workshop:
     return _workshops[loop]
 
 
-async def closed() -> Workshop | None:
-    """The workshop of this event loop, which nobody finds any more; None if there is none."""
+async def close(grace: float, why: str) -> list[Run]:
+    """End what is driven on this event loop; gives the runs that could not end in time.
+
+    Until then it is the same workshop: what still begins is ended, or left, with the rest.
+    """
     loop = asyncio.get_running_loop()
-    if loop in _workshops:
-        await _workshops[loop].finish()
-    return _workshops.pop(loop, None)
+    if (shop := _workshops.get(loop)) is None:
+        return []
+    await shop.finish()
+    left = await shop.stop(grace, why)
+    del _workshops[loop]
+    return left
 
 
 def alive() -> int:

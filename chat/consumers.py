@@ -69,24 +69,19 @@ class ChatConsumer(WatchingConsumer):
                 raise BadFrame(_("The page sent something that cannot be read."))
 
     async def say(self, text: str, client_id: str, agent: str) -> None:
-        say = database_sync_to_async(self._in_language)
+        say = partial(self._in_language, self._say, text, client_id, agent)
         try:
-            message, frames = await say(self._say, text, client_id, agent)
+            message = await sessions.said(say)
         except sessions.NotSaid as reason:
             await self.refuse(reason.args[0])
             return
-        if frames:
-            await self.send(frames)
-        if message.is_new:
-            await sessions.ask(self.session, message)
+        if not message.is_new:  # a new one, once it is shown, tells by itself that it was taken
+            state = partial(fragments.composer_state, acknowledged=client_id)
+            await self.show(state, self.session)
 
-    def _say(self, text: str, client_id: str, agent: str) -> tuple[Message, str]:
-        """The message, and what tells this page that it was taken: itself, or a word."""
+    def _say(self, text: str, client_id: str, agent: str) -> Message:
         self._ask_again()
-        message = sessions.say(self.session, self.scope["user"], text, client_id, agent)
-        if message.is_new:
-            return message, self._new_messages(begun=message.run_id)
-        return message, fragments.composer_state(self.session, acknowledged=client_id)
+        return sessions.say(self.session, self.scope["user"], text, client_id, agent)
 
     async def stop(self, pk: int | None) -> None:
         run = await database_sync_to_async(self._live)(pk)

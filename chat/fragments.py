@@ -73,13 +73,14 @@ class Surroundings:
             listed = sessions.found(session.user, live=live)
             return _part("sessions", {"sessions": listed, "session": session})
         changed = [pk for pk in rows if rows[pk] != shown[pk]]
-        return SafeString().join(_row(pk, rows[pk][0], live, session) for pk in changed)
+        about = {"rows": [_row(pk, rows[pk][0], live) for pk in changed], "session": session}
+        return _part("session_changes", about) if changed else SafeString()
 
 
-def _row(pk: int, title: str, live: sessions.Runs, session: ChatSession) -> SafeString:
+def _row(pk: int, title: str, live: sessions.Runs) -> ChatSession:
     row = ChatSession(pk=pk, title=title)
     row.live = live.get(row.topic)
-    return _part("session_row", {"row": row, "session": session})
+    return row
 
 
 def new_message(message: Message, view: RunView) -> SafeString:

@@ -92,6 +92,7 @@ class Message(models.Model):
         _("agent's name"),
         max_length=64,
         blank=True,
+        db_default="",
         help_text=_("Who is to answer it, if chosen."),
     )
     place = models.IntegerField(

@@ -66,7 +66,9 @@ def withdraw(session: ChatSession, user, pk: int | None) -> str | None:
 
 
 def clear(session: ChatSession) -> None:
-    session.messages.queued().delete()
+    with transaction.atomic():
+        hold(session)
+        session.messages.queued().delete()
 
 
 def take_up(message: Message, run: Run) -> Message:
@@ -74,9 +76,12 @@ def take_up(message: Message, run: Run) -> Message:
 
     Its number is its place in the conversation, and that is at the end, whenever it was typed.
     """
+    typed = message.created_at
     message.delete()
     message.pk, message.run, message.place = None, run, None
     message.save(force_insert=True)
+    Message.objects.filter(pk=message.pk).update(created_at=typed)
+    message.created_at = typed
     return message
 
 

@@ -1,6 +1,8 @@
 """What people do with their sessions: begin, say, stop, rename, delete, find."""
 
-from collections.abc import Iterable, Mapping
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -21,6 +23,8 @@ from agents.models.statements import update
 from agents.sentences import told
 from chat import queue
 from chat.models import ChatSession, Message
+
+logger = logging.getLogger(__name__)
 
 MOST_BYTES = 200_000
 MOST_TITLE = 60
@@ -50,6 +54,24 @@ class NotSaid(Exception):
     """A message was not taken; the text says why, to the person who wrote it."""
 
 
+_being_said: set[asyncio.Task[Message]] = set()
+
+
+async def said(say: Callable[[], Message]) -> Message:
+    """Keep a message and have it answered, even if whoever sent it leaves in the middle."""
+    saying = asyncio.create_task(_said(say))
+    _being_said.add(saying)
+    saying.add_done_callback(_being_said.discard)
+    return await asyncio.shield(saying)
+
+
+async def _said(say: Callable[[], Message]) -> Message:
+    message = await database_sync_to_async(say)()
+    if message.is_new:
+        await ask(message.session, message)
+    return message
+
+
 async def ask(session: ChatSession, message: Message) -> None:
     """Have it answered, now or in its turn, and tell every page that shows the session."""
     faults.point("P2")
@@ -64,7 +86,10 @@ async def ask(session: ChatSession, message: Message) -> None:
 async def go_on(run: Run | None = None) -> None:
     """Have answered what waits: where this run is over, or wherever nothing lives."""
     for session in await database_sync_to_async(queue.free)(run):
-        await _answer_next(session)
+        try:
+            await _answer_next(session)
+        except Exception:  # whatever it was, the others need not wait for it
+            logger.exception("What waits in session %s could not go on.", session.pk)
 
 
 async def send_now(session: ChatSession, user, pk: int | None) -> bool:
@@ -72,9 +97,10 @@ async def send_now(session: ChatSession, user, pk: int | None) -> bool:
 
     False where there is no such message.
     """
-    if not await database_sync_to_async(queue.put_first)(session, user, pk):
+    is_there, run = await database_sync_to_async(_put_first)(session, user, pk)
+    if not is_there:
         return False
-    if (run := await database_sync_to_async(live_run)(session)) is not None:
+    if run is not None:
         await runs.stop(run)
     await live.publish(session.topic, "queue.changed")
     await _answer_next(session)
@@ -125,6 +151,7 @@ def rename(session: ChatSession, title: str) -> None:
 def delete(session: ChatSession) -> None:
     """Messages, runs and traces: nothing of it stays."""
     with transaction.atomic():
+        queue.hold(session)
         Run.objects.filter(message__session=session).delete()
         session.delete()
 
@@ -255,6 +282,12 @@ def _queue(session: ChatSession, user, text: str, client_id: str, agent: str) ->
         ) from None
     message.is_new = True
     return message
+
+
+def _put_first(session: ChatSession, user, pk: int | None) -> tuple[bool, Run | None]:
+    """Whether it is there, and what lives before it: asked later, that might be its own run."""
+    with transaction.atomic():
+        return queue.put_first(session, user, pk), live_run(session)
 
 
 async def _answer_next(session: ChatSession) -> None:

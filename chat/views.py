@@ -1,5 +1,5 @@
-import asyncio
 from dataclasses import dataclass
+from functools import partial
 from uuid import uuid4
 
 from channels.db import database_sync_to_async
@@ -10,14 +10,12 @@ from django.views.decorators.http import require_GET, require_POST
 
 from agents import assembly, runs
 from agents.display import model_label
-from agents.models import Agent, Run
+from agents.models import Agent
 from chat import queue, sessions
 from chat.fragments import MessageView
 from chat.models import ChatSession
 
 SHOWN = 30
-
-_being_said: set[asyncio.Task] = set()
 
 
 @dataclass(frozen=True)
@@ -91,8 +89,9 @@ async def send(request: HttpRequest, pk: int) -> HttpResponse:
 async def stop(request: HttpRequest, pk: int) -> HttpResponse:
     user = await request.auser()
     chat = await aget_object_or_404(ChatSession.objects.for_user(user), pk=pk)
-    run = await Run.objects.live().filter(topic=chat.topic).afirst()
-    if run is not None:
+    run = await database_sync_to_async(sessions.live_run)(chat)
+    # The page may be behind: another answer may be under way than the one that was shown.
+    if run is not None and request.POST.get("run") in {None, "", str(run.pk)}:
         await runs.stop(run)
     return redirect("chat:session", pk)
 
@@ -128,7 +127,7 @@ async def delete(request: HttpRequest, pk: int) -> HttpResponse:
     user = await request.auser()
     chat = await aget_object_or_404(ChatSession.objects.for_user(user), pk=pk)
     await database_sync_to_async(queue.clear)(chat)  # what waits is not to begin now
-    run = await Run.objects.live().filter(topic=chat.topic).afirst()
+    run = await database_sync_to_async(sessions.live_run)(chat)
     if run is not None:
         await runs.stop(run)
     await database_sync_to_async(sessions.delete)(chat)
@@ -149,21 +148,9 @@ def _after_change(request: HttpRequest, otherwise: HttpResponse) -> HttpResponse
 
 
 async def _said(request: HttpRequest, say, *whom):
-    """Seen through even if the browser leaves: a run that is kept must also be driven."""
-    saying = asyncio.create_task(_say(request, say, *whom))
-    _being_said.add(saying)
-    saying.add_done_callback(_being_said.discard)
-    return await asyncio.shield(saying)
-
-
-async def _say(request: HttpRequest, say, *whom):
     text, agent = request.POST.get("text", ""), request.POST.get("agent", "")
     client_id = request.POST.get("client_id") or uuid4().hex
-    message = await database_sync_to_async(say)(*whom, text, client_id, agent)
-    if message.is_new:
-        chat = await ChatSession.objects.aget(pk=message.session_id)
-        await sessions.ask(chat, message)
-    return message
+    return await sessions.said(partial(say, *whom, text, client_id, agent))
 
 
 def _refused(request: HttpRequest, reason: str, chat: ChatSession | None) -> HttpResponse:

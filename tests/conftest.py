@@ -2,6 +2,7 @@ import asyncio
 import threading
 from contextlib import aclosing, asynccontextmanager
 
+import hypothesis
 import pytest
 from asgiref.sync import sync_to_async
 from channels.testing import WebsocketCommunicator
@@ -9,6 +10,10 @@ from django.core.signals import request_finished
 from django.db import connections
 from django.dispatch import receiver
 from django.test import Client
+
+# How long an example takes says more about the machine than about us.
+hypothesis.settings.register_profile("ours", deadline=None)
+hypothesis.settings.load_profile("ours")
 
 
 @receiver(request_finished)

@@ -13,6 +13,7 @@ class Migration(migrations.Migration):
             model_name="run",
             name="is_to_stop",
             field=models.BooleanField(
+                db_default=False,
                 default=False,
                 help_text="Its owner is asked to end it.",
                 verbose_name="to be stopped",

@@ -96,7 +96,10 @@ class Run(models.Model):
         _("heartbeat"), null=True, blank=True, help_text=_("Empty: whoever comes may take it.")
     )
     is_to_stop = models.BooleanField(
-        _("to be stopped"), default=False, help_text=_("Its owner is asked to end it.")
+        _("to be stopped"),
+        default=False,
+        db_default=False,
+        help_text=_("Its owner is asked to end it."),
     )
     takeovers = models.PositiveSmallIntegerField(_("takeovers"), default=0)
     started_at = models.DateTimeField(_("started"), auto_now_add=True, db_index=True)
@@ -110,7 +113,10 @@ class Run(models.Model):
         ordering = ["-pk"]
         permissions = [("review_runs", "Can review everybody's runs")]
         # Which few are live, or failed lately, is asked all the time.
-        indexes = [models.Index(fields=["status", "ended_at"], name="runs_of_a_status")]
+        indexes = [
+            models.Index(fields=["status", "ended_at"], name="runs_of_a_status"),
+            models.Index(fields=["user", "status"], name="runs_of_a_person"),
+        ]
         constraints = [
             models.UniqueConstraint(
                 fields=["topic"],

@@ -17,6 +17,7 @@ class Migration(migrations.Migration):
             name="agent_name",
             field=models.CharField(
                 blank=True,
+                db_default="",
                 help_text="Who is to answer it, if chosen.",
                 max_length=64,
                 verbose_name="agent's name",

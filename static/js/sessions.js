@@ -12,6 +12,7 @@ export function tend() {
   });
   document.addEventListener("keydown", escaped, true);
   document.addEventListener("htmx:oobBeforeSwap", keepSearch);
+  document.addEventListener("htmx:oobAfterSwap", takeChanges);
   document.addEventListener("htmx:load", markCurrent);
   search.form.addEventListener("submit", (event) => event.preventDefault());
 }
@@ -73,9 +74,19 @@ function escaped(event) {
   row.querySelector("a").focus();
 }
 
-// A frame brings a row or the whole list; a reader who is searching keeps what was found.
+// Rows that have changed come in a place of their own: those searched for may not be in the list.
+function takeChanges({ detail }) {
+  if (detail.target.id !== "session-changes") return;
+  for (const row of document.querySelectorAll("#session-changes > .session")) {
+    const shown = list().querySelector(`#${row.id}`);
+    row.remove();
+    if (shown && !shown.querySelector(".rename:not([data-left])")) shown.replaceWith(row);
+  }
+  markCurrent({ target: list() });
+}
+
+// A frame may bring the whole list; a reader who is searching keeps what was found.
 function keepSearch({ target, detail }) {
-  if (target.matches(".session")) detail.shouldSwap = !target.querySelector(".rename:not([data-left])");
   if (target.id !== "sessions") return;
   const renaming = target.querySelector(".rename:not([data-left])");
   if (renaming || search.value) detail.shouldSwap = false;

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.db import IntegrityError
+from django.db import IntegrityError, OperationalError
 
 from agents import journal as journals
 from agents import live, trace
@@ -103,18 +103,27 @@ async def test_a_run_that_ends_while_it_is_closed_ends_once(journal, run):
     assert await run.events.filter(type="run_finished").acount() == 1
 
 
-async def test_a_layer_that_is_out_of_order_stops_no_writing(journal, run, monkeypatch, caplog):
-    async def publish(topic, kind, **facts):
-        raise ConnectionError("no layer")
+async def test_a_commit_whose_answer_was_lost_is_not_written_twice(journal, run, monkeypatch):
+    commit, troubles = journals._commit_together, [OperationalError("no answer")]
 
-    monkeypatch.setattr(live, "publish", publish)
-    emit = Stamp("helper")
-    async with asyncio.timeout(5):
-        for _ in range(2):
-            await journal.keep(run, emit(Type.DELTA, content="a"))
+    def unheard(batch, **about):
+        commit(batch, **about)
+        if troubles:
+            raise troubles.pop()
 
-    assert await numbers(run) == [1, 2]
-    assert "could not be told of" in caplog.text
+    monkeypatch.setattr(journals, "_commit_together", unheard)
+    await journal.keep(run, Stamp("helper")(Type.DELTA, content="a", step=1))
+
+    assert await RunEvent.objects.filter(run=run).acount() == 1
+
+
+async def test_an_ending_that_no_database_would_take_ends_the_run(journal, run):
+    sentence = "The tool said \0 and half of \ud83d."
+    await journal.close(run, trace.Ending(StopReason.ERROR, sentence))
+
+    run = await Run.objects.aget(pk=run.pk)
+    assert run.status == "failed"
+    assert run.detail.startswith("The tool said")
 
 
 async def test_a_run_that_is_gone_is_closed_without_a_word(journal, run):

@@ -98,3 +98,31 @@ async def test_after_a_break_of_the_layer_everyone_looks_again(shared, monkeypat
         assert await ear.heard() == ("run.events", {"run": 7})
 
     assert "is not heard" in caplog.text
+
+
+@pytest.mark.parametrize("trouble", ["hangs", "fails"])
+async def test_a_layer_that_is_away_costs_those_here_a_moment(shared, monkeypatch, trouble):
+    async def group_send(topic, told):
+        if trouble == "fails":
+            raise ConnectionError("gone")
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(live, "_others", live._Others())
+    monkeypatch.setattr(live, "TELL_WITHIN", 0.05)
+    shared.group_send = group_send
+    heard = []
+    async with asyncio.timeout(5), live.following("chat.1", lambda *told: heard.append(told)):
+        for number in range(100):
+            await live.publish("chat.1", "run.events", run=number)
+
+    assert len(heard) == 100
+
+
+async def test_a_layer_that_cannot_be_joined_holds_up_nobody(shared, monkeypatch):
+    async def group_add(topic, channel):
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(live, "JOIN_WITHIN", 0.05)
+    shared.group_add = group_add
+    async with asyncio.timeout(5), live.following("chat.1", lambda *told: None):
+        await live.publish("chat.1", "run.events", run=7)

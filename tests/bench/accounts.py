@@ -26,7 +26,7 @@ def make(people: int, chats: int) -> list[dict]:
 
 
 def _person(number: int, chats: int) -> dict:
-    user = get_user_model().objects.create(username=f"bench-{number}")
+    user, _ = get_user_model().objects.get_or_create(username=f"bench-{number}")
     made = [ChatSession.objects.create(user=user, title=f"Chat {n}") for n in range(chats)]
     return {"cookie": signed_in(user), "chats": [chat.pk for chat in made]}
 

@@ -5,6 +5,7 @@ import time
 from itertools import islice
 from pathlib import Path
 
+from tests.bench.chat import Watch
 from tests.bench.processes import child, cpu, resident_mb
 from tests.bench.product import Product, product, told
 from tests.bench.rounds import Size
@@ -19,8 +20,9 @@ ABOUT = f"""\
 Idle: so many pages of people who are signed in, open at once and doing nothing. Memory is what
 the server needs for each of them, CPU a share of one core. An echo is a frame that is refused,
 from the page and back. Then half of them lose their connection and come back within
-{STORM:.0f} s; caught up is from there until a page is up to date. Stalls are moments in which
-the event loop was held up for more than 250 ms."""
+{STORM:.0f} s; caught up is from there until a page is up to date, at so much CPU each. Others
+are the cores that the rest of the machine used then: where they are large, doubt the times.
+Stalls are moments in which the event loop was held up for more than 250 ms."""
 
 
 def measure(size: Size) -> list[dict]:
@@ -39,8 +41,11 @@ def _opened(server: Product, count: int, seconds: float) -> dict:
         memory = resident_mb(server.process) - empty
         used = _used(server, seconds)
         echo = told(pages, {"echo": ECHOES})
+        watched = Watch(server.process)
         storm = told(pages, {"storm": count // 2, "seconds": STORM if seconds else 0})
+        spent, others = watched.spent(storm.pop("client cpu s"))
     figures = {"KB a page": memory * 1000 / count, "cpu %": used, **opened, **echo, **storm}
+    figures |= {"cpu ms each": spent * 1000 / (count // 2), "others": others}
     time.sleep(TOLD_EVERY if seconds else 0)
     figures |= server.stalls()
     return {"pages": count} | {name: round(value, 2) for name, value in figures.items()}

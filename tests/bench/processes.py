@@ -88,7 +88,12 @@ def cpu(process: psutil.Popen) -> float:
 
 
 def resident_mb(process: psutil.Popen) -> float:
-    return process.memory_info().rss / 1e6
+    """What a process and its children hold in memory."""
+    total = 0
+    for each in [process, *process.children(recursive=True)]:
+        with suppress(psutil.NoSuchProcess):
+            total += each.memory_info().rss
+    return total / 1e6
 
 
 def busy_seconds() -> float:

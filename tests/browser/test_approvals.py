@@ -88,15 +88,16 @@ def test_a_decision_that_did_not_arrive_says_so(page: Page, watch):
     expect(last_run(page)).to_have_attribute("data-status", "completed")
 
 
-def test_a_question_asked_while_a_call_waits_is_answered_with_what_to_do(page: Page):
+def test_a_question_asked_while_a_call_waits_is_queued_and_says_what_for(page: Page):
     asks(page)
 
     ask(page, "And what is 1 + 1?")
 
-    expect(page.locator("#notice")).to_contain_text("waits for your decision")
-    expect(page.locator("#text")).to_have_value("And what is 1 + 1?")
+    expect(page.locator("#queue")).to_contain_text("And what is 1 + 1?")
+    expect(page.locator("#queue")).to_contain_text("waits for your decision")
     page.get_by_role("button", name="Stop").click()
-    expect(last_run(page)).to_have_attribute("data-status", "stopped")
+    expect(page.locator(".run").first).to_have_attribute("data-status", "stopped")
+    expect(page.locator(".run")).to_have_count(2)
 
 
 def test_a_call_is_declined_in_the_inbox_with_the_keyboard_alone(page: Page):

@@ -143,7 +143,7 @@ def test_two_devices_show_the_same_queue(slow_page: Page, visit, slow_server):
     phone.goto(slow_page.url)
 
     phone.locator("#text").fill(SUM)
-    phone.get_by_role("button", name="Queue").tap()
+    phone.get_by_role("button", name="Send when it is done").tap()
 
     for page in (slow_page, phone):
         expect(queued(page)).to_have_text([SUM])

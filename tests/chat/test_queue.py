@@ -214,6 +214,22 @@ async def test_send_now_stops_the_answer_and_comes_before_the_others(chat, model
     assert statuses == ["stopped", "completed", "completed"]
 
 
+async def test_what_is_sent_now_is_not_stopped_itself(chat, model, monkeypatch):
+    """The answer before it ended by itself, in the moment before it was stopped."""
+    [two] = await said(chat, "one", "two")
+    stop = runs.stop
+
+    async def late(run):
+        model.let_go.set()
+        await answered(chat, 2)
+        await stop(run)
+
+    monkeypatch.setattr(runs, "stop", late)
+    await sessions.send_now(chat, chat.user, two.pk)
+
+    assert [run.status async for run in Run.objects.all()] == ["completed", "completed"]
+
+
 async def test_a_page_sends_a_message_now(chat, model):
     [two] = await said(chat, "one", "two")
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:

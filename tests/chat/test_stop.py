@@ -145,7 +145,7 @@ async def test_a_thread_that_goes_on_leaves_the_outcome_unknown(monkeypatch):
 
 async def test_a_process_that_does_not_obey_leaves_the_outcome_unknown(monkeypatch):
     monkeypatch.setattr(runs, "STOP_WITHIN", 0.1)
-    monkeypatch.setattr(leases, "to_stop", lambda runs: set())
+    monkeypatch.setattr(leases, "orders", lambda runs: (set(), set()))
     act_with(monkeypatch, Slow())
     run = await launched()
     await until(run, "tool_call")

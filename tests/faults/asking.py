@@ -82,12 +82,24 @@ async def f16(ground: Ground, times: int) -> Result:
     return await _each(ground, times, ("drip:0.5", "word3", "did not finish within its time"))
 
 
-@row("F17", "garbage, broken characters, half a tool call", times=3)
+@row("F17", "garbage, floods, half a call, a call of nothing, forty calls", times=3)
 async def f17(ground: Ground, times: int) -> Result:
-    garbled = ("word0", "sent something that cannot be read", "Ask again")
     return await _each(
-        ground, times, ("garbage", *garbled), ("utf8", "word0"), ("half words:3", "word2")
+        ground,
+        times,
+        ("garbage", "word0", "sent something that cannot be read", "Ask again"),
+        ("utf8", "word0"),
+        ("half words:3", "word2"),
+        ("unknown words:3", "word2"),
+        ("finish:whatever", "Said in full."),
+        ("many:40",),
+        ("big:5000000", "The model wrote more than 2,000,000 characters"),
     )
+
+
+@row("F17b", "an answer in fifty thousand pieces", times=1)
+async def f17b(ground: Ground, times: int) -> Result:
+    return await _each(ground, times, ("flood:50000",))
 
 
 @row("F18", "the stream ends well with nothing in it", times=3)
@@ -116,7 +128,7 @@ async def f19(ground: Ground, times: int) -> Result:
     return result
 
 
-@row("F20", "5xx, refused, no such host, no TLS", times=2, kind="nowhere")
+@row("F20", "5xx, refused, no such host, no TLS", times=2, kind="served")
 async def f20(ground: Ground, times: int) -> Result:
     result = await _each(
         ground,

@@ -27,7 +27,7 @@ def holds(grounds):
     """Plays a row of the table, and finds nothing that breaks a promise."""
 
     async def play(row, times=1, **size):
-        kind = ROWS[row.__name__.upper()].kind
+        kind = next(known.kind for known in ROWS.values() if known.play is row)
         try:
             async with grounds(kind) as ground:
                 result = await row(ground, times, **size)

@@ -1,4 +1,7 @@
-"""All that a server has kept, as JSON, read the way the product itself reads it."""
+"""What a server has kept of some chats, or of all, as JSON: a line for each line that is read.
+
+Read the way the product itself reads it, by a process that stays: starting one is slow.
+"""
 
 import json
 import sys
@@ -9,6 +12,7 @@ from agents import trace  # isort: skip
 from agents.models import AgentStep, Approval, Run, RunEvent  # isort: skip
 from chat import sessions  # isort: skip
 from chat.models import ChatSession, Message  # isort: skip
+from django.db import connections  # isort: skip
 
 MESSAGE = ("pk", "session_id", "author_id", "client_id", "text", "run_id")
 RUN = ("pk", "topic", "status", "stopped_reason", "answer", "detail", "advice", "takeovers")
@@ -17,17 +21,26 @@ STEP = ("run_id", "number", "kind", "status", "action", "observation", "ended_at
 APPROVAL = ("pk", "run_id", "step", "verdict", "why", "tool", "arguments", "digest")
 
 
-def dump() -> dict:
+def dump(pks: list[int]) -> dict:
+    chats = ChatSession.objects.filter(pk__in=pks) if pks else ChatSession.objects.all()
+    runs = Run.objects.filter(topic__in=[chat.topic for chat in chats]).order_by("pk")
+    messages = Message.objects.filter(session__in=chats)
     return {
-        "messages": list(Message.objects.order_by("pk").values(*MESSAGE)),
-        "runs": list(Run.objects.order_by("pk").values(*RUN)),
-        "events": list(RunEvent.objects.order_by("run_id", "seq").values(*EVENT)),
-        "steps": list(AgentStep.objects.order_by("run_id", "number").values(*STEP)),
-        "approvals": list(Approval.objects.order_by("pk").values(*APPROVAL)),
-        "transcripts": [trace.transcript(run) for run in Run.objects.order_by("pk")],
-        "next": [sessions.history(chat) for chat in ChatSession.objects.order_by("pk")],
+        "messages": list(messages.order_by("pk").values(*MESSAGE)),
+        "runs": list(runs.values(*RUN)),
+        "events": list(_of(RunEvent, runs, "seq").values(*EVENT)),
+        "steps": list(_of(AgentStep, runs, "number").values(*STEP)),
+        "approvals": list(_of(Approval, runs, "pk").values(*APPROVAL)),
+        "told": [*map(trace.transcript, runs), *map(sessions.history, chats)],
     }
 
 
+def _of(model, runs, order: str):
+    return model.objects.filter(run__in=runs).order_by("run_id", order)
+
+
 if __name__ == "__main__":
-    json.dump(dump(), sys.stdout, default=str)
+    for line in sys.stdin:
+        sys.stdout.write(json.dumps(dump(json.loads(line)), default=str) + "\n")
+        sys.stdout.flush()
+        connections.close_all()  # the database may be another one next time

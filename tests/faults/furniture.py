@@ -34,11 +34,12 @@ def _connect(notes: str) -> None:
         transport="stdio",
         command=sys.executable,
         args=[str(PLAIN), notes, "deaf", "chatty"],
-        timeout=2,
+        timeout=20,
     )
     asyncio.run(_sync(server))
     tools = ToolRegistration.objects.filter(server=server)
-    tools.update(approval="never", timeout=2)
+    tools.update(approval="never", timeout=20)
+    tools.filter(name__endswith="never").update(timeout=2)
     Agent.objects.get(name="helper").tools.add(*tools)
 
 

@@ -25,7 +25,15 @@ class Kind:
 
 KINDS = {
     "plain": Kind(),
-    "served": Kind(with_servers=True),
+    "served": Kind(
+        with_servers=True,
+        environment={
+            "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
+            "GROQ_API_BASE": "http://no-such-host.invalid/v1",
+            "GROQ_API_KEY": SECRET,
+            "ASHIATO_MODEL_RETRIES": "1",
+        },
+    ),
     "scaled": Kind(is_scaled=True),
     "lossy": Kind(environment={"ASHIATO_TOOLS": "tests.faults.tools,tests.faults.lossy"}),
     # A twentieth of what is usual.
@@ -35,14 +43,6 @@ KINDS = {
             "ASHIATO_MODEL_FIRST_SECONDS": "3",
             "ASHIATO_MODEL_BETWEEN_SECONDS": "1.5",
             "ASHIATO_MODEL_WHOLE_SECONDS": "6",
-        }
-    ),
-    "nowhere": Kind(
-        environment={
-            "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
-            "GROQ_API_BASE": "http://no-such-host.invalid/v1",
-            "GROQ_API_KEY": SECRET,
-            "ASHIATO_MODEL_RETRIES": "1",
         }
     ),
 }

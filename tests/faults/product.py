@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -54,6 +54,7 @@ class Product:
             **more,
         }
         self.processes: list[subprocess.Popen] = []
+        self._reader: subprocess.Popen | None = None
 
     @property
     def web(self) -> subprocess.Popen:
@@ -128,8 +129,26 @@ class Product:
         made = self.run("-m", "tests.faults.furniture", str(people), str(chats), str(notes))
         return json.loads(made)
 
-    def dump(self) -> dict:
-        return json.loads(self.run("-m", "tests.faults.dump"))
+    def dump(self, chats: Sequence[int] = ()) -> dict:
+        """All that is kept of these chats; of all of them, where none is named."""
+        if self._reader is None:
+            self._reader = subprocess.Popen(
+                [sys.executable, "-m", "tests.faults.dump"],
+                cwd=ROOT,
+                env=self.environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            )
+        self._reader.stdin.write(json.dumps(list(chats)).encode() + b"\n")
+        self._reader.stdin.flush()
+        return json.loads(self._reader.stdout.readline())
+
+    def end(self) -> None:
+        """All that was started for it is gone."""
+        self.kill()
+        if self._reader is not None:
+            self._reader.kill()
+            self._reader.communicate()
 
     def settled(self, seconds: float) -> dict:
         """What is kept once nothing runs any more."""

@@ -38,7 +38,8 @@ async def f10(ground: Ground, times: int) -> Result:
 
 @row("F11", "a tool server never answers", times=3, kind="served")
 async def f11(ground: Ground, times: int) -> Result:
-    result = Result()
+    """Once it is connected: before, it is that what is not ready in time."""
+    result = await _called(ground, 'add:{"a":1,"b":2}', "3")
     for _ in range(times):
         result.add(await _called(ground, "never", "did not answer within 2 seconds"))
     return result
@@ -52,7 +53,7 @@ async def f12(ground: Ground, times: int) -> Result:
     before = resident_mb(ground.product.web.pid)
     for _ in range(times):
         result.add(await _called(ground, "twice", "once"))
-        result.add(await _called(ground, 'huge:{"size":50000000}'))
+        result.add(await _called(ground, 'huge:{"size":50000000}', "bytes; at most"))
         result.add(await _called(ground, 'add:{"a":4,"b":5}', "9"))
     grown = resident_mb(ground.product.web.pid) - before
     result.violations += unless(grown < 50, f"it grew by {grown:.0f} MB")

@@ -60,7 +60,7 @@ async def f30(ground: Ground, times: int) -> Result:
 
 async def _full_before(ground: Ground) -> Result:
     tab = await ground.tab()
-    with _filled(ground.folder):
+    with _filled(ground.product):
         said = await tab.say("words:5 " + "x" * 50_000)
         await tab.until(lambda: FULL in tab.text, 20)
         readable = (await tab.loaded()).find("messages")
@@ -76,7 +76,7 @@ async def _full_during(ground: Ground) -> Result:
     for tab in tabs:
         await tab.ask(f"look:{order()} words:200@0.02")
     await asyncio.gather(*(tab.until(lambda tab=tab: "word5" in tab.text) for tab in tabs))
-    with _filled(ground.folder):
+    with _filled(ground.product):
         await asyncio.sleep(3)
     return await ground.played(ENDS)
 
@@ -94,9 +94,11 @@ def _small_disk(folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _filled(folder: Path) -> Iterator[None]:
-    """Not a block is left on this disk."""
-    ballast = folder / "ballast"
+def _filled(product: Product) -> Iterator[None]:
+    """Not a block is left on this disk, nor room in what the database has of it already."""
+    with closing(sqlite3.connect(product.database, timeout=20)) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    ballast = product.folder / "ballast"
     with ballast.open("wb", buffering=0) as file, suppress(OSError):
         while file.write(bytes(4096)):
             pass
@@ -172,8 +174,6 @@ def _restored(folder: Path, model_url: str) -> dict:
     try:
         kept = product.settled(ENDS)
     finally:
-        product.kill()
+        product.end()
     waits = frozenset(run["pk"] for run in kept["runs"] if run["status"] == "waiting")
-    names = ("messages", "runs", "events", "steps", "approvals")
-    told = [*kept["transcripts"], *kept["next"]]
-    return {name: kept[name] for name in names} | {"told": told, "waits": waits}
+    return kept | {"waits": waits}

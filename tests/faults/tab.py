@@ -99,6 +99,13 @@ class Tab:
             if not said.is_acknowledged:
                 await self.send_message(said)
 
+    async def try_again(self) -> None:
+        """As people do who are told that something was not taken."""
+        notice = self.page.find("notice")
+        if notice is not None and notice.text:
+            notice.children.clear()
+            await self.send_again()
+
     async def stop(self) -> None:
         run = self.page.find("composer-state").attributes["data-live-run"]
         await self.send({"type": "stop", "run": run})

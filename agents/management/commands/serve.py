@@ -26,6 +26,20 @@ from agents.sockets import use_prompt_sockets
 _tasks: list[asyncio.Task] = []
 
 
+class LeavingServer(Server):
+    """Stops to listen as soon as it is to end: whoever comes then goes to another process."""
+
+    port = None
+
+    def listen_success(self, port) -> None:
+        self.port = port
+        super().listen_success(port)
+
+    def stop_listening(self) -> None:
+        if self.port is not None:
+            self.port.stopListening()
+
+
 class Command(BaseCommand):
     help = "Migrates, seeds and serves the chat."
 
@@ -73,7 +87,7 @@ def serve(host: str, port: int) -> None:
     reactor.addSystemEventTrigger("before", "shutdown", _shut_down)
     # Each request has a thread of its own, whose connection nobody else would close.
     request_finished.connect(_close_connections)
-    Server(
+    server = LeavingServer(
         application=import_string(settings.ASGI_APPLICATION),
         endpoints=build_endpoint_description_strings(host=host, port=port),
         signal_handlers=True,
@@ -81,7 +95,9 @@ def serve(host: str, port: int) -> None:
         websocket_connect_timeout=20,
         application_close_timeout=10,
         server_name="ashiato",
-    ).run()
+    )
+    reactor.addSystemEventTrigger("before", "shutdown", server.stop_listening)
+    server.run()
 
 
 def leave_alone_what_stays() -> None:

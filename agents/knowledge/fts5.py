@@ -1,0 +1,53 @@
+"""The index on SQLite: FTS5, which stems Latin words by itself."""
+
+from collections.abc import Sequence
+
+from django.db import connection
+
+from agents.models import Chunk
+
+from .index import Scores
+from .words import index_terms, is_character, phrase
+
+
+def put(chunks: Sequence[Chunk]) -> None:
+    rows = [
+        (chunk.pk, *map(index_terms, (chunk.document.title, chunk.heading, chunk.text)))
+        for chunk in chunks
+    ]
+    with connection.cursor() as cursor:
+        # REPLACE, because `manage.py flush` gives ids out again and leaves the index alone.
+        cursor.executemany(
+            "INSERT OR REPLACE INTO agents_chunk_index (rowid, title, heading, terms)"
+            " VALUES (%s, %s, %s, %s)",
+            rows,
+        )
+
+
+def forget(chunk: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM agents_chunk_index WHERE rowid = %s", [chunk])
+
+
+def find(terms: Sequence[str], limit: int) -> tuple[Scores, Scores]:
+    phrases = [_quoted(term) for term in terms]
+    every = _matches(" AND ".join(phrases), limit)
+    some = _matches(" OR ".join(phrases), limit)
+    return every, {chunk: score for chunk, score in some.items() if chunk not in every}
+
+
+def _quoted(term: str) -> str:
+    """In quotes no term is an operator; a character alone is found where it begins a pair."""
+    return f'"{phrase(term)}"{" *" if is_character(term) else ""}'
+
+
+def _matches(expression: str, limit: int) -> Scores:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT agents_chunk.id, -rank FROM agents_chunk_index"
+            " JOIN agents_chunk ON agents_chunk.id = agents_chunk_index.rowid"
+            " WHERE agents_chunk_index MATCH %s AND rank MATCH 'bm25(2.0, 8.0, 1.0)'"
+            " ORDER BY rank LIMIT %s",
+            [expression, limit],
+        )
+        return dict(cursor.fetchall())

@@ -1,0 +1,109 @@
+"""Documents become rows and an index, and their passages are found again."""
+
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal
+
+from channels.db import database_sync_to_async
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models.signals import post_delete
+from django.dispatch import receiver
+
+from agents.engine import faults
+from agents.models import Chunk, Document
+from agents.tools.search import Passage
+
+from . import fts5, tsvector
+from .index import Index, Scores
+from .reading import Unreadable, read
+from .sections import Section, split
+from .words import is_japanese, language_of, terms_of
+
+INDEXES: dict[str, Index] = {"sqlite": fts5, "postgresql": tsvector}
+OWN_LANGUAGE = 1.5  # how much more a passage in the language of the question is worth
+
+Outcome = Literal["added", "updated", "unchanged"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ingested:
+    """What became of a document that was handed in."""
+
+    document: Document
+    outcome: Outcome
+
+
+def ingest(path: Path) -> Ingested:
+    """Take in a Markdown or text file, again where it changed."""
+    path = path.resolve()
+    inside = path.is_relative_to(settings.BASE_DIR)
+    source = path.relative_to(settings.BASE_DIR) if inside else path
+    return add(read(path), source=source.as_posix(), title=path.stem)
+
+
+def add(text: str, *, source: str, title: str) -> Ingested:
+    """Take in a text; `title` is for one that has no main heading."""
+    digest = sha256(text.encode()).hexdigest()
+    if known := Document.objects.filter(source=source, digest=digest).first():
+        return Ingested(document=known, outcome="unchanged")
+
+    title, sections = split(text, title=title)
+    if not sections:
+        raise Unreadable(f"There is no text in {source!r}.")
+    fields = {"title": title[:200], "digest": digest, "language": language_of(text)}
+    return _keep(source, fields, sections)
+
+
+def search(query: str, top_k: int = 5) -> list[Passage]:
+    """The passages that say most about the query, those with all its terms first."""
+    terms = terms_of(query)
+    if not terms or top_k < 1:
+        return []
+    every, some = _index().find(terms, top_k * 4)
+    language = "ja" if is_japanese(query) else "en"
+    return [*_ranked(every, language), *_ranked(some, language)][:top_k]
+
+
+asearch = database_sync_to_async(search)
+
+
+@transaction.atomic
+def _keep(source: str, fields: dict[str, str], sections: list[Section]) -> Ingested:
+    document, is_new = Document.objects.update_or_create(source=source, defaults=fields)
+    document.chunks.all().delete()
+    chunks = Chunk.objects.bulk_create(
+        Chunk(document=document, ordinal=at, heading=section.heading, text=section.text)
+        for at, section in enumerate(sections, start=1)
+    )
+    faults.point("P15")
+    _index().put(chunks)
+    return Ingested(document=document, outcome="added" if is_new else "updated")
+
+
+@receiver(post_delete, sender=Chunk)
+def _forget(instance: Chunk, **kwargs: Any) -> None:
+    _index().forget(instance.pk)
+
+
+def _index() -> Index:
+    return INDEXES[connection.vendor]
+
+
+def _ranked(scores: Scores, language: str) -> list[Passage]:
+    chunks = Chunk.objects.select_related("document").in_bulk(scores)
+    found = [
+        Passage(
+            document=chunk.document.title,
+            source=chunk.document.source,
+            heading=chunk.heading,
+            chunk=chunk.ordinal,
+            text=chunk.text,
+            score=score * (OWN_LANGUAGE if chunk.document.language == language else 1),
+            lang=chunk.document.language,
+        )
+        for pk, score in scores.items()
+        if (chunk := chunks.get(pk))
+    ]
+    return sorted(found, key=lambda passage: -passage.score)

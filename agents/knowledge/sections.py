@@ -1,0 +1,75 @@
+"""A text is split into passages that end where headings and paragraphs do."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from markdown_it import MarkdownIt
+
+CHUNK_SIZE = 1_200
+
+FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+PIECE = re.compile(
+    rf"(?s:.{{1,{CHUNK_SIZE}}})(?:(?<=[\n。！？])|(?<=[.!?]\s)|\Z)|(?s:.{{1,{CHUNK_SIZE}}})"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A piece of a document and the headings that it stands under."""
+
+    heading: str
+    text: str
+
+
+def split(text: str, *, title: str) -> tuple[str, list[Section]]:
+    """The title, which is `title` where no heading says it, and the passages."""
+    blocks = list(_blocks(FRONT_MATTER.sub("", text)))
+    title = next((block for level, block in blocks if level == 1), title)
+    path: dict[int, str] = {}
+    sections: list[tuple[str, list[str]]] = [("", [])]
+    for level, block in blocks:
+        if level:
+            path = {key: above for key, above in path.items() if key < level} | {level: block}
+            names = [name for key, name in path.items() if (key, name) != (1, title)]
+            sections.append((" › ".join(names)[:500], []))
+        else:
+            sections[-1][1].append(block)
+    return title, [
+        Section(heading=heading, text=text)
+        for heading, paragraphs in sections
+        for text in _packed(paragraphs)
+    ]
+
+
+def _blocks(text: str) -> Iterator[tuple[int, str]]:
+    """Headings with their level, and everything between them with level 0."""
+    lines = text.split("\n")
+    tokens = MarkdownIt().parse(text)
+    starts = [(at, token.map[0]) for at, token in enumerate(tokens) if _is_block(token)]
+    for (at, start), (_, end) in pairwise([*starts, (len(tokens), len(lines))]):
+        if tokens[at].type == "heading_open":
+            yield int(tokens[at].tag[1]), _inline_text(tokens[at + 1])
+        else:
+            yield 0, "\n".join(lines[start:end]).strip()
+
+
+def _is_block(token: Any) -> bool:
+    return token.level == 0 and token.map is not None
+
+
+def _inline_text(token: Any) -> str:
+    return "".join(child.content or " " for child in token.children).strip()
+
+
+def _packed(paragraphs: Iterable[str]) -> Iterator[str]:
+    passage = ""
+    for piece in (piece for text in paragraphs for piece in PIECE.findall(text)):
+        if passage and len(passage) + len(piece) > CHUNK_SIZE:
+            yield passage
+            passage = ""
+        passage = f"{passage}\n\n{piece.strip()}".strip()
+    if passage:
+        yield passage

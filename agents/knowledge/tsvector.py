@@ -1,0 +1,115 @@
+"""The index on PostgreSQL: vectors of words and their places, under a GIN index.
+
+The index alone says which passages have a word. To rank them, every vector would have to be
+read, and that is what takes long; so a passage has a short one beside it, of the words that
+stand in its headings or more than once. A word that is not in there was said once.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
+
+from django.db import connection
+
+from agents.models import Chunk
+
+from .index import Scores
+from .words import index_terms, is_character, phrase
+
+Places = dict[str, list[str]]
+
+# A vector takes words of 2,046 bytes at most: a longer one is looked for in pieces.
+WORD = re.compile(r"[^\W_]{1,500}")
+
+STEM = """
+SELECT word, coalesce((ts_lexize('english_stem', word))[1], word)
+FROM unnest(%s::text[]) AS word
+"""
+# UPDATE, because `manage.py flush` gives ids out again and leaves the index alone.
+PUT = """
+INSERT INTO agents_chunk_index (rowid, length, words, telling)
+VALUES (%s, %s, %s::tsvector, %s::tsvector)
+ON CONFLICT (rowid) DO UPDATE
+SET length = excluded.length, words = excluded.words, telling = excluded.telling
+"""
+# BM25 as FTS5 has it (k1 = 1.2, b = 0.75). Weights end at 1, so all are an eighth of what they
+# are there: the text (D) counts 1, the title (B) 2 and a heading (A) 8.
+FIND = """
+WITH asked AS (
+    SELECT at, term::tsquery FROM unnest(%s::text[]) WITH ORDINALITY AS asked (term, at)
+), hits AS MATERIALIZED (
+    SELECT at, rowid, length,
+        greatest(8 * ts_rank_cd('{0.125, 0, 0.25, 1}', telling, term), 1)::float AS said
+    FROM asked JOIN agents_chunk_index ON words @@ term
+), shelf AS (
+    SELECT count(*) AS passages, avg(length) AS usual FROM agents_chunk_index
+), rarity AS (
+    SELECT at, ln((passages + 1) / (count(*) + 0.5)::float) AS rarity
+    FROM hits, shelf GROUP BY at, passages
+), found AS (
+    SELECT rowid, count(*) = %s AS has_every,
+        sum(rarity * said * 2.2 / (said + 1.2 * (0.25 + 0.75 * length / usual))) AS score
+    FROM hits JOIN rarity USING (at), shelf GROUP BY rowid
+    ORDER BY has_every DESC, score DESC, rowid
+)
+SELECT rowid, score, has_every FROM found JOIN agents_chunk ON id = rowid
+ORDER BY has_every DESC, score DESC, rowid LIMIT %s
+"""
+
+
+def put(chunks: Sequence[Chunk]) -> None:
+    stems = _stems(word for chunk in chunks for word, _ in _placed(chunk))
+    with connection.cursor() as cursor:
+        cursor.executemany(PUT, (_row(chunk, stems) for chunk in chunks))
+
+
+def forget(chunk: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM agents_chunk_index WHERE rowid = %s", [chunk])
+
+
+def find(terms: Sequence[str], limit: int) -> tuple[Scores, Scores]:
+    phrases = {term: WORD.findall(phrase(term)) for term in terms}
+    stems = _stems(word for words in phrases.values() for word in words)
+    asked = [_query([stems[w] for w in words], term) for term, words in phrases.items()]
+    with connection.cursor() as cursor:
+        cursor.execute(FIND, [asked, len(asked), limit])
+        found = cursor.fetchall()
+    every = {chunk: score for chunk, score, has_every in found if has_every}
+    return every, {chunk: score for chunk, score, has_every in found if not has_every}
+
+
+def _placed(chunk: Chunk) -> Iterator[tuple[str, str]]:
+    """Each word with its place; between two fields is a gap that no phrase goes across."""
+    fields = {"A": chunk.heading, "B": chunk.document.title, "D": chunk.text}
+    places = count(1)
+    for weight, text in fields.items():
+        next(places)
+        for word in WORD.findall(index_terms(text)):
+            yield word, f"{next(places)}{weight}"
+
+
+def _stems(words: Iterable[str]) -> dict[str, str]:
+    """What a word has in common with its other forms; small words are kept as they are."""
+    with connection.cursor() as cursor:
+        cursor.execute(STEM, [list(set(words))])
+        return dict(cursor.fetchall())
+
+
+def _row(chunk: Chunk, stems: dict[str, str]) -> tuple[object, ...]:
+    places: Places = defaultdict(list)
+    for word, place in _placed(chunk):
+        places[stems[word]].append(place)
+    telling = {word: at for word, at in places.items() if len(at) > 1 or at[0][-1] != "D"}
+    length = sum(map(len, places.values()))
+    return chunk.pk, length, _vector(places), _vector(telling)
+
+
+def _vector(places: Places) -> str:
+    return " ".join(f"'{word}':{','.join(at)}" for word, at in places.items())
+
+
+def _query(stems: list[str], term: str) -> str:
+    """Words are letters and digits, so none can end its quotes."""
+    return " <-> ".join(f"'{stem}'" for stem in stems) + (":*" if is_character(term) else "")

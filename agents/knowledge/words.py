@@ -1,0 +1,83 @@
+"""The words a search tells apart: Latin ones as they are, Japanese as pairs of characters.
+
+Where a Japanese word begins and ends is not written, so overlapping pairs stand for it.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from itertools import pairwise
+
+from agents.models import Document
+
+MAX_TERMS = 64
+
+KANJI = "々〆㐀-䶿一-鿿\uf900-\ufaff\U00020000-\U0003ffff"
+WIDE = f"゠-ヿㇰ-ㇿ{KANJI}가-힣"
+CJK = f"ぁ-ゟ{WIDE}"
+KANA = re.compile("[ぁ-ゟァ-ヺー]")
+HIRAGANA = re.compile("[ぁ-ゟ]+")
+RUN = re.compile(f"[{CJK}]+")
+WORD = re.compile(rf"[ぁ-ゟ]+|[{WIDE}]+|[^\W_{CJK}](?:[^\W{CJK}]*[^\W_{CJK}])?")
+ACCENTS = re.compile("(?<=[a-z])[\u0300-\u036f]+")
+
+SMALL_WORDS = """
+a about an and any are as at be been but by can could d did do does don for from get had has
+have how i if in into is it its ll m may me my no not of on or our re s shall should so t tell
+than that the their them then there these they this those to us ve was we were what when where
+which who whom whose why will with would you your 何 方法 教 下 とは それは これは ですか
+"""
+STOP_WORDS = frozenset(SMALL_WORDS.split())
+
+
+def terms_of(query: str) -> list[str]:
+    """What to look for. Hiragana is mostly grammar, and counts where there is nothing else."""
+    words = [word for word in dict.fromkeys(_words(query)) if word not in STOP_WORDS]
+    telling = [word for word in words if not HIRAGANA.match(word)]
+    return (telling or words)[:MAX_TERMS]
+
+
+def index_terms(text: str) -> str:
+    """The text in the words that the index tells apart."""
+    return RUN.sub(lambda run: f" {pairs(run[0])} {run[0][-1]} ", plain(text))
+
+
+def phrase(term: str) -> str:
+    """A term of a question in those words, one after the other."""
+    return pairs(term) if RUN.match(term) and not is_character(term) else term
+
+
+def is_character(term: str) -> bool:
+    """A Japanese character alone, which can only be the beginning of a pair."""
+    return len(term) == 1 and is_japanese(term)
+
+
+def is_japanese(text: str) -> bool:
+    return RUN.search(plain(text)) is not None
+
+
+def language_of(text: str) -> str:
+    words = re.findall(r"[a-z]+", text.lower())
+    if len(KANA.findall(text)) * 5 > len(text) - sum(map(len, words)):
+        return Document.Language.JAPANESE
+    if sum(word in STOP_WORDS for word in words) * 6 > len(words):
+        return Document.Language.ENGLISH
+    return ""
+
+
+def plain(text: str) -> str:
+    """The text without what writers differ in: width, capitals, accents of Latin letters."""
+    apart = unicodedata.normalize("NFKD", text).casefold()
+    return unicodedata.normalize("NFKC", ACCENTS.sub("", apart))
+
+
+def pairs(run: str) -> str:
+    return " ".join(first + second for first, second in pairwise(run))
+
+
+def _words(text: str) -> Iterator[str]:
+    for word in WORD.findall(plain(text)):
+        if RUN.match(word) and not HIRAGANA.match(word):
+            yield from pairs(word).split() or word
+        else:
+            yield word

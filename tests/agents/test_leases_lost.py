@@ -1,0 +1,91 @@
+"""What another process has taken, or a person is asked about, is no longer ours to end."""
+
+import asyncio
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.db.models import F
+
+from agents import leases, live, runs, toolset, workshop
+from agents.engine.tool import ToolResult
+from agents.models import Run
+from tests.conftest import checked, until
+from tests.scripted import Says
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+
+class Held:
+    """A tool that waits to be let go, and then has done something."""
+
+    name, description, effect = "calculator", "Waits.", "at_most_once"
+
+    def __init__(self):
+        self.let_go = asyncio.Event()
+
+    async def execute(self, input):
+        try:
+            await self.let_go.wait()
+        except asyncio.CancelledError:
+            await asyncio.sleep(0.7)  # too late to stop it
+        return ToolResult("Sent.")
+
+
+@pytest.fixture
+def tool(monkeypatch):
+    tool = Held()
+    monkeypatch.setitem(toolset.BUILT_IN, "calculator", lambda: tool)
+    return tool
+
+
+async def in_the_tool():
+    run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
+    runs.launch(run)
+    await until(run, "tool_call")
+    return run, workshop.here().tasks[run.pk]
+
+
+@pytest.mark.usefixtures("tool")
+async def test_what_another_process_has_taken_is_left_to_it():
+    run, task = await in_the_tool()
+    taken = {"epoch": F("epoch") + 1, "owner": "9.other@elsewhere"}
+    await Run.objects.filter(pk=run.pk).aupdate(**taken)
+
+    await asyncio.wait([task], timeout=5)
+
+    assert task.done()
+    run = await Run.objects.aget(pk=run.pk)
+    assert (run.status, run.owner) == ("running", "9.other@elsewhere")
+
+
+async def test_a_call_that_ends_after_another_process_asked_to_stop_is_shown(tool):
+    run, task = await in_the_tool()
+
+    await sync_to_async(leases.ask_to_stop)(run)
+    await asyncio.wait([task], timeout=5)
+
+    run = await checked(run)
+    step = [step async for step in run.steps.all()][-1]
+    assert (run.status, step.status, step.observation) == ("stopped", "done", "Sent.")
+
+
+async def test_a_run_that_pauses_is_not_taken_for_one_that_is_lost(tool, scripted, monkeypatch):
+    tool.needs_approval = True
+    scripted(Says.call("calculator"), Says(answer="Done."))
+    publish = live.publish
+
+    async def slowly(*about, **facts):
+        await asyncio.sleep(3 * workshop.LOOK)
+        await publish(*about, **facts)
+
+    monkeypatch.setattr(live, "publish", slowly)
+    run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
+    runs.launch(run)
+    await runs.wait(run)
+
+    run = await Run.objects.aget(pk=run.pk)
+    assert run.status == "waiting"
+    assert await run.approvals.waiting().acount() == 1

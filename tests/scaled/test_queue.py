@@ -1,0 +1,31 @@
+"""Where workers drive the runs, whoever drove one begins what waited for it."""
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from agents import runs
+from agents.models import Run
+from chat import sessions
+from chat.models import ChatSession, Message
+from tests.scaled.test_workers import in_line
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+
+async def test_the_worker_whose_run_is_over_lines_up_the_next_message(person):
+    chat = await ChatSession.objects.acreate(user=person, title="Sums")
+    first = await sync_to_async(sessions.say)(chat, person, "6 * 7", "a")
+    second = await sync_to_async(sessions.say)(chat, person, "7 * 8", "b")
+    assert await sync_to_async(in_line)() == [first.run_id]
+    assert second.is_queued
+
+    await runs.drive(first.run_id)
+    await runs.shut_down()
+
+    message = await Message.objects.aget(client_id="b")
+    assert not message.is_queued
+    assert await sync_to_async(in_line)() == [first.run_id, message.run_id]
+    assert (await Run.objects.aget(pk=message.run_id)).owner == ""
