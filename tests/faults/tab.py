@@ -15,6 +15,7 @@ from tests.faults.history import Sent
 from tests.faults.page import Node
 
 COMES_BACK = 0.15
+RELOADS = 10
 GONE = (aiohttp.ClientError, OSError, asyncio.TimeoutError)
 CSRF = "f" * 32
 MESSAGE = re.compile(r'id="message-(\d+)"')
@@ -54,7 +55,11 @@ class Tab:
         self._staying: asyncio.Task[None] | None = None
 
     async def open(self) -> "Tab":
-        self.page = await self.loaded()
+        for _ in range(RELOADS):
+            with suppress(*GONE):
+                self.page = await self.loaded()
+                break
+            await asyncio.sleep(1)
         self._staying = asyncio.create_task(self._stay())
         await self.until(lambda: self.socket is not None)
         return self
