@@ -2,6 +2,8 @@
 
 import asyncio
 import signal
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -13,8 +15,11 @@ RECOVERS = 60
 
 
 @pytest.fixture(scope="module")
-def ground(tmp_path_factory):
-    with FleetGround(tmp_path_factory.mktemp("fleet"), people=8, chats=4) as ground:
+def ground():
+    with (
+        TemporaryDirectory(prefix="ashiato-fleet-") as folder,
+        FleetGround(Path(folder), people=8, chats=4) as ground,
+    ):
         yield ground
 
 
