@@ -45,7 +45,7 @@ def holds(grounds):
 
 
 def pytest_collection_modifyitems(items):
-    """These play with real processes against the clock; what fails is tried once more, and said."""
+    """Real processes against the clock: what fails is tried once more, and said to be so."""
     for item in items:
         if item.path.parent.name == "faults":
             item.add_marker(pytest.mark.flaky(reruns=1))

@@ -11,7 +11,7 @@ def workers(settings, transactional_db):
 
 
 def pytest_collection_modifyitems(items):
-    """These play with real processes against the clock; what fails is tried once more, and said."""
+    """Real processes against the clock: what fails is tried once more, and said to be so."""
     for item in items:
         if item.path.parent.name == "scaled":
             item.add_marker(pytest.mark.flaky(reruns=1))
