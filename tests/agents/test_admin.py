@@ -64,7 +64,7 @@ def test_every_page_of_the_administration_is_there(root, rows):
     models = [m for m in admin.site._registry if m._meta.app_label in {"agents", "chat"}]
     assert {*RECORDS, Agent, ToolRegistration, GuardrailPattern} <= set(models)
 
-    for model in admin.site._registry:
+    for model in [m for m in admin.site._registry if m._meta.app_label != "procrastinate"]:
         listed = root.get(page(model, "changelist"))
         assert listed.status_code == 200, model
         if (row := model._default_manager.first()) is not None:

@@ -202,7 +202,7 @@ def test_a_layer_that_does_not_answer_needs_a_look(monkeypatch):
 
     line = found("Channel layer")
 
-    assert line.now == "InMemoryChannelLayer does not answer."
+    assert line.now.endswith("ChannelLayer does not answer.")
     assert not line.is_good
 
 
@@ -214,7 +214,7 @@ def test_a_disk_that_is_nearly_full_needs_a_look(monkeypatch):
 
 
 def test_the_database_says_what_it_is_and_how_large():
-    assert found("Database").now.startswith("SQLite 3.")
+    assert found("Database").now.startswith(("SQLite 3.", "PostgreSQL 1"))
 
 
 def test_an_open_circuit_is_named():

@@ -86,15 +86,15 @@ class FleetGround(Ground):
         self.wire = self._stack.enter_context(wire.serve_in_thread(self.model))
         services = self._stack.enter_context(services_in(self.folder))
         self.product = Fleet(self.folder, self.wire.url, services)
-        self._stack.callback(self._end)
+        self._stack.callback(self.product.end)
         self.product.start()
         self.people = self.product.furnish(*self._size)
         return self
 
-    def _fresh(self, number: int) -> Tab:
+    def _fresh(self) -> Tab:
         person = max(self.people, key=lambda person: len(person["chats"]))
         urls = self.product.urls
-        tab = Roaming(self.client, urls[number % len(urls)], person, person["chats"].pop())
+        tab = Roaming(self.client, random.choice(urls), person, person["chats"].pop())
         tab.urls = urls
         return tab
 
