@@ -11,7 +11,11 @@ expect.set_options(timeout=15_000)
 
 # A page that is left while it loads something is no fault.
 HARMLESS = ["ERR_ABORTED", r"htmx:(sendError|afterRequest), \[object HTMLAnchorElement\]"]
-AWAY = r"WebSocket connection to|ERR_CONNECTION_REFUSED|\[object Event\]"
+# What a browser says of a server that was killed, also in the middle of a request.
+AWAY = (
+    r"WebSocket connection to|ERR_(CONNECTION_(REFUSED|RESET|CLOSED)|EMPTY_RESPONSE)"
+    r"|\[object Event\]|htmx:(sendError|oobErrorNoTarget)"
+)
 
 
 @pytest.fixture(scope="session")
