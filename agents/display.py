@@ -1,7 +1,5 @@
 """A run as people see it: rows → what the templates show, live and afterwards alike."""
 
-import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -21,14 +19,11 @@ from agents.models import AgentStep, Approval, Run
 from agents.models.prepared import prepared
 from agents.outputs import OutputView, shown_output
 from agents.prose import GrowingProse, render_exact, render_markdown
+from agents.readable import brief, one_line, only_one, shown, unfolded, unpacked
 from agents.sentences import told
 
-MOST_SHOWN = 20_000
-MOST_INTENT = 140
 MOST_EXCERPT = 300
 MOST_FINDINGS = 5
-LINE = 72
-TURNING = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 DEMO = "demo"
 
 
@@ -80,16 +75,16 @@ class StepView:
         step = self.step
         match step.kind:
             case AgentStep.Kind.TOOL:
-                return _one_line(f"{step.action}: {_brief(step.action_input)}")
+                return one_line(f"{step.action}: {brief(step.action_input)}")
             case AgentStep.Kind.GUARDRAIL:
-                return _one_line(step.observation)
+                return one_line(step.observation)
             case AgentStep.Kind.ANSWER if not step.thought:
                 return _("Writes the answer")
         if step.is_live and (waits := wording.now(step.notes)):
-            return _one_line(waits)
+            return one_line(waits)
         if step.status == AgentStep.Status.FAILED and step.observation:
-            return _one_line(step.observation)
-        return _one_line(step.thought) or (_("Thinking…") if step.is_live else _("Thinks"))
+            return one_line(step.observation)
+        return one_line(step.thought) or (_("Thinking…") if step.is_live else _("Thinks"))
 
     @property
     def notes(self) -> list[str]:
@@ -118,7 +113,7 @@ class StepView:
 
     @cached_property
     def input_text(self) -> str:
-        return shown(_only(self.step.action_input))
+        return shown(only_one(self.step.action_input))
 
     @cached_property
     def request_text(self) -> str:
@@ -126,7 +121,7 @@ class StepView:
 
     @cached_property
     def result_text(self) -> str:
-        return shown(_decoded(self.step.observation))
+        return shown(unpacked(self.step.observation))
 
     @property
     def excerpt(self) -> str:
@@ -365,57 +360,6 @@ def rows(runs: Iterable[Run]) -> list[RunView]:
 
 def model_label(name: str) -> str:
     return _("Demo model") if name == DEMO else name
-
-
-def shown(value: Any) -> str:
-    """A value as text to read, its middle left out where it is very long."""
-    if value is None:
-        return ""
-    text = value if isinstance(value, str) else unfolded(value)
-    if len(text) <= MOST_SHOWN:
-        return text
-    half = MOST_SHOWN // 2
-    left_out = _("%(count)d characters left out") % {"count": len(text) - 2 * half}
-    return f"{text[:half]}\n\n[… {left_out} …]\n\n{text[-half:]}"
-
-
-def unfolded(value: Any, indent: int = 0) -> str:
-    """JSON over as many lines as it needs and no more: a row of a table stays a row."""
-    flat = json.dumps(value, ensure_ascii=False)
-    if not value or not isinstance(value, dict | list) or len(flat) + indent <= LINE:
-        return flat
-    inner = indent + 2
-    if isinstance(value, dict):
-        opening, closing = "{}"
-        lines = [f"{json.dumps(key)}: {unfolded(item, inner)}" for key, item in value.items()]
-    else:
-        opening, closing = "[]"
-        lines = [unfolded(item, inner) for item in value]
-    body = ",\n".join(f"{' ' * inner}{line}" for line in lines)
-    return f"{opening}\n{body}\n{' ' * indent}{closing}"
-
-
-def _only(value: Any) -> Any:
-    """The one argument of a call that has but one."""
-    return next(iter(value.values())) if isinstance(value, dict) and len(value) == 1 else value
-
-
-def _decoded(text: str) -> Any:
-    """JSON as data, so that it is shown unfolded; other text as it is."""
-    if not text.startswith(("{", "[")) or len(text) > MOST_SHOWN:
-        return text
-    return decoded(text)
-
-
-def _brief(value: Any) -> str:
-    value = _only(value)
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _one_line(text: str) -> str:
-    """One line of it, in the order in which it is written: marks could turn that round."""
-    line = " ".join(TURNING.sub("", text[: MOST_INTENT * 4]).split())
-    return line if len(line) <= MOST_INTENT else f"{line[: MOST_INTENT - 1]}…"
 
 
 def _milliseconds(start: datetime, end: datetime | None) -> float | None:

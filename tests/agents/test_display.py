@@ -9,12 +9,13 @@ from asgiref.sync import sync_to_async
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from agents import assembly, display, journal, live, toolset, wording
-from agents.display import RunView, StepView, shown
+from agents import assembly, journal, live, readable, toolset, wording
+from agents.display import RunView, StepView
 from agents.engine.errors import ModelError
 from agents.engine.tool import ToolResult
 from agents.fragments import Watched
 from agents.models import Agent, AgentStep, Run
+from agents.readable import shown
 from tests.conftest import asked
 from tests.scripted import Call, Says, ScriptedModel
 
@@ -246,7 +247,7 @@ def test_a_row_says_in_one_line_what_it_does(fields, intent):
     view = StepView(step(**fields), Run(pk=1))
 
     assert view.intent.startswith(intent)
-    assert len(view.intent) <= display.MOST_INTENT
+    assert len(view.intent) <= readable.MOST_INTENT
     assert "\n" not in view.intent
 
 
