@@ -1,7 +1,9 @@
 """What each event means for the rows. The events are the truth; a step is what they say."""
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
+from hashlib import sha256
 from typing import Any
 
 from django.db.models import QuerySet
@@ -9,6 +11,7 @@ from django.db.models import QuerySet
 from agents.engine.events import Event, Type
 from agents.engine.termination import StopReason
 from agents.models import AgentStep, Approval, Run
+from agents.models.prepared import prepared
 from agents.models.statements import More, insert, update
 
 STATUS_OF = {
@@ -19,6 +22,9 @@ STATUS_OF = {
     StopReason.INTERRUPTED: Run.Status.INTERRUPTED,
 }
 
+# What of the beginning of a run says how it was set up.
+SETUP = ("model", "dialect", "instructions", "tools", "max_steps")
+VERSION = 8
 MOST_LEVELS = 100
 NUL = "\\u0000"
 
@@ -91,8 +97,14 @@ def _is_deeper(value: Any, levels: int) -> bool:
 
 
 def _run_started(rows: Rows, run: int, event: Event) -> None:
-    if event.data.get("road"):
-        rows.change_run(run, road=event.data["road"])
+    rows.change_run(run, road=event.data.get("road", ""), version=version(event.data))
+
+
+def version(started: Mapping[str, Any]) -> str:
+    """A short name for what a run was set up with: the same for runs set up alike."""
+    setup = {name: started.get(name) for name in SETUP}
+    text = json.dumps(setup, sort_keys=True, ensure_ascii=False, default=str)
+    return sha256(text.encode(errors="replace")).hexdigest()[:VERSION]
 
 
 def _step_started(rows: Rows, run: int, event: Event) -> None:
@@ -241,7 +253,13 @@ def _finished(rows: Rows, run: int, event: Event) -> None:
         output=event.data.get("output"),
         turns=event.data["turns"],
         ended_at=ended,
+        seconds=max(0.0, (ended - _began(run)[0]).total_seconds()),
     )
+
+
+@prepared
+def _began(pk):
+    return Run.objects.filter(pk=pk).values_list("started_at", flat=True)
 
 
 def _place(rows: Rows, run: int, event: Event) -> dict[str, Any]:

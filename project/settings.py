@@ -30,6 +30,7 @@ INSTALLED_APPS = [
     "django_htmx",
     "template_partials",
     "agents",
+    "agents.review",
     "chat",
 ]
 MIDDLEWARE = [

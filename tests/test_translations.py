@@ -5,6 +5,7 @@ import gettext
 import re
 from pathlib import Path
 
+ROOMS = ("agents", "chat")
 CATALOGUE = Path("locale/ja/LC_MESSAGES")
 ENTRY = re.compile(r'^msgid((?: ?".*"\n)+)(?:msgid_plural(?: ?".*"\n)+)?msgstr', re.M)
 
@@ -45,7 +46,7 @@ def test_every_string_of_the_templates_is_in_the_catalogue():
 
 def test_every_string_of_the_code_is_in_the_catalogue():
     said = set()
-    for path in [*Path("agents").rglob("*.py"), *Path("chat").rglob("*.py")]:
+    for path in (path for room in ROOMS for path in Path(room).rglob("*.py")):
         tree = ast.parse(path.read_text())
         said |= {text for node in ast.walk(tree) if (text := translated(node))}
 

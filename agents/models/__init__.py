@@ -1,3 +1,4 @@
+from .access import AuditEntry, ReviewScope
 from .approvals import Approval
 from .catalog import Agent, GuardrailPattern
 from .knowledge import Chunk, Document
@@ -10,10 +11,12 @@ __all__ = [
     "Agent",
     "AgentStep",
     "Approval",
+    "AuditEntry",
     "Chunk",
     "Document",
     "GuardrailPattern",
     "McpServer",
+    "ReviewScope",
     "Run",
     "RunEvent",
     "ServerProcess",

@@ -6,17 +6,22 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.engine.events import Event, Type
 
+from .access import ReviewScope
 from .catalog import Agent
 
 
 class RunQuerySet(models.QuerySet):
     def for_user(self, user):
-        """The runs this person may see: their own, or all for a reviewer."""
+        """The runs this person may see: their own, and for a reviewer those in their scope."""
         if not user.is_authenticated:
             return self.none()
-        if user.has_perm("agents.review_runs"):
+        own = models.Q(user=user)
+        if not user.has_perm("agents.review_runs"):
+            return self.filter(own)
+        scope = ReviewScope.objects.filter(user=user).first()
+        if scope is None:
             return self
-        return self.filter(user=user)
+        return self.filter(own | models.Q(agent__in=scope.agents.all()))
 
     def live(self):
         return self.filter(status__in=Run.LIVE)
@@ -80,6 +85,29 @@ class Run(models.Model):
     stopped_reason = models.CharField(_("reason"), max_length=32, blank=True)
     detail = models.TextField(_("what happened"), blank=True)
     advice = models.TextField(_("what to do"), blank=True)
+    origin = models.ForeignKey(
+        "self",
+        verbose_name=_("run again from"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="reruns",
+    )
+    origin_step = models.PositiveIntegerField(_("from step"), null=True, blank=True)
+    overrides = models.JSONField(
+        _("what is different"),
+        default=dict,
+        blank=True,
+        db_default=models.Value({}, models.JSONField()),
+        help_text=_("Of a run that was run again: what is not as the agent has it."),
+    )
+    version = models.CharField(
+        _("version"),
+        max_length=12,
+        blank=True,
+        db_default="",
+        help_text=_("Runs with the same configuration have the same."),
+    )
     max_steps = models.PositiveIntegerField(_("most steps"), default=10)
     turns = models.PositiveIntegerField(_("turns"), default=0)
     tool_calls = models.PositiveIntegerField(_("tool calls"), default=0)
@@ -104,6 +132,7 @@ class Run(models.Model):
     takeovers = models.PositiveSmallIntegerField(_("takeovers"), default=0)
     started_at = models.DateTimeField(_("started"), auto_now_add=True, db_index=True)
     ended_at = models.DateTimeField(_("ended"), null=True, blank=True)
+    seconds = models.FloatField(_("seconds"), null=True, blank=True)
 
     objects = RunQuerySet.as_manager()
 

@@ -1,0 +1,244 @@
+"""What people think of runs, and what they keep of them. The runs themselves never change."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+from agents.models import Agent, Run
+
+A_NAME = 64
+
+
+def _by(label, related_name="+"):
+    """Somebody who did something; what they did outlives their account."""
+    return models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=label,
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name=related_name,
+    )
+
+
+def _of_a_run(related_name):
+    return models.ForeignKey(
+        Run, verbose_name=_("run"), on_delete=models.CASCADE, related_name=related_name
+    )
+
+
+class Rating(models.Model):
+    """A thumb up or down, from the chat."""
+
+    class Reason(models.TextChoices):
+        WRONG = "wrong", _("It is wrong")
+        INCOMPLETE = "incomplete", _("Something is missing")
+        IGNORED = "ignored", _("It did not do what I asked")
+        SLOW = "slow", _("It took too long")
+        UNSAFE = "unsafe", _("It is harmful or shows what it should not")
+        OTHER = "other", _("Something else")
+
+    run = _of_a_run("ratings")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("person"),
+        on_delete=models.CASCADE,
+        related_name="ratings",
+    )
+    is_good = models.BooleanField(_("good"))
+    reason = models.CharField(_("reason"), max_length=12, choices=Reason, blank=True)
+    comment = models.TextField(_("comment"), blank=True)
+    rated_at = models.DateTimeField(_("rated"), auto_now=True)
+
+    class Meta:
+        verbose_name = _("rating")
+        verbose_name_plural = _("ratings")
+        constraints = [
+            models.UniqueConstraint(fields=["run", "user"], name="one_rating_a_person")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id} {'+' if self.is_good else '-'}"
+
+
+class Note(models.Model):
+    """Words on a run, or on one step of it."""
+
+    run = _of_a_run("review_notes")
+    step = models.PositiveIntegerField(
+        _("step"), default=0, help_text=_("0: the run as a whole.")
+    )
+    author = _by(_("author"))
+    text = models.TextField(_("text"))
+    written_at = models.DateTimeField(_("written"), auto_now_add=True)
+    edited_at = models.DateTimeField(_("edited"), null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("note")
+        verbose_name_plural = _("notes")
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return self.text[:60]
+
+
+class Label(models.Model):
+    """A word by which a run, or one step of it, is found again."""
+
+    run = _of_a_run("labels")
+    step = models.PositiveIntegerField(
+        _("step"), default=0, help_text=_("0: the run as a whole.")
+    )
+    name = models.CharField(_("name"), max_length=A_NAME, db_index=True)
+    author = _by(_("author"))
+    put_at = models.DateTimeField(_("put"), auto_now_add=True)
+
+    class Meta:
+        verbose_name = _("label")
+        verbose_name_plural = _("labels")
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(fields=["run", "step", "name"], name="one_label_a_step")
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Review(models.Model):
+    """A run in the queue: why, for whom, and what was found.
+
+    A correction is shown to the person who asked, below the answer it corrects.
+    """
+
+    class Verdict(models.TextChoices):
+        CORRECT = "correct", _("correct")
+        PARTLY = "partly", _("partly correct")
+        WRONG = "wrong", _("wrong")
+        UNSAFE = "unsafe", _("unsafe")
+
+    run = models.OneToOneField(
+        Run, verbose_name=_("run"), on_delete=models.CASCADE, related_name="review"
+    )
+    why = models.TextField(_("why it is here"), blank=True)
+    flagged_by = _by(_("flagged by"))
+    flagged_at = models.DateTimeField(_("flagged"), auto_now_add=True)
+    assignee = _by(_("assigned to"), related_name="reviews")
+    verdict = models.CharField(_("verdict"), max_length=10, choices=Verdict, blank=True)
+    decided_by = _by(_("decided by"))
+    decided_at = models.DateTimeField(_("decided"), null=True, blank=True)
+    correction = models.TextField(_("corrected answer"), blank=True)
+    corrected_by = _by(_("corrected by"))
+    corrected_at = models.DateTimeField(_("corrected"), null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("review")
+        verbose_name_plural = _("reviews")
+        ordering = ["flagged_at", "pk"]
+        indexes = [models.Index(fields=["verdict", "flagged_at"], name="reviews_to_do")]
+
+    def __str__(self) -> str:
+        return f"{self.run_id} {self.verdict or '…'}"
+
+    @property
+    def is_open(self) -> bool:
+        return not self.verdict
+
+
+class Example(models.Model):
+    """A run kept as a case: the same question, answered again, is held against it.
+
+    `observations` are what the tools said then, so that it can be asked again at any time.
+    """
+
+    name = models.CharField(_("name"), max_length=120, unique=True)
+    run = models.ForeignKey(
+        Run,
+        verbose_name=_("run"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="examples",
+    )
+    agent = models.ForeignKey(
+        Agent,
+        verbose_name=_("agent"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+    )
+    agent_name = models.CharField(_("agent's name"), max_length=A_NAME)
+    question = models.TextField(_("question"))
+    history = models.JSONField(_("what was said before"), default=list, blank=True)
+    observations = models.JSONField(_("what the tools said"), default=list, blank=True)
+    expected = models.TextField(_("expected answer"), blank=True)
+    saved_by = _by(_("saved by"))
+    saved_at = models.DateTimeField(_("saved"), auto_now_add=True)
+    score = models.FloatField(_("last score"), null=True, blank=True)
+    scored_at = models.DateTimeField(_("last tried"), null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("example")
+        verbose_name_plural = _("examples")
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class SavedView(models.Model):
+    """A filter of the list that somebody uses often."""
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("person"),
+        on_delete=models.CASCADE,
+        related_name="saved_views",
+    )
+    name = models.CharField(_("name"), max_length=A_NAME)
+    query = models.TextField(_("filter"), blank=True)
+
+    class Meta:
+        verbose_name = _("saved view")
+        verbose_name_plural = _("saved views")
+        ordering = ["name"]
+        constraints = [models.UniqueConstraint(fields=["user", "name"], name="one_view_a_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ShareLinkQuerySet(models.QuerySet):
+    def open(self):
+        """Those that still work, by the database's clock."""
+        return self.filter(revoked_at=None, expires_at__gt=Now())
+
+
+class ShareLink(models.Model):
+    """A way to one run for whoever has it, for a while. Its token is kept as a digest only."""
+
+    class Level(models.TextChoices):
+        PERSON = "person", _("the conversation: question, answer and steps, without details")
+        REVIEWER = "reviewer", _("everything, with personal data masked")
+        AUDITOR = "auditor", _("everything")
+
+    run = _of_a_run("share_links")
+    digest = models.CharField(_("digest"), max_length=64, unique=True)
+    level = models.CharField(_("what it shows"), max_length=10, choices=Level)
+    made_by = _by(_("made by"))
+    made_at = models.DateTimeField(_("made"), auto_now_add=True)
+    expires_at = models.DateTimeField(_("expires"))
+    revoked_at = models.DateTimeField(_("revoked"), null=True, blank=True)
+    opened = models.PositiveIntegerField(_("times opened"), default=0)
+
+    objects = ShareLinkQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("share link")
+        verbose_name_plural = _("share links")
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.run_id} {self.level}"

@@ -1,0 +1,4 @@
+from .listing import run_list
+from .runs import run
+
+__all__ = ["run", "run_list"]

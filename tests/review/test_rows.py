@@ -1,0 +1,53 @@
+"""What is kept of a run for those who look for it later."""
+
+import pytest
+from django.contrib.auth.models import Permission, User
+
+from agents.models import Agent, ReviewScope, Run
+from tests.conftest import asked
+from tests.scripted import Says
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def reviewer(db):
+    reviewer = User.objects.create_user("rei", password="x")
+    reviewer.user_permissions.add(Permission.objects.get(codename="review_runs"))
+    return reviewer
+
+
+@pytest.mark.usefixtures("agent", "workshop")
+async def test_runs_that_are_set_up_alike_have_the_same_version(scripted):
+    scripted(Says(answer="1"), Says(answer="2"), Says(answer="3"))
+    first, second = await asked("One?"), await asked("Two?")
+    await Agent.objects.aupdate(instructions="Be brief.")
+    third = await asked("Three?")
+
+    versions = [(await Run.objects.aget(pk=run.pk)).version for run in (first, second, third)]
+
+    assert len(versions[0]) == 8
+    assert versions[0] == versions[1] != versions[2]
+
+
+@pytest.mark.usefixtures("agent", "workshop")
+async def test_a_run_that_is_over_says_how_long_it_took(scripted):
+    scripted(Says(answer="42"))
+
+    run = await Run.objects.aget(pk=(await asked("6 * 7")).pk)
+
+    assert run.seconds == pytest.approx((run.ended_at - run.started_at).total_seconds())
+
+
+def test_a_reviewer_sees_the_runs_in_their_scope_and_their_own(reviewer):
+    helper, other = (Agent.objects.create(name=name) for name in ("helper", "other"))
+    runs = [
+        Run.objects.create(topic="a", agent=helper, query="a"),
+        Run.objects.create(topic="b", agent=other, query="b"),
+        Run.objects.create(topic="c", agent=other, query="c", user=reviewer),
+    ]
+    assert set(Run.objects.for_user(reviewer)) == set(runs)
+
+    ReviewScope.objects.create(user=reviewer).agents.add(helper)
+
+    assert set(Run.objects.for_user(reviewer)) == {runs[0], runs[2]}
