@@ -1,7 +1,7 @@
 """What each event means for the rows. The events are the truth; a step is what they say."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
@@ -25,6 +25,8 @@ STATUS_OF = {
 # What of the beginning of a run says how it was set up.
 SETUP = ("model", "dialect", "instructions", "tools", "max_steps")
 VERSION = 8
+MOST_MARKS = 100
+MOST_NAME = 64
 MOST_LEVELS = 100
 NUL = "\\u0000"
 
@@ -63,6 +65,12 @@ class Rows:
         """The step as it is by now, for those who have to look at it first."""
         self.write()
         return AgentStep.objects.filter(run=run, number=event.data["step"])
+
+    def marks(self, run: int) -> str:
+        """What its steps are found by, in one line: to look through all of them takes long."""
+        self.write()
+        found = {mark for step in _kinds(run) for mark in _marks(*step)}
+        return f"|{'|'.join(sorted(found)[:MOST_MARKS])}|"
 
     def write(self) -> None:
         if self._new_steps:
@@ -254,7 +262,26 @@ def _finished(rows: Rows, run: int, event: Event) -> None:
         turns=event.data["turns"],
         ended_at=ended,
         seconds=max(0.0, (ended - _began(run)[0]).total_seconds()),
+        marks=rows.marks(run),
     )
+
+
+def mark(kind: str, name: str) -> str:
+    """A tool by its name, a guardrail by what it did."""
+    return f"{kind}={name[:MOST_NAME].replace('|', ' ').lower()}"
+
+
+def _marks(kind: str, action: str, status: str) -> Iterator[str]:
+    yield kind
+    if kind in {AgentStep.Kind.TOOL, AgentStep.Kind.GUARDRAIL}:
+        yield mark(kind, action)
+    if status == AgentStep.Status.FAILED:
+        yield status
+
+
+@prepared
+def _kinds(run):
+    return AgentStep.objects.filter(run=run).values_list("kind", "action", "status")
 
 
 @prepared

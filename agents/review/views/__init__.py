@@ -1,4 +1,4 @@
-from .listing import run_list
+from .listing import completions, delete_view, run_list, save_view
 from .runs import run
 
-__all__ = ["run", "run_list"]
+__all__ = ["completions", "delete_view", "run", "run_list", "save_view"]
