@@ -83,8 +83,8 @@ class Timeline:
         span = next((span for span in SPANS if span * BARS > last - first), SPANS[-1])
         since, buckets = last - span * BARS, [[] for _ in range(BARS)]
         for run in found:
-            at = int((run.started_at - since) / span)
-            buckets[min(max(at, 0), BARS - 1)].append(run)
+            before = int((last - run.started_at) / span)
+            buckets[BARS - 1 - min(max(before, 0), BARS - 1)].append(run)
         return cls(found=found, buckets=buckets, since=since, span=span)
 
     def chart(self, name: str, title: str, measure: Measure, written: Written) -> Chart:

@@ -165,7 +165,7 @@ def _copied(model: type[Model], story: str, changes: dict[str, str], times: list
 
 def _later(column: str) -> str:
     if connection.vendor == "sqlite":
-        return f"strftime('%%Y-%%m-%%d %%H:%%M:%%f', {column}, plan.later || ' seconds')"
+        return f"strftime('%Y-%m-%d %H:%M:%f', {column}, plan.later || ' seconds')"
     return f"{column} + plan.later * interval '1 second'"
 
 

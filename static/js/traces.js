@@ -1,0 +1,122 @@
+// The filter bar offers fields and their values while one types. The form works without it.
+
+const input = document.getElementById("q");
+const offers = document.getElementById("offers");
+const WORD = /(?:^|\s)(-?)([^\s:：]*)$/u;
+const VALUE = /(?:^|\s)-?([A-Za-z]+)[:：](?:[^\s,]*,)*([^\s,"]*)$/u;
+const MOST = 12;
+
+let known;
+let marked = -1;
+
+input.addEventListener("focus", learn, { once: true });
+input.addEventListener("input", offer);
+input.addEventListener("click", offer);
+input.addEventListener("keydown", pressed);
+input.addEventListener("blur", close);
+offers.addEventListener("mousedown", (event) => {
+  event.preventDefault(); // the field keeps the focus
+  const option = event.target.closest("[role=option]");
+  if (option) take(option);
+});
+document.addEventListener("keydown", reach);
+
+async function learn() {
+  const answer = await fetch(input.dataset.completions, { headers: { Accept: "application/json" } });
+  if (answer.ok) known = (await answer.json()).fields;
+  if (document.activeElement === input) offer();
+}
+
+function offer() {
+  const found = known ? candidates(input.value.slice(0, input.selectionStart)) : [];
+  offers.replaceChildren(...found.slice(0, MOST).map(option));
+  marked = -1;
+  show(found.length > 0);
+}
+
+function candidates(before) {
+  const value = VALUE.exec(before);
+  if (value) return values(value[1].toLowerCase(), value[2]);
+  const [, , typed] = WORD.exec(before) ?? [];
+  if (typed === undefined || typed.startsWith('"')) return [];
+  return known
+    .filter(({ name }) => name.startsWith(typed.toLowerCase()))
+    .map(({ name, about }) => ({ text: `${name}:`, about, typed }));
+}
+
+function values(name, typed) {
+  const field = known.find((each) => each.name === name);
+  const like = typed.toLowerCase();
+  return (field?.values ?? [])
+    .filter(({ value, about }) => [value, about].some((text) => text.toLowerCase().includes(like)))
+    .filter(({ value }) => value.toLowerCase() !== like)
+    .map(({ value, about }) => ({ text: /[\s,]/.test(value) ? `"${value}"` : value, about, typed }));
+}
+
+function option({ text, about, typed }, at) {
+  const item = document.createElement("li");
+  item.id = `offer-${at}`;
+  item.role = "option";
+  item.ariaSelected = "false";
+  item.dataset.text = text;
+  item.dataset.typed = typed.length;
+  const name = document.createElement("code");
+  name.textContent = text;
+  const meaning = document.createElement("span");
+  meaning.textContent = about;
+  item.append(name, meaning);
+  return item;
+}
+
+function show(isOpen) {
+  offers.hidden = !isOpen;
+  input.ariaExpanded = String(isOpen);
+  input.removeAttribute("aria-activedescendant");
+}
+
+function close() {
+  show(false);
+}
+
+function pressed(event) {
+  if (event.isComposing) return; // Enter ends a Japanese word first
+  const move = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (move && offers.hidden) offer();
+  if (move && !offers.hidden) {
+    event.preventDefault();
+    mark(move);
+  } else if ((event.key === "Enter" || event.key === "Tab") && !offers.hidden && marked >= 0) {
+    event.preventDefault();
+    take(offers.children[marked]);
+  } else if (event.key === "Escape" && !offers.hidden) {
+    event.preventDefault();
+    close();
+  } else if (event.key === "Enter") close();
+}
+
+function mark(by) {
+  const count = offers.children.length;
+  offers.children[marked]?.setAttribute("aria-selected", "false");
+  marked = marked < 0 && by < 0 ? count - 1 : (marked + by + count) % count;
+  const item = offers.children[marked];
+  item.ariaSelected = "true";
+  item.scrollIntoView({ block: "nearest" });
+  input.setAttribute("aria-activedescendant", item.id);
+}
+
+function take({ dataset: { text, typed } }) {
+  const end = input.selectionStart;
+  const isWhole = !text.endsWith(":");
+  const space = isWhole && !/^\s/.test(input.value.slice(end)) ? " " : "";
+  input.setRangeText(text + space, end - Number(typed), end, "end");
+  input.dispatchEvent(new Event("input", { bubbles: true }));
+}
+
+// "/" is the way to the filter, as on many pages.
+function reach(event) {
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.closest("input, textarea, select")) return;
+  event.preventDefault();
+  input.focus();
+  input.setSelectionRange(input.value.length, input.value.length);
+}
