@@ -16,8 +16,9 @@ BARS = 40
 WIDTH, HEIGHT = 160, 32
 LEAST, LOWEST = 2, 1.5
 # What a bar stands for: something one would say of a time.
-SPANS = [timedelta(minutes=n) for n in (1, 5, 10, 30, 60, 180, 360, 720)]
-SPANS += [timedelta(days=n) for n in (1, 2, 7, 14, 30, 90, 365)]
+SPANS = [timedelta(minutes=n) for n in (1, 2, 5, 10, 20, 30)]
+SPANS += [timedelta(hours=n) for n in (1, 2, 3, 4, 6, 8, 12)]
+SPANS += [timedelta(days=n) for n in (1, 2, 3, 5, 7, 14, 30, 90, 365)]
 
 Measure = Callable[[Sequence[Found]], float]
 Written = Callable[[float], str]

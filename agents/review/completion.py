@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
+from django.db.models import Exists, OuterRef
+
 from agents.models import Agent, Run
 from agents.review.fields import FIELDS, Field
 from agents.review.filters import Filter
@@ -37,7 +39,8 @@ def in_use(user) -> dict[str, list[str]]:
         )[:LATELY]
     )
     agents = Agent.objects.values_list("name", flat=True)
-    labels = Label.objects.filter(run__in=runs).values_list("name", flat=True).distinct()
+    seen = Label.objects.filter(Exists(runs.filter(pk=OuterRef("run"))))
+    labels = seen.order_by("name").values_list("name", flat=True).distinct()
     known = {
         "agent": _distinct([*agents, *(row[0] for row in lately)]),
         "model": _distinct(row[1] for row in lately),

@@ -18,7 +18,7 @@ from agents.review.filters import Filter, parse
 from agents.review.models import Rating, Review
 
 A_PAGE = 50
-MOST_FOUND = 5_000
+MOST_FOUND = 3_000
 MOST_READ = 250_000
 # The list shows none of them, and they are what is long in a row.
 LONG = ("history", "answer", "output", "overrides", "detail", "advice", "marks")

@@ -63,7 +63,7 @@ function option({ text, about, typed }, at) {
   const name = document.createElement("code");
   name.textContent = text;
   const meaning = document.createElement("span");
-  meaning.textContent = about;
+  meaning.textContent = about === text ? "" : about;
   item.append(name, meaning);
   return item;
 }

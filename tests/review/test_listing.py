@@ -13,7 +13,7 @@ from agents.models import Agent, AgentStep, Run, RunEvent
 from agents.review import listing
 from agents.review.charts import charts, p95
 from agents.review.filters import parse
-from agents.review.listing import Cursor, Found, neighbours
+from agents.review.listing import Found, neighbours
 from agents.review.models import Label, Rating, Review, SavedView
 from tests.conftest import asked
 from tests.scripted import Says
@@ -134,9 +134,7 @@ def test_it_is_said_how_many_there_are_as_far_as_they_were_counted(mine, person,
     assert "50 of more than 55" in get(mine)
 
 
-def test_a_look_through_everybodys_runs_ends_and_goes_on(
-    client, person, reviewer, monkeypatch
-):
+def test_a_look_through_everybodys_runs_ends_and_goes_on(client, person, reviewer, monkeypatch):
     wanted = make(person, 1, status="failed")
     make(person, 30)
     client.force_login(reviewer)
@@ -344,7 +342,11 @@ def test_made_up_runs_are_told_by_events_and_are_of_many_kinds():
     assert Run.objects.count() == 1_300
     assert 11_000 < RunEvent.objects.count() < 17_000
     assert Run.objects.filter(seconds=None).count() == 0
-    assert set(Run.objects.values_list("status", flat=True)) >= {"completed", "failed", "blocked"}
+    assert set(Run.objects.values_list("status", flat=True)) >= {
+        "completed",
+        "failed",
+        "blocked",
+    }
     times = list(Run.objects.order_by("pk").values_list("started_at", flat=True))
     assert times == sorted(times)
     last = Run.objects.latest("pk")
