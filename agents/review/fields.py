@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.db.models import Exists, F, OuterRef, Q, QuerySet, TextField
+from django.db.models import F, Q, QuerySet, TextField
 from django.db.models.lookups import Contains
 from django.utils.translation import gettext_lazy as _
 
 from agents.meaning import mark
-from agents.models import AgentStep, Approval, Run
+from agents.models import Agent, AgentStep, Approval, Run
 from agents.review import values
 from agents.review.models import Example, Label, Note, Rating, Review
 from agents.review.values import Range, Word
@@ -89,8 +89,7 @@ def _of(rows: QuerySet) -> Q:
 def _marked(text: str, is_whole: bool = True, **step: Any) -> Q:
     """Runs with such a step: kept with those that are over, looked for in the few others."""
     ended = Q(marks__contains=f"|{text}|" if is_whole else f"|{text}")
-    steps = AgentStep.objects.filter(run=OuterRef("pk"), **step)
-    return ended | (Q(status__in=Run.LIVE) & Exists(steps))
+    return ended | _of(AgentStep.objects.filter(run__status__in=Run.LIVE, **step))
 
 
 def _status(name: str) -> Q:
@@ -98,6 +97,15 @@ def _status(name: str) -> Q:
         # Nearly all: said so, SQLite would read them by the index and sort them, which is slow.
         return ~Q(status__in=[each for each in Run.Status if each != name])
     return Q(status__in=Run.LIVE) if name == LIVE else Q(status=name)
+
+
+def _agent(asked: Word) -> Q:
+    """By names as they are spelt, of which a database knows how many there are."""
+    spelt = Agent.objects.filter(_named("name")(asked)).values("name")
+    there = (
+        Q(agent_name__startswith=asked.text) if asked.is_beginning else Q(agent_name=asked.text)
+    )
+    return there | Q(agent_name__in=spelt)
 
 
 def _model(text: str) -> Q:
@@ -218,7 +226,7 @@ def _fields() -> list[Field]:
     kinds, verdicts = dict(AgentStep.Kind.choices), dict(Review.Verdict.choices)
     return [
         _choice("status", _("how it stands"), STATUSES, _status),
-        _field("agent", _("who answered"), "helper", name, _named("agent_name")),
+        _field("agent", _("who answered"), "helper", name, _agent),
         _field("model", _("a part of the model's name"), "claude", words, _model),
         _field("tool", _("a tool that was called"), "database", name, _tool),
         _choice("kind", _("a kind of step that it has"), kinds, _kind),

@@ -7,7 +7,7 @@ from django.utils import timezone
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agents.models import AgentStep, Run
+from agents.models import Agent, AgentStep, Run
 from agents.review.fields import FIELDS
 from agents.review.filters import MOST_CHARACTERS, MOST_TERMS, parse
 from agents.review.models import Label, Note, Rating, Review
@@ -183,7 +183,7 @@ def runs(person):
         ("status:failed,completed", "plain long"),
         ("status:live", "live"),
         ("-status:failed", "plain live"),
-        ("agent:HELPER", "plain live"),
+        ("agent:helper", "plain live"),
         ("agent:rep*", "long"),
         ("model:GPT", "long"),
         ("tool:database", "long"),
@@ -246,6 +246,15 @@ def test_a_filter_finds_its_runs(runs, text, found):
     rows = asked.apply(Run.objects.all()).order_by("pk")
 
     assert [runs[row.pk] for row in rows] == found.split()
+
+
+@pytest.mark.django_db
+def test_an_agent_is_found_however_its_name_is_spelt(runs):
+    Agent.objects.create(name="helper")
+
+    rows = parse("agent:HELPER", is_reviewer=True).apply(Run.objects.order_by("pk"))
+
+    assert [runs[row.pk] for row in rows] == ["plain", "live"]
 
 
 @pytest.mark.django_db
