@@ -65,7 +65,7 @@ def charts(found: Sequence[Found]) -> list[Chart]:
     return [
         line.chart("volume", _("Runs"), len, _counted),
         line.chart("failures", _("Failed"), failed, _counted),
-        line.chart("p95", _("95 % took less than"), p95, _timed),
+        line.chart("p95", _("p95 duration"), p95, _timed),
     ]
 
 

@@ -183,7 +183,7 @@ def test_a_row_has_its_figures_and_what_people_said(mine, person):
 
     row = re.search(r"<tbody>.*</tbody>", get(mine), re.DOTALL)[0]
 
-    for figure in ("openai/gpt-5", ">7<", ">3<", "4,321", "$0.2500", "thumb down", "flagged"):
+    for figure in ("openai/gpt-5", ">7<", ">3<", "4,321", "$0.2500", "thumb down", "for review"):
         assert figure in row
 
 
@@ -292,7 +292,7 @@ def test_the_charts_say_what_they_show(mine, person):
 
     assert page.count('role="img"') == 3
     assert re.search(r'aria-label="Failed since [^"]+: 1\. Highest around', page)
-    assert re.search(r'aria-label="95 % took less than since [^"]+: 40.0 s', page)
+    assert re.search(r'aria-label="p95 duration since [^"]+: 40.0 s', page)
 
 
 def test_the_charts_put_runs_where_they_belong():
