@@ -1,14 +1,15 @@
 """What can be written into the filter bar: fields, and the values that are in use."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 from django.db.models import Exists, OuterRef
+from django.utils.translation import gettext as _
 
 from agents.models import Agent, Run
 from agents.review.fields import FIELDS, Field
-from agents.review.filters import Filter
+from agents.review.filters import Filter, Problem, Term
 from agents.review.listing import is_reviewer
 from agents.review.models import Label
 from agents.review.values import Word
@@ -53,17 +54,26 @@ def in_use(user) -> dict[str, list[str]]:
     return known
 
 
-def meant(user, asked: Filter) -> list[tuple[str, str]]:
-    """For names that nothing is called by: the name, and the one that is nearest to it."""
+def meant(user, asked: Filter) -> list[Problem]:
+    """Names that nothing is called by, each with the one that is nearest to it."""
     known = in_use(user)
     return [
-        (value.text, near[0])
+        problem
         for term in asked.terms
         for value in term.values
         if isinstance(value, Word) and not value.is_beginning
-        if value.text.lower() not in map(str.lower, known.get(term.field, ()))
-        if (near := get_close_matches(value.text, known.get(term.field, ()), 1))
+        if (problem := _misspelt(asked, term, value.text, known.get(term.field, ())))
     ]
+
+
+def _misspelt(asked: Filter, term: Term, name: str, known: Sequence[str]) -> Problem | None:
+    near = get_close_matches(name, known, 1)
+    if not near or name.lower() in map(str.lower, known):
+        return None
+    sentence = _("Nothing is called “%(name)s”. Did you mean %(near)s?")
+    instead = asked.said(term).replace(name, near[0])
+    said = sentence % {"name": name, "near": near[0]}
+    return Problem(sentence=said, start=term.start, end=term.end, instead=instead)
 
 
 def _values(asked: Field, known: Mapping[str, list[str]]) -> list[dict[str, str]]:

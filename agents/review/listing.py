@@ -97,8 +97,10 @@ def neighbours(user, query: str, pk: int) -> tuple[int | None, int | None]:
     """The runs beside one within a filter: the next newer one and the next older one."""
     asked = parse(query, is_reviewer=is_reviewer(user))
     runs = asked.apply(Run.objects.for_user(user)).values_list("pk", flat=True)
-    newer = runs.filter(pk__gt=pk, pk__lte=pk + MOST_READ).order_by("pk").first()
-    return newer, runs.filter(pk__lt=pk, pk__gte=pk - MOST_READ).order_by("-pk").first()
+    if is_reviewer(user):
+        runs = runs.filter(pk__range=(pk - MOST_READ, pk + MOST_READ))
+    newer = runs.filter(pk__gt=pk).order_by("pk").first()
+    return newer, runs.filter(pk__lt=pk).order_by("-pk").first()
 
 
 def is_reviewer(user) -> bool:

@@ -112,11 +112,21 @@ function take({ dataset: { text, typed } }) {
   input.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
-// "/" is the way to the filter, as on many pages.
+// "/" is the way to the filter, J and K are those down and up the list.
 function reach(event) {
-  if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.target.closest("input, textarea, select")) return;
+  const by = { j: 1, k: -1 }[event.key];
+  if (by) walk(by);
+  if (event.key !== "/") return;
   event.preventDefault();
   input.focus();
   input.setSelectionRange(input.value.length, input.value.length);
+}
+
+function walk(by) {
+  const links = [...document.querySelectorAll(".runs .ask-cell a")];
+  const at = links.indexOf(document.activeElement);
+  const next = links[at < 0 ? (by > 0 ? 0 : links.length - 1) : at + by];
+  next?.focus();
 }

@@ -159,7 +159,14 @@ def test_ones_own_run_is_found_by_its_words_and_opened(traces: Page):
     expect(traces.get_by_role("heading", level=1)).to_have_text("What is 3131 + 1?")
 
 
-def test_the_filter_is_reached_with_a_key(traces: Page):
+def test_keys_lead_to_the_filter_and_down_the_list(traces: Page):
+    links = rows(traces).get_by_role("link")
+    traces.keyboard.press("j")
+    traces.keyboard.press("j")
+    expect(links.nth(1)).to_be_focused()
+    traces.keyboard.press("k")
+    expect(links.first).to_be_focused()
+
     traces.keyboard.press("/")
 
     expect(traces.locator("#q")).to_be_focused()

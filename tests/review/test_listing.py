@@ -2,14 +2,19 @@
 
 import re
 from datetime import timedelta
+from importlib import import_module
+from pkgutil import iter_modules
 from urllib.parse import urlencode
 
 import pytest
+from django.apps import apps
 from django.contrib.auth.models import Permission
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from agents.models import Agent, AgentStep, Run, RunEvent
+from agents import migrations
+from agents.meaning import Rows
+from agents.models import Agent, AgentStep, ReviewScope, Run, RunEvent
 from agents.review import listing
 from agents.review.charts import charts, p95
 from agents.review.filters import parse
@@ -166,6 +171,7 @@ def test_an_empty_list_names_what_may_have_been_meant(mine, person):
 
     assert "No run matches this." in page
     assert "Nothing is called “reportr”. Did you mean reporter?" in page
+    assert 'href="/traces/?q=agent%3Areporter"' in page
 
 
 def test_each_term_can_be_taken_out(mine):
@@ -183,7 +189,15 @@ def test_a_row_has_its_figures_and_what_people_said(mine, person):
 
     row = re.search(r"<tbody>.*</tbody>", get(mine), re.DOTALL)[0]
 
-    for figure in ("openai/gpt-5", ">7<", ">3<", "4,321", "$0.2500", "thumb down", "for review"):
+    for figure in (
+        "openai/gpt-5",
+        ">7<",
+        ">3<",
+        "4,321",
+        "$0.2500",
+        "thumb down",
+        "for review",
+    ):
         assert figure in row
 
 
@@ -199,8 +213,6 @@ def test_reviewers_see_who_asked(client, person, reviewer):
 
 
 def test_a_reviewer_of_some_agents_finds_no_others(client, person, reviewer):
-    from agents.models import ReviewScope
-
     helper = Agent.objects.create(name="helper")
     seen = make(person, 1, agent=helper)
     hidden = make(person, 1, query="Secret?")
@@ -334,6 +346,21 @@ async def test_a_run_that_is_over_is_found_by_its_tools(scripted, person):
     assert run.marks == "|answer|thought|tool|tool=calculator|"
     found = parse("tool:calculator -has:error", is_reviewer=False).apply(Run.objects.all())
     assert [row.pk async for row in found] == [run.pk]
+
+
+def test_runs_from_before_are_found_by_their_tools_too(person):
+    now = timezone.now()
+    first, second = make(person, 2, ended_at=now)
+    step = {"run_id": first, "status": "failed", "started_at": now, "turn": 1}
+    AgentStep.objects.create(number=1, kind="tool", action="Shop|Orders", **step)
+    AgentStep.objects.create(number=2, kind="thought", **step)
+    (name,) = [m.name for m in iter_modules(migrations.__path__) if m.name.endswith("_marks")]
+
+    import_module(f"agents.migrations.{name}").fill_marks(apps, None)
+
+    marks = dict(Run.objects.values_list("pk", "marks"))
+    assert marks == {first: "|failed|thought|tool|tool=shop orders|", second: "||"}
+    assert marks == {pk: Rows().marks(pk) for pk in marks}
 
 
 def test_made_up_runs_are_told_by_events_and_are_of_many_kinds():

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from agents.review import completion, listing
 from agents.review.charts import charts
-from agents.review.filters import Filter, clean, parse
+from agents.review.filters import Filter, Problem, clean, parse
 from agents.review.listing import A_PAGE, MOST_FOUND, Cursor, RunPage, is_reviewer
 from agents.review.models import A_NAME, SavedView
 
@@ -40,8 +40,9 @@ def run_list(request: HttpRequest) -> HttpResponse:
         "charts": [] if cursor != Cursor() else charts(page.found[:MOST_FOUND]),
         "is_first": cursor == Cursor(),
         "chips": _chips(asked),
-        "problems": _problems(asked),
-        "meant": [] if page.found else completion.meant(request.user, asked),
+        "problems": _problems(
+            asked, [] if page.found else completion.meant(request.user, asked)
+        ),
         "ready_made": _views(asked, READY_MADE.items()),
         "saved": SavedView.objects.filter(user=request.user),
         "fields": completion.fields(request.user),
@@ -102,14 +103,14 @@ def _chips(asked: Filter) -> list[dict[str, Any]]:
     ]
 
 
-def _problems(asked: Filter) -> list[dict[str, str]]:
+def _problems(asked: Filter, more: list[Problem]) -> list[dict[str, str]]:
     return [
         {
             "sentence": problem.sentence,
             "instead": problem.instead,
             "url": address(asked.mended(problem)) if problem.instead else "",
         }
-        for problem in asked.problems
+        for problem in (*asked.problems, *more)
     ]
 
 
