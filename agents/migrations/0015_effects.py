@@ -4,15 +4,26 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('agents', '0014_reruns'),
+        ("agents", "0014_reruns"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='agentstep',
-            name='effect',
-            field=models.CharField(blank=True, choices=[('read', 'read'), ('idempotent', 'write'), ('at_most_once', 'irreversible')], db_default='', default='', help_text='What the call could do to the world outside.', max_length=12, verbose_name='effect'),
+            model_name="agentstep",
+            name="effect",
+            field=models.CharField(
+                blank=True,
+                choices=[
+                    ("read", "read"),
+                    ("idempotent", "write"),
+                    ("at_most_once", "irreversible"),
+                ],
+                db_default="",
+                default="",
+                help_text="What the call could do to the world outside.",
+                max_length=12,
+                verbose_name="effect",
+            ),
         ),
     ]

@@ -1,4 +1,4 @@
 from .listing import run_list
-from .runs import run
+from .runs import payload, run, step, steps
 
-__all__ = ["run", "run_list"]
+__all__ = ["payload", "run", "run_list", "step", "steps"]
