@@ -9,4 +9,7 @@ urlpatterns = [
     path("traces/views/", views.save_view, name="save_view"),
     path("traces/views/<int:pk>/delete/", views.delete_view, name="delete_view"),
     path("traces/<int:pk>/", views.run, name="run"),
+    path("traces/<int:pk>/steps/", views.steps, name="steps"),
+    path("traces/<int:pk>/steps/<int:number>/", views.step, name="step"),
+    path("traces/<int:pk>/steps/<int:number>/<slug:name>/", views.payload, name="payload"),
 ]

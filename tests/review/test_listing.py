@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 
 import pytest
 from django.apps import apps
-from django.contrib.auth.models import Permission
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
@@ -24,12 +23,6 @@ from tests.conftest import asked
 from tests.scripted import Says
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def reviewer(stranger):
-    stranger.user_permissions.add(Permission.objects.get(codename="review_runs"))
-    return stranger
 
 
 @pytest.fixture

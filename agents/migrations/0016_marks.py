@@ -34,7 +34,7 @@ def marked(steps):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("agents", "0014_reruns")]
+    dependencies = [("agents", "0015_effects")]
 
     operations = [
         migrations.AddField(
