@@ -39,7 +39,7 @@ def in_use(user) -> dict[str, list[str]]:
             "agent_name", "model", "version", "marks", "user__username"
         )[:LATELY]
     )
-    agents = Agent.objects.values_list("name", flat=True)
+    agents = Agent.objects.filter(enabled=True).values_list("name", flat=True)
     seen = Label.objects.filter(Exists(runs.filter(pk=OuterRef("run"))))
     labels = seen.order_by("name").values_list("name", flat=True).distinct()
     known = {

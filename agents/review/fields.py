@@ -236,10 +236,7 @@ def _fields() -> list[Field]:
         _field("tokens", _("tokens read and written"), ">4000", amount, _in("tokens")),
         _field("cost", _("dollars"), ">0.01", values.money, _in("cost")),
         _choice("guardrail", _("what a guardrail did"), GUARDRAILS, _guardrail),
-        replace(
-            _field("user", _("who asked"), "ada", name, _person),
-            for_reviewers=True,
-        ),
+        replace(_field("user", _("who asked"), "ada", name, _person), for_reviewers=True),
         _field("before", _("asked before that day"), "2026-11-01", day, _before),
         _field("after", _("asked on that day or later"), "-7d", day, _after),
         _field("on", _("asked on that day"), "today", day, _in("started_at")),

@@ -89,7 +89,8 @@ def page(user, asked: Filter, cursor: Cursor) -> RunPage:
         runs = runs.filter(pk__lt=cursor.older)
     last = _last_read(user, asked, cursor.older)
     found = _found(runs.filter(pk__gte=last) if last else runs)
-    unread = last if last and len(found) <= A_PAGE else None
+    is_unread = len(found) <= A_PAGE and last and Run.objects.filter(pk__lt=last).exists()
+    unread = last if is_unread else None
     return RunPage(found=found, has_newer=cursor.older is not None, unread=unread)
 
 

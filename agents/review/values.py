@@ -85,7 +85,8 @@ def day(text: str) -> Range:
     except (ValueError, OverflowError) as error:
         takes = _("It takes a day, as in 2026-11-01, today, yesterday, -7d or -12h.")
         raise BadValue(takes) from error
-    return Range(low=begins[0], high=ends[1], has_high=False)
+    is_open = bool(dots) and not last
+    return Range(low=begins[0], high=None if is_open else ends[1], has_high=False)
 
 
 def _compared(text: str, read: Callable[[str], tuple[float, float]], takes: str) -> Range:

@@ -142,8 +142,9 @@ def test_a_look_through_everybodys_runs_ends_and_goes_on(client, person, reviewe
     assert numbers(page) == []
     assert "among the newest ones" in page
 
-    there, _ = walked(client, page, "next")
+    there, last = walked(client, page, "next")
     assert sum(there, []) == wanted
+    assert "Look further back" not in last
 
 
 def test_a_misspelt_field_gets_a_sentence_beside_what_was_understood(mine, person):
