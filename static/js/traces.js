@@ -11,6 +11,9 @@ let marked = -1;
 
 input.addEventListener("focus", learn, { once: true });
 input.addEventListener("input", offer);
+// What is still being composed is not asked for; Japanese would be, syllable by syllable.
+document.addEventListener("input", (event) => event.isComposing && event.stopPropagation(), true);
+input.addEventListener("compositionend", told);
 input.addEventListener("click", offer);
 input.addEventListener("keydown", pressed);
 input.addEventListener("blur", close);
@@ -109,6 +112,10 @@ function take({ dataset: { text, typed } }) {
   const isWhole = !text.endsWith(":");
   const space = isWhole && !/^\s/.test(input.value.slice(end)) ? " " : "";
   input.setRangeText(text + space, end - Number(typed), end, "end");
+  told();
+}
+
+function told() {
   input.dispatchEvent(new Event("input", { bubbles: true }));
 }
 

@@ -93,6 +93,7 @@ def test_values_in_use_are_offered_to_the_mouse(traces: Page):
 def test_a_misspelt_field_gets_a_sentence_and_a_way_out(traces: Page):
     filtered(traces, "staus:failed")
     problem = traces.locator("#problems")
+    expect(problem).to_have_attribute("role", "status")
     expect(problem).to_contain_text("There is no field “staus”. Did you mean status?")
     expect(rows(traces)).to_have_count(50)
 
@@ -208,6 +209,20 @@ def test_the_list_speaks_japanese(filled, visit):
     expect(page.locator(".trouble")).to_have_count(0)
     if rows(page).count():
         assert statuses(page) == {"failed"}
+
+
+def test_what_is_still_composed_is_not_looked_for(traces: Page):
+    traces.locator("#q").focus()
+    keyboard = traces.context.new_cdp_session(traces)
+    half = {"text": "ちゅうもん", "selectionStart": 5, "selectionEnd": 5}
+    keyboard.send("Input.imeSetComposition", half)
+    expect(traces.locator("#q")).to_have_value("ちゅうもん")
+    traces.wait_for_timeout(800)  # longer than a pause in typing
+    expect(traces).to_have_url(re.compile(r"/traces/$"))
+
+    keyboard.send("Input.insertText", {"text": "注文"})
+
+    expect(traces.locator(".term")).to_have_text(re.compile("注文"))
 
 
 def test_everything_in_the_list_has_a_name(traces: Page):

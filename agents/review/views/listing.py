@@ -31,10 +31,12 @@ READY_MADE = {
 
 @require_GET
 def run_list(request: HttpRequest) -> HttpResponse:
+    is_part = request.htmx and not request.htmx.history_restore_request
     asked = _asked(request)
     cursor = Cursor(older=_number(request, "older"), newer=_number(request, "newer"))
     page = listing.page(request.user, asked, cursor)
     context = {
+        "is_part": is_part,
         "asked": asked,
         "page": page,
         "charts": [] if cursor != Cursor() else charts(page.found[:MOST_FOUND]),
@@ -50,8 +52,7 @@ def run_list(request: HttpRequest) -> HttpResponse:
         "within": f"?{urlencode({'within': asked.text})}" if asked.text else "",
         "counted": _counted(page, cursor),
     }
-    part = "#found" if request.htmx and not request.htmx.history_restore_request else ""
-    response = render(request, f"trace/list.html{part}", context)
+    response = render(request, f"trace/list.html{'#found' if is_part else ''}", context)
     patch_vary_headers(response, ["HX-Request"])
     return response
 
