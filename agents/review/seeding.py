@@ -58,7 +58,7 @@ def fill(runs: int, events: int, told: Callable[[str], None], seed: int = 7) -> 
     told(f"{len(kept)} stories told")
     copies = _plan(random, kept, people, runs - len(kept))
     _copy(copies, told)
-    _review(random, people)
+    _review(random, since=min(kept))
     _settle()
 
 
@@ -169,10 +169,10 @@ def _later(column: str) -> str:
     return f"{column} + plan.later * interval '1 second'"
 
 
-def _review(random: Random, people: list) -> None:
-    """What people and reviewers said, of the runs of this seeding only."""
-    names = {"user__username__startswith": MARK}
-    runs = list(Run.objects.filter(**names).order_by("pk").values_list("pk", "user_id"))
+def _review(random: Random, since: int) -> None:
+    """What people and reviewers said of the runs that are new."""
+    made = Run.objects.filter(pk__gte=since, user__username__startswith=MARK)
+    runs = list(made.order_by("pk").values_list("pk", "user_id"))
     rated, flagged = _some(random, runs, 0.05), _some(random, runs, 0.01)
     Rating.objects.bulk_create([_rating(random, *each) for each in rated], A_BATCH)
     Review.objects.bulk_create([_verdict(random, run) for run, _ in flagged], A_BATCH)

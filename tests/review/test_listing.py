@@ -379,6 +379,14 @@ def test_made_up_runs_are_told_by_events_and_are_of_many_kinds():
     assert Run.objects.create(topic="next", query="?").pk == last.pk + 1
 
 
+def test_more_runs_can_be_made_up_later():
+    call_command("seed_runs", runs=120, events=1_200, verbosity=0)
+    call_command("seed_runs", runs=120, events=1_200, verbosity=0)
+
+    assert Run.objects.count() == 240
+    assert Rating.objects.count() == 12
+
+
 def test_made_up_runs_are_not_put_among_real_ones(person):
     make(person, 1)
 
