@@ -9,12 +9,12 @@ const MOST = 12;
 let known;
 let marked = -1;
 
-input.addEventListener("focus", learn, { once: true });
-input.addEventListener("input", offer);
+input.addEventListener("focus", learn);
+input.addEventListener("input", () => offer());
 // What is still being composed is not asked for; Japanese would be, syllable by syllable.
 document.addEventListener("input", (event) => event.isComposing && event.stopPropagation(), true);
 input.addEventListener("compositionend", told);
-input.addEventListener("click", offer);
+input.addEventListener("click", () => offer());
 input.addEventListener("keydown", pressed);
 input.addEventListener("blur", close);
 offers.addEventListener("mousedown", (event) => {
@@ -24,14 +24,19 @@ offers.addEventListener("mousedown", (event) => {
 });
 document.addEventListener("keydown", reach);
 
+// Where the server is away there is nothing to offer; it is asked again the next time.
 async function learn() {
-  const answer = await fetch(input.dataset.completions, { headers: { Accept: "application/json" } });
-  if (answer.ok) known = (await answer.json()).fields;
+  if (known) return;
+  const answer = await fetch(input.dataset.completions).catch(() => null);
+  if (!answer?.ok) return;
+  known = (await answer.json()).fields;
   if (document.activeElement === input) offer();
 }
 
-function offer() {
-  const found = known ? candidates(input.value.slice(0, input.selectionStart)) : [];
+function offer(isAsked = !input.value) {
+  const before = input.value.slice(0, input.selectionStart);
+  const isIdle = !isAsked && /(^|\s)$/.test(before); // a term is whole, and no other begun
+  const found = known && !isIdle ? candidates(before) : [];
   offers.replaceChildren(...found.slice(0, MOST).map(option));
   marked = -1;
   show(found.length > 0);
@@ -84,7 +89,7 @@ function close() {
 function pressed(event) {
   if (event.isComposing) return; // Enter ends a Japanese word first
   const move = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  if (move && offers.hidden) offer();
+  if (move && offers.hidden) offer(true);
   if (move && !offers.hidden) {
     event.preventDefault();
     mark(move);
