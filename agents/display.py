@@ -12,8 +12,9 @@ from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from agents import trace, wording
+from agents import masking, trace, wording
 from agents.engine.termination import StopReason
+from agents.masking import ANSWER, Veil
 from agents.meaning import decoded
 from agents.models import AgentStep, Approval, Run
 from agents.models.prepared import prepared
@@ -37,6 +38,7 @@ class StepView:
     until: int | None = None
     approval: "ApprovalView | None" = None
     words: str | None = None  # what it has said so far, where that is known
+    veil: Veil | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.step, name)
@@ -135,7 +137,8 @@ class StepView:
             return ""
         if self.words is not None:
             return self.words
-        return trace.thought_so_far(self.run, self.step, self.until)
+        said = trace.thought_so_far(self.run, self.step, self.until)
+        return said if self.veil is None else self.veil.begin(self.step.number, said)
 
     def _share(self, moment: datetime) -> float:
         """Where on the run's clock, in percent."""
@@ -207,6 +210,7 @@ class RunView:
     may_decide: bool = True
     has_asked: bool = True  # False where it is known that nobody was asked anything
     grown: GrowingProse | None = None  # the answer, where somebody has watched it grow
+    veil: Veil | None = None  # where it is another's: `run` is masked, and so are its rows
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.run, name)
@@ -217,7 +221,8 @@ class RunView:
 
     @cached_property
     def prose(self) -> GrowingProse:
-        return GrowingProse("" if self.until == 0 else trace.said_so_far(self.run, self.until))
+        said = "" if self.until == 0 else trace.said_so_far(self.run, self.until)
+        return GrowingProse(said if self.veil is None else self.veil.begin(ANSWER, said))
 
     @property
     def frozen(self) -> SafeString:
@@ -329,9 +334,10 @@ def step_views(view: RunView, only: Iterable[int] | None = None) -> list[StepVie
     """The rows of a run, or `only` some of them, with what a person was asked about them."""
     run, until = view.run, view.until
     questions = run.approvals.all() if view.has_asked else ()
-    asked = {row.step: ApprovalView(row, view.may_decide) for row in questions}
+    show = (lambda row: row) if view.veil is None else masking.masked
+    asked = {row.step: ApprovalView(show(row), view.may_decide) for row in questions}
     return [
-        StepView(step, run, view.place, until, asked.get(step.number))
+        StepView(show(step), run, view.place, until, asked.get(step.number), veil=view.veil)
         for step in _steps(run, only)
         if until is None or step.first_seq <= until
     ]

@@ -6,4 +6,10 @@ app_name = "trace"
 urlpatterns = [
     path("traces/", views.run_list, name="list"),
     path("traces/<int:pk>/", views.run, name="run"),
+    path("traces/<int:pk>/unmask/", views.unmask, name="unmask"),
+    path("traces/<int:pk>/export.json", views.export_json, name="export_json"),
+    path("traces/<int:pk>/export.md", views.export_markdown, name="export_markdown"),
+    path("traces/<int:pk>/share/", views.share, name="share"),
+    path("traces/<int:pk>/share/<int:link>/revoke/", views.revoke, name="revoke"),
+    path("shared/<str:token>/", views.shared, name="shared"),
 ]

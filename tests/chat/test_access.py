@@ -39,6 +39,12 @@ ROUTES = {
     "chat/<int:pk>/delete/": "POST",
     "traces/": "GET",
     "traces/<int:pk>/": "GET",
+    "traces/<int:pk>/unmask/": "POST",
+    "traces/<int:pk>/export.json": "GET",
+    "traces/<int:pk>/export.md": "GET",
+    "traces/<int:pk>/share/": "POST",
+    "traces/<int:pk>/share/<int:link>/revoke/": "POST",
+    "shared/<str:token>/": "open",
     "approvals/": "GET",
     "approvals/link/": "GET",
     "approvals/<int:pk>/": "POST",
@@ -48,7 +54,8 @@ ROUTES = {
     "language/": "open",
 }
 OF_A_CHAT = [route for route in ROUTES if route.startswith("chat/<int:pk>/")]
-OF_A_RUN = ["traces/<int:pk>/", "api/runs/<int:pk>/events/"]
+OF_A_RUN = [route for route in ROUTES if route.startswith("traces/<int:pk>/")]
+OF_A_RUN += ["api/runs/<int:pk>/events/"]
 POSTED = [route for route, method in ROUTES.items() if method == "POST"]
 SOCKETS = ["/ws/chat/{}/", "/ws/runs/{}/"]
 

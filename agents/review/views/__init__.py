@@ -1,4 +1,16 @@
+from .exports import export_json, export_markdown
 from .listing import run_list
 from .runs import run
+from .sharing import revoke, share, shared
+from .unmasking import unmask
 
-__all__ = ["run", "run_list"]
+__all__ = [
+    "export_json",
+    "export_markdown",
+    "revoke",
+    "run",
+    "run_list",
+    "share",
+    "shared",
+    "unmask",
+]

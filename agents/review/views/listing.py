@@ -5,7 +5,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from agents import display
+from agents import display, masking
 from agents.models import Run
 
 A_PAGE = 50
@@ -22,7 +22,10 @@ def run_list(request: HttpRequest) -> HttpResponse:
     if query:
         runs = runs.filter(query__icontains=query)
     page = Paginator(runs, A_PAGE).get_page(request.GET.get("page"))
-    page.object_list = display.rows(page.object_list)
+    page.object_list = display.rows(
+        run if run.user_id == request.user.pk else masking.masked(run)
+        for run in page.object_list
+    )
     context = {
         "page": page,
         "status": status,
