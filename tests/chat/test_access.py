@@ -42,7 +42,7 @@ ROUTES = {
     "traces/<int:pk>/unmask/": "POST",
     "traces/<int:pk>/export.json": "GET",
     "traces/<int:pk>/export.md": "GET",
-    "traces/<int:pk>/share/": "POST",
+    "traces/<int:pk>/share/": "GET",
     "traces/<int:pk>/share/<int:link>/revoke/": "POST",
     "shared/<str:token>/": "open",
     "approvals/": "GET",

@@ -98,7 +98,7 @@ def test_a_link_is_revoked_on_the_page_of_the_run(link, personal_run, person):
 
     answer = client_of(person).post(f"/traces/{personal_run.pk}/share/{pk}/revoke/")
 
-    assert answer.headers["Location"] == f"/traces/{personal_run.pk}/#share"
+    assert answer.headers["Location"] == f"/traces/{personal_run.pk}/share/"
     assert Client().get(link).status_code == 404
     again = client_of(person).post(f"/traces/{personal_run.pk}/share/{pk}/revoke/")
     assert again.status_code == 404

@@ -4,14 +4,14 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from agents import masking
 from agents.display import RunView
 from agents.masking import Veil
 from agents.review import sharing
 from agents.review.models import ShareLink
-from agents.review.reading import read
+from agents.review.reading import Reading, read
 
 # It is for whoever was given it: kept nowhere, found by nobody, and told to no other site.
 QUIET = {
@@ -21,30 +21,27 @@ QUIET = {
 }
 
 
-@require_POST
+@require_http_methods(["GET", "POST"])
 def share(request: HttpRequest, pk: int) -> HttpResponse:
     """Make a link, and show it: it is not shown again."""
     found = read(request, pk)
-    context = {"view": RunView(found.run, place="trace", veil=found.veil), "is_open": True}
+    if request.method == "GET":
+        return _panel(request, found)
     level, hours = request.POST.get("level", ""), request.POST.get("hours", "")
     try:
         token = sharing.make(found.row, request.user, level, hours, is_masked=found.is_masked)
     except sharing.NotShared as reason:
-        return _panel(request, context | {"problem": str(reason)}, 422)
+        return _panel(request, found, 422, problem=str(reason))
     url = request.build_absolute_uri(reverse("trace:shared", args=[token]))
-    return _panel(request, context | {"made": url})
+    return _panel(request, found, made=url)
 
 
 @require_POST
 def revoke(request: HttpRequest, pk: int, link: int) -> HttpResponse:
     found = read(request, pk)
-    sharing.revoke(
-        get_object_or_404(sharing.links(found.row, request.user), pk=link), request.user
-    )
-    if not request.htmx:
-        return redirect(f"{reverse('trace:run', args=[pk])}#share")
-    context = {"view": RunView(found.run, place="trace", veil=found.veil), "is_open": True}
-    return _panel(request, context)
+    row = get_object_or_404(sharing.links(found.row, request.user), pk=link)
+    sharing.revoke(row, request.user)
+    return _panel(request, found) if request.htmx else redirect("trace:share", pk)
 
 
 @login_not_required
@@ -68,7 +65,11 @@ def _shown(link: ShareLink) -> dict[str, object]:
     return {"link": link, "view": view, "is_whole": is_whole, "is_masked": is_masked}
 
 
-def _panel(request: HttpRequest, context: dict[str, object], status: int = 200) -> HttpResponse:
+def _panel(
+    request: HttpRequest, found: Reading, status: int = 200, **told: str
+) -> HttpResponse:
+    view = RunView(found.run, place="trace", veil=found.veil)
+    context = {"view": view, "is_open": True, **told}
     # A page that takes elements in leaves out answers that say that something is wrong.
     if request.htmx:
         response = render(request, "trace/_share.html", context)
