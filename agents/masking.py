@@ -42,12 +42,21 @@ def mask_again(run: Run, session: Session) -> None:
 
 
 def masked(row: Row) -> Row:
-    """A copy of the row to show; what of it was not read is not read now."""
+    """A copy to show. What was not read of the row is empty: it would be read as it is."""
     shown = copy(row)
     for name in COLUMNS[type(row)]:
-        if name in row.__dict__:
-            setattr(shown, name, masked_value(row.__dict__[name]))
+        empty = row._meta.get_field(name).get_default()
+        setattr(shown, name, masked_value(row.__dict__.get(name, empty)))
+    if isinstance(row, AgentStep) and "found" in row.__dict__:
+        _cut(shown, row)
     return shown
+
+
+def _cut(shown: AgentStep, row: AgentStep) -> None:
+    """Of what is the beginning of more, the end may be half of something personal."""
+    del shown.found
+    if row.found_size > len(row.observation):
+        shown.observation = Growing().feed(row.observation)
 
 
 def masked_text(text: str) -> str:

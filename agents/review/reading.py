@@ -6,7 +6,8 @@ from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 
 from agents import audit, masking
-from agents.masking import Veil
+from agents.display import RunView
+from agents.masking import Row, Veil
 from agents.models import Run
 
 
@@ -22,6 +23,13 @@ class Reading:
     @property
     def is_masked(self) -> bool:
         return self.veil is not None
+
+    def shown(self, row: Row) -> Row:
+        """Another row of this run, as it may be read."""
+        return masking.masked(row) if self.is_masked else row
+
+    def view(self) -> RunView:
+        return RunView(self.run, "trace", may_decide=self.is_own, veil=self.veil)
 
 
 def read(request: HttpRequest, pk: int, door: str = "page") -> Reading:

@@ -39,6 +39,9 @@ ROUTES = {
     "chat/<int:pk>/delete/": "POST",
     "traces/": "GET",
     "traces/<int:pk>/": "GET",
+    "traces/<int:pk>/steps/": "GET",
+    "traces/<int:pk>/steps/<int:number>/": "GET",
+    "traces/<int:pk>/steps/<int:number>/<slug:name>/": "GET",
     "traces/<int:pk>/unmask/": "POST",
     "traces/<int:pk>/export.json": "GET",
     "traces/<int:pk>/export.md": "GET",
@@ -54,8 +57,7 @@ ROUTES = {
     "language/": "open",
 }
 OF_A_CHAT = [route for route in ROUTES if route.startswith("chat/<int:pk>/")]
-OF_A_RUN = [route for route in ROUTES if route.startswith("traces/<int:pk>/")]
-OF_A_RUN += ["api/runs/<int:pk>/events/"]
+OF_A_RUN = [r for r in ROUTES if r.startswith(("traces/<int:pk>/", "api/runs/"))]
 POSTED = [route for route, method in ROUTES.items() if method == "POST"]
 SOCKETS = ["/ws/chat/{}/", "/ws/runs/{}/"]
 

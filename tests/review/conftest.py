@@ -21,7 +21,7 @@ def client_of(user, **options):
 
 @pytest.fixture
 def reviewer(django_user_model):
-    return may(django_user_model.objects.create_user("rei"), "review_runs")
+    return may(django_user_model.objects.create_user("rei", password="x"), "review_runs")
 
 
 @pytest.fixture

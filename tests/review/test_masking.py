@@ -5,6 +5,7 @@ import json
 import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
+from django.utils import timezone
 
 from agents import consumers, live, masking, runs
 from agents.engine.events import Event, Type
@@ -62,6 +63,46 @@ def test_a_reviewer_reads_the_page_masked(personal_run, reviewer):
     assert holds_none(page)
     assert "Who is ‹e-mail›?" in page
     assert "<strong>Ada</strong>, ‹phone›" in page
+
+
+@pytest.mark.parametrize("tab", ["result", "request", "delta", "guardrails", "cost", "raw"])
+def test_a_step_in_detail_is_masked(tab, personal_run, reviewer, person):
+    AgentStep.objects.create(
+        run=personal_run,
+        number=2,
+        kind="answer",
+        agent_name="clerk",
+        request={"messages": [{"role": "tool", "content": MAIL}], "kept": 1, "model": "m"},
+        started_at=personal_run.started_at,
+    )
+    AgentStep.objects.create(
+        run=personal_run,
+        number=3,
+        kind="guardrail",
+        observation=f"{MAIL} is not to be told.",
+        started_at=personal_run.started_at,
+    )
+    AgentStep.objects.filter(number=1).update(
+        request={"messages": [{"role": "user", "content": f"I am {MAIL}"}], "kept": 0}
+    )
+
+    for number in (1, 2):
+        place = f"/traces/{personal_run.pk}/steps/{number}/"
+        assert holds_none(client_of(reviewer).get(f"{place}?tab={tab}").content.decode())
+    files = [client_of(reviewer).get(f"{place}{n}/") for n in ("result", "request", "raw")]
+    assert all(holds_none(file.content.decode()) for file in files)
+    assert "‹e-mail›" in files[1].content.decode()
+
+
+def test_no_half_of_an_address_is_left_where_a_text_is_cut(personal_run, reviewer):
+    said = f"{'x ' * 997}{MAIL} and more"
+    AgentStep.objects.update(observation=said)
+    Run.objects.update(ended_at=timezone.now())
+
+    page = client_of(reviewer).get(f"/traces/{personal_run.pk}/").content.decode()
+
+    assert "ada@" not in page
+    assert "x x x" in page
 
 
 def test_a_person_reads_their_own_run_as_it_is(personal_run, person):

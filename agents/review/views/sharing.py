@@ -68,8 +68,7 @@ def _shown(link: ShareLink) -> dict[str, object]:
 def _panel(
     request: HttpRequest, found: Reading, status: int = 200, **told: str
 ) -> HttpResponse:
-    view = RunView(found.run, place="trace", veil=found.veil)
-    context = {"view": view, "is_open": True, **told}
+    context = {"view": found.view(), "is_open": True, **told}
     # A page that takes elements in leaves out answers that say that something is wrong.
     if request.htmx:
         response = render(request, "trace/_share.html", context)

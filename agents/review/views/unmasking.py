@@ -6,7 +6,6 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from agents import audit, masking
-from agents.display import RunView
 from agents.review.reading import Reading, read
 
 MOST_REASON = 1_000
@@ -29,6 +28,5 @@ def unmask(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _asked_why(request: HttpRequest, found: Reading) -> HttpResponse:
-    view = RunView(found.run, place="trace", veil=found.veil)
-    context = {"view": view, "problem": _("Say why you need to see it.")}
+    context = {"view": found.view(), "problem": _("Say why you need to see it.")}
     return render(request, "trace/unmask.html", context, status=422)

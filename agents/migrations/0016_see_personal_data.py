@@ -5,7 +5,7 @@ from django.db import migrations
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agents", "0014_reruns"),
+        ("agents", "0015_effects"),
     ]
 
     operations = [
