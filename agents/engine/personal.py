@@ -18,7 +18,7 @@ AROUND = 32
 
 
 class Kind(StrEnum):
-    EMAIL = "e-mail"
+    EMAIL = "email"
     PHONE = "phone"
     CARD = "card"
     ACCOUNT = "account"

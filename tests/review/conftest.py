@@ -1,6 +1,7 @@
 import pytest
 from django.contrib.auth.models import Permission
 from django.test import Client
+from django.utils import timezone
 
 from agents.models import Agent, AgentStep, Approval, Run, RunEvent
 
@@ -45,6 +46,7 @@ def personal_run(person, db):
         stopped_reason="completed",
         detail=f"Told {MAIL}.",
         overrides={"prompt": MAIL},
+        ended_at=timezone.now(),
     )
     when = run.started_at
     AgentStep.objects.create(

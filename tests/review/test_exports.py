@@ -66,7 +66,7 @@ async def test_anothers_run_is_exported_masked(personal_run, reviewer):
         _, text, _ = await fetched(reviewer, f"/traces/{personal_run.pk}/export.{form}")
 
         assert not any(secret in text for secret in PERSONAL)
-        assert "‹e-mail›" in text
+        assert "‹email›" in text
     forms = [e.detail["form"] async for e in AuditEntry.objects.filter(action="run.exported")]
     assert sorted(forms) == ["json", "markdown"]
 
@@ -76,7 +76,7 @@ async def test_what_is_masked_is_as_documented_too(personal_run, reviewer, perso
     trace = checked(text)
 
     assert (trace["masked"], trace["run"]["person"]) == (True, None)
-    assert trace["approvals"][0]["arguments"] == '{"mail": "‹e-mail›"}'
+    assert trace["approvals"][0]["arguments"] == '{"mail": "‹email›"}'
     _, text, _ = await fetched(person, f"/traces/{personal_run.pk}/export.json")
     assert MAIL in checked(text)["run"]["question"]
 

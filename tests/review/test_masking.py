@@ -5,7 +5,6 @@ import json
 import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
-from django.utils import timezone
 
 from agents import consumers, live, masking, runs
 from agents.engine.events import Event, Type
@@ -37,7 +36,7 @@ def test_what_was_not_read_is_not_read_to_be_masked(personal_run, django_assert_
     row = Run.objects.only("query").get()
 
     with django_assert_num_queries(0):
-        assert masking.masked(row).query == "Who is ‹e-mail›?"
+        assert masking.masked(row).query == "Who is ‹email›?"
 
 
 @pytest.mark.parametrize(
@@ -47,8 +46,8 @@ def test_what_was_not_read_is_not_read_to_be_masked(personal_run, django_assert_
         ({"phone": 312345678}, {"phone": "‹phone›"}),
         ({"order": 312345678}, {"order": 312345678}),
         ({"password": "hunter2"}, {"password": "‹key›"}),
-        ([{"a": [MAIL, 1, None, True, 1.5]}], [{"a": ["‹e-mail›", 1, None, True, 1.5]}]),
-        ({MAIL: 1}, {"‹e-mail›": 1}),
+        ([{"a": [MAIL, 1, None, True, 1.5]}], [{"a": ["‹email›", 1, None, True, 1.5]}]),
+        ({MAIL: 1}, {"‹email›": 1}),
         ({"電話": ["0312345678"]}, {"電話": ["‹phone›"]}),
         ("half \ud800 and \0", "half \ud800 and \0"),
     ],
@@ -61,7 +60,7 @@ def test_a_reviewer_reads_the_page_masked(personal_run, reviewer):
     page = client_of(reviewer).get(f"/traces/{personal_run.pk}/").content.decode()
 
     assert holds_none(page)
-    assert "Who is ‹e-mail›?" in page
+    assert "Who is ‹email›?" in page
     assert "<strong>Ada</strong>, ‹phone›" in page
 
 
@@ -91,13 +90,12 @@ def test_a_step_in_detail_is_masked(tab, personal_run, reviewer, person):
         assert holds_none(client_of(reviewer).get(f"{place}?tab={tab}").content.decode())
     files = [client_of(reviewer).get(f"{place}{n}/") for n in ("result", "request", "raw")]
     assert all(holds_none(file.content.decode()) for file in files)
-    assert "‹e-mail›" in files[1].content.decode()
+    assert "‹email›" in files[1].content.decode()
 
 
 def test_no_half_of_an_address_is_left_where_a_text_is_cut(personal_run, reviewer):
     said = f"{'x ' * 997}{MAIL} and more"
     AgentStep.objects.update(observation=said)
-    Run.objects.update(ended_at=timezone.now())
 
     page = client_of(reviewer).get(f"/traces/{personal_run.pk}/").content.decode()
 
@@ -189,7 +187,7 @@ def test_no_half_of_an_address_is_shown_as_it_is_said(live_run, type, size):
 
     assert holds_none("".join(frames))
     assert "ada@" not in "".join(frames)
-    assert "‹e-mail›" in "".join(frames)
+    assert "‹email›" in "".join(frames)
     assert "‹phone›" in watched.snapshot()
 
 
@@ -201,7 +199,7 @@ def test_the_page_of_a_reviewer_reloaded_equals_the_page_watched(live_run):
     watched.snapshot()
 
     assert watched.prose.tail == as_watched
-    assert "‹e-mail›" in as_watched
+    assert "‹email›" in as_watched
 
 
 @pytest.mark.usefixtures("agent", "workshop")
@@ -214,7 +212,7 @@ async def test_a_reviewer_watches_a_run_to_its_end_masked(person, reviewer, scri
         frames += await frames_until(page, 'data-status="completed"')
 
     assert holds_none("".join(frames))
-    assert "‹e-mail› about this" in frames[-1]
+    assert "‹email› about this" in frames[-1]
 
 
 # Unmasking
@@ -289,4 +287,4 @@ def test_json_that_is_masked_is_still_json(personal_run):
     shown = masking.masked(AgentStep.objects.get())
 
     assert json.loads(shown.observation) == {"phone": "‹phone›"}
-    assert shown.action_input == {"mail": "‹e-mail›", "rows": [1, 2]}
+    assert shown.action_input == {"mail": "‹email›", "rows": [1, 2]}

@@ -33,7 +33,7 @@ def test_whoever_has_the_link_reads_the_run_without_an_account(link):
     page = answer.content.decode()
 
     assert answer.status_code == 200
-    assert "Who is ‹e-mail›?" in page
+    assert "Who is ‹email›?" in page
     assert "<strong>Ada</strong>, ‹phone›" in page
     assert "database: " in page
     assert not any(secret in page for secret in PERSONAL)
@@ -45,7 +45,7 @@ def test_whoever_has_the_link_reads_the_run_without_an_account(link):
 
 def test_each_level_shows_what_it_says(personal_run, person):
     client, shows = client_of(person), {}
-    AgentStep.objects.update(observation=f"Observed {MAIL}")
+    AgentStep.objects.update(observation=f"{'x' * 5000} Observed {MAIL}")
 
     for level in ShareLink.Level.values:
         page = Client().get(made(share(client, personal_run, level))).content.decode()
@@ -179,7 +179,7 @@ def test_a_page_that_takes_elements_in_gets_the_panel_alone(personal_run, person
 
 
 def test_a_run_that_goes_on_is_shown_as_far_as_it_is(personal_run, person):
-    Run.objects.update(status="running", answer="")
+    Run.objects.update(status="running", answer="", ended_at=None)
     link = made(share(client_of(person), personal_run, "auditor"))
 
     page = Client().get(link).content.decode()

@@ -59,9 +59,11 @@ def shared(request: HttpRequest, token: str) -> HttpResponse:
 
 def _shown(link: ShareLink) -> dict[str, object]:
     is_masked = link.level != ShareLink.Level.AUDITOR
-    run = masking.masked(link.run) if is_masked else link.run
-    view = RunView(run, place="trace", may_decide=False, veil=Veil() if is_masked else None)
     is_whole = link.level != ShareLink.Level.PERSON
+    run = masking.masked(link.run) if is_masked else link.run
+    # As on the page of a run, steps are read in brief, but for those who are shown all.
+    place = "shared" if is_whole else "trace"
+    view = RunView(run, place, may_decide=False, veil=Veil() if is_masked else None)
     return {"link": link, "view": view, "is_whole": is_whole, "is_masked": is_masked}
 
 
