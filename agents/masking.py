@@ -78,11 +78,12 @@ def masked_value(value: Any, label: str = "") -> Any:
 
 
 def _leaf(text: str, label: str) -> str:
-    text, called = masked_text(text), f"{label}: "
-    if not label or len(text) > MOST_LABELLED:
-        return text
-    labelled = masked_text(f"{called}{text}")
-    return labelled.removeprefix(called) if labelled.startswith(called) else text
+    called = f"{label}: "
+    if label and len(text) <= MOST_LABELLED:
+        labelled = masked_text(f"{called}{text}")
+        if labelled.startswith(called):
+            return labelled.removeprefix(called)
+    return masked_text(text)
 
 
 class Veil:

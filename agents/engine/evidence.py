@@ -39,12 +39,13 @@ def apart(seen: Seen) -> str:
 
 
 # Another thing's number: it is said so before it, or it goes on with what stands there.
-_CALLED = r"\W?(?:number|no|num|code|id|番号|コード|ナンバー)"
+_CALLED = r"[\W_]?(?:number|no|num|code|id|番号|コード|ナンバー)"
 OTHER = re.compile(
     r"(?:(?:order|invoice|ticket|tracking|shipment|receipt|serial|isbn|issn|jan|ean|upc|sku"
     r"|build|commit|ref|注文|受注|発注|伝票|追跡|請求書|領収書|品番|型番|型式|商品|製品|製造|チケット|法人)"
     rf"(?:{_CALLED})?|(?:part|item|model|product|job|batch|lot|case|issue|reference|corporate"
-    rf"|customer|member|受付|予約|登録|会員|管理|顧客|案件|問い?合わ?せ)(?:{_CALLED}))"
+    rf"|customer|member|受付|予約|登録|会員|管理|顧客|社員|案件|問い?合わ?せ)(?:{_CALLED})"
+    r"|(?:\b|_)id|(?-i:[a-z]Id))"
     r"[^0-9A-Za-z\n‹›]{0,6}\Z",
     re.I,
 )
@@ -176,7 +177,8 @@ NOT_PERSONAL = re.compile(r"0\.0\.0\.0|127\.|255\.255\.")
 NAMED = re.compile(r"(?:[A-Za-z][/-]|[=<>~!]=\s?|[~^]|§ ?|第 ?|版 ?|バージョン:? ?)\Z")
 VERSIONED = re.compile(
     r"(?:\b(?:version|ver|v|release|rev|revision|build|firmware|driver|section|sec|chapter"
-    r"|clause)s?\.?:? ?(?:is |of |to |from )?)\Z",
+    r"|clause|ios|android|macos|windows|linux|kernel|python|node|java|php|ruby|chrome|firefox"
+    r"|safari|nginx|openssl|oid)s?\.?:? ?(?:is |of |to |from )?)\Z",
     re.I,
 )
 

@@ -77,7 +77,13 @@ BUILDING = (
     rf"(?:{NAME}(?:ビル|マンション|ハイツ|コーポ|アパート|タワー|荘)"
     rf"(?: ?[0-9]{{1,4}}(?:号室|号|階|F)?)?|{NAME}(?:号室|号|階|F))?"
 )
-CITY = rf"(?:{PREFECTURES}) ?{TOWN}{{0,10}}[市区町村郡]"
+# Cities and wards that are known without their prefecture.
+CITIES = (
+    "(?:札幌|仙台|さいたま|千葉|横浜|川崎|相模原|新潟|静岡|浜松|名古屋|京都|大阪|堺|神戸|岡山|広島|北九州"
+    "|福岡|熊本)市|(?:千代田|新宿|文京|台東|墨田|江東|品川|目黒|大田|世田谷|渋谷|中野|杉並|豊島|荒川|板橋"
+    "|練馬|足立|葛飾|江戸川)区"
+)
+CITY = rf"(?:(?:{PREFECTURES}) ?{TOWN}{{0,10}}[市区町村郡]|{CITIES})"
 JAPANESE_ADDRESS = (
     rf"(?:〒 ?[0-9]{{3}}-?[0-9]{{4}}\s{{0,3}})?{CITY} ?{TOWN}{{0,15}}"
     rf"(?:[0-9]{{1,2}}条{TOWN}{{0,4}})? ?{HOUSE}{BUILDING}"
@@ -145,14 +151,14 @@ FORMS = (
     _form(
         Kind.PHONE,
         rf"{EDGE}((?:1[ .-])?(?:\([2-9][0-9]{{2}}\) ?|[2-9][0-9]{{2}}[ .-])"
-        r"[2-9][0-9]{2}[ .-][0-9]{4})",
+        r"[0-9]{3}[ .-][0-9]{4})",
         evidence.any_phone,
         DIGIT,
     ),
     _form(
         Kind.PHONE,
-        r"(?i)(?:(?:^|[^a-z])(?:tel|telephone|phone|mobile|cellphone|fax|whatsapp|call me)"
-        rf"|電話|携帯|ファックス|ファクス|連絡先){GAP}"
+        r"(?i)(?:(?:^|[^a-z])(?:tel|telephone|phone|mobile|cell phone|cell is|cell:|fax"
+        rf"|whatsapp|call me)|電話|携帯|ファックス|ファクス|連絡先){GAP}"
         r"(\+?\(?[0-9]{1,15}(?:[ .()-]{1,2}[0-9]{1,8}){0,4})",
         evidence.labelled_phone,
         DIGIT,
@@ -179,14 +185,14 @@ FORMS = (
     _form(
         Kind.ACCOUNT,
         r"(?i)(?:(?:account|acct|a/c)\W{0,2}(?:number|no|num|#)|(?:bank|savings|checking|current)"
-        rf" account|routing number|sort code|口座番号|口座){GAP}"
+        rf" acc(?:ount|t)?|routing number|sort code|口座番号|口座){GAP}"
         r"([0-9][0-9 -]{4,20}[0-9])",
         evidence.account,
         DIGIT,
     ),
     _form(
         Kind.ACCOUNT,
-        r"(?:普通|当座|貯蓄)(?:預金)?(?:口座)?[^0-9\n‹›]{0,6}([0-9]{7})",
+        r"(?:普通|当座|貯蓄|\(普\)|\(当\))(?:預金)?(?:口座)?[^0-9\n‹›]{0,6}([0-9]{7})",
         evidence.account,
         DIGIT,
     ),
@@ -221,7 +227,7 @@ FORMS = (
         needs="郵",
     ),
     _form(Kind.ADDRESS, rf"{EDGE}([0-9]{{3}}-[0-9]{{4}}) ?{CITY}", evidence.apart, "都道府県"),
-    _form(Kind.ADDRESS, rf"({JAPANESE_ADDRESS})", evidence.japanese_address, "都道府県"),
+    _form(Kind.ADDRESS, rf"({JAPANESE_ADDRESS})", evidence.japanese_address, "都道府県市区"),
     _form(
         Kind.ADDRESS,
         r"(?:住所|所在地|居所|お届け先|届け先)[ :はが]{1,3}([^\s、。‹›][^\n、。‹›]{3,60})",
@@ -247,6 +253,11 @@ FORMS = (
     _form(Kind.KEY, r"(?:^|[^0-9A-Za-z])(eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){0,2})"),
     _form(
         Kind.KEY, r"(?i)\b(?:bearer|basic)\s{1,4}([A-Za-z0-9._~+/=-]{8,})", evidence.credentials
+    ),
+    _form(
+        Kind.KEY,
+        r"(?i)authorization[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?:[a-z]{1,20}\s{1,4})?([^\s\"',;‹›]{8,})",
+        evidence.credentials,
     ),
     _form(Kind.KEY, rf"({PEM})", needs="-"),
     _form(

@@ -45,6 +45,8 @@ def test_what_was_not_read_is_not_read_to_be_masked(personal_run, django_assert_
         ({"phone": "0312345678"}, {"phone": "‹phone›"}),
         ({"phone": 312345678}, {"phone": "‹phone›"}),
         ({"order": 312345678}, {"order": 312345678}),
+        ({"customer_id": 123456789018}, {"customer_id": 123456789018}),
+        ({"number": 123456789018}, {"number": "‹My Number›"}),
         ({"password": "hunter2"}, {"password": "‹key›"}),
         ([{"a": [MAIL, 1, None, True, 1.5]}], [{"a": ["‹email›", 1, None, True, 1.5]}]),
         ({MAIL: 1}, {"‹email›": 1}),
