@@ -12,9 +12,10 @@ from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from agents import trace, wording
+from agents import masking, trace, wording
 from agents.engine.termination import StopReason
 from agents.ledger import Ledger
+from agents.masking import ANSWER, Row, Veil
 from agents.meaning import decoded
 from agents.models import AgentStep, Approval, Run
 from agents.models.prepared import prepared
@@ -40,6 +41,7 @@ class StepView:
     until: int | None = None
     approval: "ApprovalView | None" = None
     words: str | None = None  # what it has said so far, where that is known
+    veil: Veil | None = None
     bar: Bar | None = None  # on the run's clock, where that has stopped
 
     def __getattr__(self, name: str) -> Any:
@@ -162,7 +164,8 @@ class StepView:
             return ""
         if self.words is not None:
             return self.words
-        return trace.thought_so_far(self.run, self.step, self.until)
+        said = trace.thought_so_far(self.run, self.step, self.until)
+        return said if self.veil is None else self.veil.begin(self.step.number, said)
 
     def _share(self, moment: datetime) -> float:
         """Where on the run's clock, in percent."""
@@ -234,9 +237,13 @@ class RunView:
     may_decide: bool = True
     has_asked: bool = True  # False where it is known that nobody was asked anything
     grown: GrowingProse | None = None  # the answer, where somebody has watched it grow
+    veil: Veil | None = None  # where it is another's: `run` is masked, and so are its rows
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.run, name)
+
+    def shown(self, row: Row) -> Row:
+        return row if self.veil is None else masking.masked(row)
 
     @cached_property
     def steps(self) -> list[StepView]:
@@ -245,10 +252,13 @@ class RunView:
         return step_views(self) if self.waterfall is None else self._drawn(self.waterfall)
 
     def _drawn(self, waterfall: Waterfall) -> list[StepView]:
-        asked = {row.step: ApprovalView(row, self.may_decide) for row in waterfall.approvals}
+        asked = {
+            row.step: ApprovalView(self.shown(row), self.may_decide)
+            for row in waterfall.approvals
+        }
         return [
             StepView(
-                step,
+                self.shown(step),
                 self.run,
                 self.place,
                 approval=asked.get(step.number),
@@ -289,7 +299,8 @@ class RunView:
 
     @cached_property
     def prose(self) -> GrowingProse:
-        return GrowingProse("" if self.until == 0 else trace.said_so_far(self.run, self.until))
+        said = "" if self.until == 0 else trace.said_so_far(self.run, self.until)
+        return GrowingProse(said if self.veil is None else self.veil.begin(ANSWER, said))
 
     @property
     def frozen(self) -> SafeString:
@@ -401,9 +412,11 @@ def step_views(view: RunView, only: Iterable[int] | None = None) -> list[StepVie
     """The rows of a run, or `only` some of them, with what a person was asked about them."""
     run, until = view.run, view.until
     questions = run.approvals.all() if view.has_asked else ()
-    asked = {row.step: ApprovalView(row, view.may_decide) for row in questions}
+    asked = {row.step: ApprovalView(view.shown(row), view.may_decide) for row in questions}
     return [
-        StepView(step, run, view.place, until, asked.get(step.number))
+        StepView(
+            view.shown(step), run, view.place, until, asked.get(step.number), veil=view.veil
+        )
         for step in _steps(run, only)
         if until is None or step.first_seq <= until
     ]

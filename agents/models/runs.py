@@ -147,7 +147,10 @@ class Run(models.Model):
         verbose_name = _("run")
         verbose_name_plural = _("runs")
         ordering = ["-pk"]
-        permissions = [("review_runs", "Can review everybody's runs")]
+        permissions = [
+            ("review_runs", "Can review everybody's runs"),
+            ("see_personal_data", "Can see personal data in others' runs"),
+        ]
         # Which few are live, or failed lately, is asked all the time.
         indexes = [
             models.Index(fields=["status", "ended_at"], name="runs_of_a_status"),

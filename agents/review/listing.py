@@ -13,6 +13,7 @@ from functools import cached_property
 from django.db.models import QuerySet
 
 from agents.display import RunView
+from agents.masking import masked
 from agents.models import Run
 from agents.review.filters import Filter, parse
 from agents.review.models import Rating, Review
@@ -54,6 +55,7 @@ class RunRow:
 class RunPage:
     """`found` begins with the runs of the page; `unread` is where the look ended early."""
 
+    reader: int
     found: list[Found]
     has_newer: bool = False
     unread: int | None = None
@@ -78,20 +80,21 @@ class RunPage:
 
     @cached_property
     def rows(self) -> list[RunRow]:
-        return _rows([found.pk for found in self.found[:A_PAGE]])
+        return _rows([found.pk for found in self.found[:A_PAGE]], self.reader)
 
 
 def page(user, asked: Filter, cursor: Cursor) -> RunPage:
     runs = asked.apply(Run.objects.for_user(user))
     if cursor.newer is not None:
-        return _newer(runs, cursor.newer) or page(user, asked, Cursor())
+        return _newer(user, runs, cursor.newer) or page(user, asked, Cursor())
     if cursor.older is not None:
         runs = runs.filter(pk__lt=cursor.older)
     last = _last_read(user, asked, cursor.older)
     found = _found(runs.filter(pk__gte=last) if last else runs)
     is_unread = len(found) <= A_PAGE and last and Run.objects.filter(pk__lt=last).exists()
     unread = last if is_unread else None
-    return RunPage(found=found, has_newer=cursor.older is not None, unread=unread)
+    has_newer = cursor.older is not None
+    return RunPage(reader=user.pk, found=found, has_newer=has_newer, unread=unread)
 
 
 def neighbours(user, query: str, pk: int) -> tuple[int | None, int | None]:
@@ -108,13 +111,14 @@ def is_reviewer(user) -> bool:
     return user.has_perm("agents.review_runs")
 
 
-def _newer(runs: QuerySet[Run], pk: int) -> RunPage | None:
+def _newer(user, runs: QuerySet[Run], pk: int) -> RunPage | None:
     """The page just before a run; none where that is the first one."""
     pks = runs.filter(pk__gt=pk).order_by("pk").values_list("pk", flat=True)
     before = list(pks[: A_PAGE + 1])
     if len(before) <= A_PAGE:
         return None
-    return RunPage(found=_found(runs.filter(pk__lte=before[A_PAGE - 1])), has_newer=True)
+    found = _found(runs.filter(pk__lte=before[A_PAGE - 1]))
+    return RunPage(reader=user.pk, found=found, has_newer=True)
 
 
 def _last_read(user, asked: Filter, older: int | None) -> int | None:
@@ -130,13 +134,13 @@ def _found(runs: QuerySet[Run]) -> list[Found]:
     return [Found(*row) for row in rows[: MOST_FOUND + 1]]
 
 
-def _rows(pks: list[int]) -> list[RunRow]:
+def _rows(pks: list[int], reader: int) -> list[RunRow]:
     runs = Run.objects.filter(pk__in=pks).select_related("user").defer(*LONG)
     said = list(Rating.objects.filter(run__in=pks).values_list("run", "is_good"))
     flagged = set(Review.objects.filter(run__in=pks).values_list("run", flat=True))
     return [
         RunRow(
-            view=RunView(run, place="trace"),
+            view=RunView(run if run.user_id == reader else masked(run), place="trace"),
             ups=said.count((run.pk, True)),
             downs=said.count((run.pk, False)),
             is_flagged=run.pk in flagged,

@@ -12,4 +12,10 @@ urlpatterns = [
     path("traces/<int:pk>/steps/", views.steps, name="steps"),
     path("traces/<int:pk>/steps/<int:number>/", views.step, name="step"),
     path("traces/<int:pk>/steps/<int:number>/<slug:name>/", views.payload, name="payload"),
+    path("traces/<int:pk>/unmask/", views.unmask, name="unmask"),
+    path("traces/<int:pk>/export.json", views.export_json, name="export_json"),
+    path("traces/<int:pk>/export.md", views.export_markdown, name="export_markdown"),
+    path("traces/<int:pk>/share/", views.share, name="share"),
+    path("traces/<int:pk>/share/<int:link>/revoke/", views.revoke, name="revoke"),
+    path("shared/<str:token>/", views.shared, name="shared"),
 ]
