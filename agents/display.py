@@ -198,6 +198,26 @@ class ApprovalView:
 
 
 @dataclass(frozen=True)
+class CorrectionView:
+    """What a reviewer says that an answer should have been, signed."""
+
+    review: Any
+
+    @property
+    def text(self) -> SafeString:
+        return render_markdown(self.review.correction)
+
+    @property
+    def at(self) -> datetime:
+        return self.review.corrected_at
+
+    @property
+    def by(self) -> str:
+        person = self.review.corrected_by
+        return (person.get_full_name() or person.get_username()) if person else ""
+
+
+@dataclass(frozen=True)
 class RunView:
     """A run with its rows and its answer; `until` shows it as it was after that event."""
 
@@ -318,6 +338,31 @@ class RunView:
     @property
     def advice(self) -> str:
         return told(self.run.advice)
+
+    @cached_property
+    def rating(self) -> Any:
+        """What whoever asked thinks of it."""
+        given = () if self.run.is_live else self.run.ratings.all()
+        return next((row for row in given if row.user_id == self.run.user_id), None)
+
+    @cached_property
+    def judgement(self) -> Any:
+        """What reviewers make of it, if it is with them."""
+        return None if self.run.is_live else getattr(self.run, "review", None)
+
+    @property
+    def is_flagged(self) -> bool:
+        """Whether whoever asked has asked for a reviewer, who has not looked yet."""
+        review = self.judgement
+        return (
+            review is not None and review.is_open and review.flagged_by_id == self.run.user_id
+        )
+
+    @property
+    def correction(self) -> CorrectionView | None:
+        """What the answer should have been."""
+        review = self.judgement
+        return CorrectionView(review) if review is not None and review.correction else None
 
 
 @lru_cache(maxsize=1024)

@@ -28,6 +28,8 @@ CHANGED_ROW = {
     Type.THOUGHT,
 }
 
+JUDGED = {"rating": ("_rating.html",), "correction": ("_corrected.html", "_correction.html")}
+
 
 @dataclass
 class Watched:
@@ -172,6 +174,13 @@ class Watched:
         self.prose = GrowingProse(_words(events[last + 1 :])[0])
         words = f'class="frozen" hx-swap-oob="true">{self.prose.frozen}'
         return f'<div id="answer-{self.run_pk}-frozen" {words}</div>{self._tail()}'
+
+
+def judged(run: int, place: str, part: str) -> str:
+    """What somebody said of a run: a thumb, or what its answer should have been."""
+    view = next((RunView(row, place) for row in _runs(run)), None)
+    templates = JUDGED[part] if view else ()
+    return "".join(_element(template, {"view": view}) for template in templates)
 
 
 @prepared

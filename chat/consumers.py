@@ -112,6 +112,10 @@ class ChatConsumer(WatchingConsumer):
         else:
             await self.show(partial(fragments.composer_state, returned=text), self.session)
 
+    def stands_here(self, run: int) -> bool:
+        """All that are told of to a session are in it, if not all of them on the page."""
+        return True
+
     async def message_added(self, told: dict[str, Any]) -> None:
         if told["message"] > self.last:
             await self.show(self._new_messages, told["run"])

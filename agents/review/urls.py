@@ -6,4 +6,16 @@ app_name = "trace"
 urlpatterns = [
     path("traces/", views.run_list, name="list"),
     path("traces/<int:pk>/", views.run, name="run"),
+    path("traces/<int:pk>/rating/", views.rate, name="rate"),
+    path("traces/<int:pk>/notes/", views.annotate, name="annotate"),
+    path("traces/<int:pk>/notes/<int:note>/", views.note, name="note"),
+    path("traces/<int:pk>/labels/", views.label, name="label"),
+    path("traces/<int:pk>/flag/", views.flag, name="flag"),
+    path("traces/<int:pk>/assignee/", views.assign, name="assign"),
+    path("traces/<int:pk>/verdict/", views.decide, name="decide"),
+    path("traces/<int:pk>/correction/", views.correct, name="correct"),
+    path("traces/<int:pk>/example/", views.keep, name="keep"),
+    path("traces/<int:pk>/steps/<int:step>/review/", views.step_review, name="step_review"),
+    path("review/", views.review_queue, name="review"),
+    path("review/link/", views.review_link, name="review_link"),
 ]

@@ -39,6 +39,18 @@ ROUTES = {
     "chat/<int:pk>/delete/": "POST",
     "traces/": "GET",
     "traces/<int:pk>/": "GET",
+    "traces/<int:pk>/rating/": "POST",
+    "traces/<int:pk>/notes/": "POST",
+    "traces/<int:pk>/notes/<int:note>/": "POST",
+    "traces/<int:pk>/labels/": "POST",
+    "traces/<int:pk>/flag/": "POST",
+    "traces/<int:pk>/assignee/": "POST",
+    "traces/<int:pk>/verdict/": "POST",
+    "traces/<int:pk>/correction/": "POST",
+    "traces/<int:pk>/example/": "POST",
+    "traces/<int:pk>/steps/<int:step>/review/": "GET",
+    "review/": "GET",
+    "review/link/": "GET",
     "approvals/": "GET",
     "approvals/link/": "GET",
     "approvals/<int:pk>/": "POST",
@@ -48,7 +60,7 @@ ROUTES = {
     "language/": "open",
 }
 OF_A_CHAT = [route for route in ROUTES if route.startswith("chat/<int:pk>/")]
-OF_A_RUN = ["traces/<int:pk>/", "api/runs/<int:pk>/events/"]
+OF_A_RUN = [r for r in ROUTES if r.startswith(("traces/<int:pk>/", "api/runs/<int:pk>/"))]
 POSTED = [route for route, method in ROUTES.items() if method == "POST"]
 SOCKETS = ["/ws/chat/{}/", "/ws/runs/{}/"]
 
@@ -357,6 +369,7 @@ class Inline(HTMLParser):
 
 
 PAGES = ["/", "/chat/{chat}/", "/chat/sessions/", "/traces/", "/traces/{run}/", "/nowhere/"]
+PAGES += ["/review/"]
 PAGES += [
     "/admin/",
     "/admin/agents/agent/health/",

@@ -1,4 +1,33 @@
+from .judging import (
+    annotate,
+    assign,
+    correct,
+    decide,
+    flag,
+    keep,
+    label,
+    note,
+    rate,
+    review_link,
+    review_queue,
+    step_review,
+)
 from .listing import run_list
 from .runs import run
 
-__all__ = ["run", "run_list"]
+__all__ = [
+    "annotate",
+    "assign",
+    "correct",
+    "decide",
+    "flag",
+    "keep",
+    "label",
+    "note",
+    "rate",
+    "review_link",
+    "review_queue",
+    "run",
+    "run_list",
+    "step_review",
+]
