@@ -151,7 +151,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
     async def run_judged(self, told: dict[str, Any]) -> None:
         """Somebody has rated an answer, or corrected it."""
         if self.stands_here(told["run"]):
-            await self.show(fragments.judged, told["run"], self.place, told["part"])
+            await self.show(fragments.judged, told["run"], self.place)
 
     def stands_here(self, run: int) -> bool:
         """Whether it is on this page: others of its topic may not be for whoever looks."""

@@ -28,7 +28,7 @@ CHANGED_ROW = {
     Type.THOUGHT,
 }
 
-JUDGED = {"rating": ("_rating.html",), "correction": ("_corrected.html", "_correction.html")}
+JUDGED = ("_rating.html", "_corrected.html", "_correction.html")
 
 
 @dataclass
@@ -176,11 +176,10 @@ class Watched:
         return f'<div id="answer-{self.run_pk}-frozen" {words}</div>{self._tail()}'
 
 
-def judged(run: int, place: str, part: str) -> str:
-    """What somebody said of a run: a thumb, or what its answer should have been."""
-    view = next((RunView(row, place) for row in _runs(run)), None)
-    templates = JUDGED[part] if view else ()
-    return "".join(_element(template, {"view": view}) for template in templates)
+def judged(run: int, place: str) -> str:
+    """What was said of a run that is over: a thumb, and what its answer should have been."""
+    views = [RunView(row, place) for row in _runs(run) if not row.is_live]
+    return "".join(_element(name, {"view": view}) for view in views for name in JUDGED)
 
 
 @prepared

@@ -5,9 +5,11 @@ their scope. Which runs those are was decided by whoever calls this.
 """
 
 import unicodedata
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from channels.db import database_sync_to_async
+from asgiref.sync import async_to_sync
 from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.db.models import QuerySet
@@ -51,28 +53,36 @@ def may_judge(person, run: Run) -> bool:
     return agents is None or run.agent_id in agents or run.user_id == person.pk
 
 
-async def rate(
-    user, run: Run, is_good: bool | None, reason: str = "", comment: str = ""
-) -> None:
-    """A thumb up, or down with a reason; None takes it back."""
-    await database_sync_to_async(_rate)(user, run, is_good, reason, comment)
-    await live.publish(run.topic, "run.judged", run=run.pk, part="rating")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thumb:
+    """Up, or down with a reason; `is_good` is None where it is taken back."""
+
+    is_good: bool | None
+    reason: str = ""
+    comment: str = ""
+    asks_reviewer: bool = False
 
 
-def _rate(user, run: Run, is_good: bool | None, reason: str, comment: str) -> None:
+def rate(user, run: Run, thumb: Thumb) -> None:
+    """Keep it in place of the one before."""
     if run.is_live:
         raise NotTaken(_("This run is not over yet."))
-    if is_good is None:
-        Rating.objects.filter(run=run, user=user).delete()
-        return
-    words = {"reason": "", "comment": ""}
-    if not is_good:
-        known = reason if reason in Rating.Reason else ""
-        words = {"reason": known, "comment": written(comment)}
-    with storage.refusing(NotTaken):
-        Rating.objects.update_or_create(
-            {"is_good": is_good, **words, "rated_at": timezone.now()}, run=run, user=user
-        )
+    with storage.refusing(NotTaken), transaction.atomic():
+        if thumb.is_good is None:
+            Rating.objects.filter(run=run, user=user).delete()
+        else:
+            Rating.objects.update_or_create(_words(thumb), run_id=run.pk, user=user)
+        if thumb.asks_reviewer:
+            flag(user, run, thumb.comment)
+        _tell(run)
+
+
+def _words(thumb: Thumb) -> dict[str, Any]:
+    """A thumb up needs none."""
+    if thumb.is_good:
+        return {"is_good": True, "reason": "", "comment": ""}
+    reason = thumb.reason if thumb.reason in Rating.Reason else ""
+    return {"is_good": False, "reason": reason, "comment": written(thumb.comment)}
 
 
 def annotate(user, run: Run, text: str, step: int = 0) -> Note:
@@ -128,6 +138,7 @@ def flag(user, run: Run, why: str) -> Review:
         review.decided_by = review.decided_at = None
         review.save()
         _note(user, "review.flag", run, why=why, before=before)
+        _tell(run)
     return review
 
 
@@ -153,20 +164,15 @@ def decide(user, run: Run, verdict: str, seen: str) -> Review:
         review.decided_by, review.decided_at = user, timezone.now()
         review.save()
         _note(user, "review.verdict", run, verdict=verdict, before=before)
+        _tell(run)
     return review
 
 
-async def correct(user, run: Run, text: str, seen: str) -> Review:
+def correct(user, run: Run, text: str, seen: str) -> Review:
     """The answer there should have been, shown to whoever asked; an empty one takes it back.
 
     An answer that had to be corrected was wrong, unless somebody has said so more exactly.
     """
-    review = await database_sync_to_async(_correct)(user, run, text, seen)
-    await live.publish(run.topic, "run.judged", run=run.pk, part="correction")
-    return review
-
-
-def _correct(user, run: Run, text: str, seen: str) -> Review:
     if run.is_live:
         raise NotTaken(_("This run is not over yet."))
     correction, now = written(text, MOST_ANSWER), timezone.now()
@@ -181,6 +187,7 @@ def _correct(user, run: Run, text: str, seen: str) -> Review:
             review.decided_by, review.decided_at = user, now
         review.save()
         _note(user, "review.correction", run, before=before)
+        _tell(run)
     return review
 
 
@@ -203,6 +210,12 @@ def _held(user, run: Run, **first: Any) -> Review:
     """The review of this run, which nobody else can change until we are done with it."""
     Review.objects.get_or_create({"flagged_by": user, **first}, run_id=run.pk)
     return Review.objects.select_for_update().get(run_id=run.pk)
+
+
+def _tell(run: Run) -> None:
+    """Pages that show the run, once this is kept."""
+    tell = partial(async_to_sync(live.publish), run.topic, "run.judged", run=run.pk)
+    transaction.on_commit(tell)
 
 
 def _check_step(run: Run, step: int) -> None:

@@ -17,5 +17,5 @@ urlpatterns = [
     path("traces/<int:pk>/example/", views.keep, name="keep"),
     path("traces/<int:pk>/steps/<int:step>/review/", views.step_review, name="step_review"),
     path("review/", views.review_queue, name="review"),
-    path("review/link/", views.review_link, name="review_link"),
+    path("review/open/", views.open_reviews, name="open_reviews"),
 ]

@@ -2,6 +2,7 @@
 
 export function rate() {
   document.addEventListener("htmx:oobBeforeSwap", leaveAlone);
+  document.addEventListener("htmx:afterSettle", show);
   document.addEventListener("htmx:responseError", failed);
   document.addEventListener("htmx:sendError", failed);
 }
@@ -9,6 +10,11 @@ export function rate() {
 // Where somebody is at it just now, the reply has shown it already; a frame would take the focus.
 function leaveAlone({ target, detail }) {
   if (target.matches(".rating") && target.contains(document.activeElement)) detail.shouldSwap = false;
+}
+
+// What is asked stands at the end of the page, where the composer would hide it.
+function show({ target }) {
+  if (target.matches(".rating")) target.querySelector(".reasons[open]")?.scrollIntoView({ block: "nearest" });
 }
 
 function failed({ target }) {

@@ -20,15 +20,19 @@ function pressed(event) {
 }
 
 function inField(event, field) {
-  if (event.key === "Escape") (field.closest(".case") ?? field).focus();
-  if (event.key === "Escape") field.blur();
+  if (event.key === "Escape") leave(field);
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) field.form?.requestSubmit();
+}
+
+function leave(field) {
+  field.blur();
+  field.closest(".case")?.focus({ preventScroll: true });
 }
 
 // A verdict is given, a field is gone to; false where no such key is on the page.
 function reach(key) {
   if (!/^[1-4acf]$/.test(key)) return false;
-  const there = current()?.querySelector(`.judge:not(.of-step) [data-key="${key}"], :scope[data-key="${key}"]`);
+  const there = current()?.querySelector(`.judge:not(.of-step) [data-key="${key}"]`);
   if (!there) return false;
   if (there.matches("button")) return there.click();
   const details = there.closest("details");
@@ -77,17 +81,23 @@ function writeAgain({ id, value }) {
   if (details) details.open = true;
 }
 
-// What was decided stays to be seen; the next one that is open is gone to.
+// What was decided stays to be seen, and the next one that is open is gone to. Otherwise one
+// stays where one was, if what had the focus is gone.
 function judged({ detail: { requestConfig, elt } }) {
-  const judge = document.getElementById(elt.id) ?? elt;
-  const here = judge.closest?.(".case");
-  if (!here || !requestConfig?.path.endsWith("/verdict/") || judge.querySelector(".problem").textContent) return;
-  const pressed = judge.querySelector(".verdict[aria-pressed=true]");
+  const judge = document.getElementById(elt.id);
+  const here = judge?.closest(".case");
+  if (!here || !judge.matches(".judge")) return;
+  const isDecided = requestConfig?.path.endsWith("/verdict/") && !judge.querySelector(".problem").textContent;
+  if (isDecided) next(here, judge.querySelector(".verdict[aria-pressed=true] > span").textContent);
+  else if (document.activeElement === document.body) here.focus({ preventScroll: true });
+}
+
+function next(here, verdict) {
   const all = cases();
-  const next = all.slice(all.indexOf(here) + 1).find((other) => other.querySelector('.judge[data-verdict=""]'));
-  announcer.textContent = announcer.dataset.decided.replace("{}", pressed?.value ? pressed.lastChild.textContent : "");
-  if (!next) announcer.textContent += ` ${announcer.dataset.done}`;
-  go(next ?? here);
+  const open = all.slice(all.indexOf(here) + 1).find((other) => other.querySelector('.judge[data-verdict=""]'));
+  announcer.textContent = announcer.dataset.decided.replace("{}", verdict);
+  if (!open) announcer.textContent += ` ${announcer.dataset.done}`;
+  go(open ?? here);
 }
 
 function failed({ target }) {

@@ -50,7 +50,7 @@ ROUTES = {
     "traces/<int:pk>/example/": "POST",
     "traces/<int:pk>/steps/<int:step>/review/": "GET",
     "review/": "GET",
-    "review/link/": "GET",
+    "review/open/": "GET",
     "approvals/": "GET",
     "approvals/link/": "GET",
     "approvals/<int:pk>/": "POST",

@@ -20,7 +20,7 @@ pytestmark = [
 async def corrected(chat, person, text="It is 42."):
     run = await asked("6 * 7?", topic=chat.topic, user=person)
     await Message.objects.acreate(session=chat, author=person, run=run, client_id="a")
-    await judging.correct(person, run, text, "")
+    await sync_to_async(judging.correct)(person, run, text, "")
     return run
 
 

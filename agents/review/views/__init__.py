@@ -7,8 +7,8 @@ from .judging import (
     keep,
     label,
     note,
+    open_reviews,
     rate,
-    review_link,
     review_queue,
     step_review,
 )
@@ -25,7 +25,7 @@ __all__ = [
     "label",
     "note",
     "rate",
-    "review_link",
+    "open_reviews",
     "review_queue",
     "run",
     "run_list",

@@ -3,7 +3,6 @@
 from functools import wraps
 from urllib.parse import urlsplit
 
-from channels.db import database_sync_to_async
 from django.contrib.auth import get_user_model
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -13,35 +12,43 @@ from django.views.decorators.http import require_GET, require_POST
 from agents.display import RunView
 from agents.models import Run
 from agents.review import cases, examples, judging
-from agents.review.models import Note
+from agents.review.models import Note, Review
 
 SHOWN = ("open", "mine", "unassigned", "decided")
 FIELDS = ("text", "label", "why", "correction", "name", "expected")
 
 
 @require_POST
-async def rate(request: HttpRequest, pk: int) -> HttpResponse:
-    """A thumb, a reason, or both taken back; one may be given for what one may see."""
-    user = await request.auser()
-    run = await _found(Run.objects.for_user, user, pk)
-    said = request.POST.get("rating", "bad")
-    is_good = {"good": True, "none": None}.get(said, False)
+def rate(request: HttpRequest, pk: int) -> HttpResponse:
+    """A thumb, a reason, or both taken back, by whoever asked: others give verdicts."""
+    run = get_object_or_404(Run.objects.for_user(request.user), pk=pk, user=request.user)
     problem = ""
     try:
-        reason = await database_sync_to_async(_reason)(request, run)
-        comment = request.POST.get(f"comment-{pk}", "")
-        await judging.rate(user, run, is_good, reason, comment)
-        if said == "flag":
-            await database_sync_to_async(judging.flag)(user, run, comment)
+        judging.rate(request.user, run, _thumb(request, run))
     except judging.NotTaken as sentence:
         problem = str(sentence)
-    is_asking = "reason" in request.POST
-    return await database_sync_to_async(_rated)(request, run.pk, problem, is_asking)
+    return _rated(request, run, problem)
 
 
-@database_sync_to_async
-def _found(runs, user, pk: int) -> Run:
-    return get_object_or_404(runs(user), pk=pk)
+def _rated(request: HttpRequest, run: Run, problem: str) -> HttpResponse:
+    if request.htmx:
+        view, is_asking = RunView(run), "reason" in request.POST
+        context = {"view": view, "problem": problem, "is_asking": is_asking}
+        return render(request, "_rating.html", context)
+    if not problem:
+        return redirect(_back(request, run.pk, f"rating-{run.pk}"))
+    case = cases.case(request.user, run, problem=problem)
+    return render(request, "trace/case.html", {"case": case}, status=422)
+
+
+def _thumb(request: HttpRequest, run: Run) -> judging.Thumb:
+    said = request.POST.get("rating", "bad")
+    return judging.Thumb(
+        is_good={"good": True, "none": None}.get(said, False),
+        reason=_reason(request, run),
+        comment=request.POST.get(f"comment-{run.pk}", ""),
+        asks_reviewer=said == "flag",
+    )
 
 
 def _reason(request: HttpRequest, run: Run) -> str:
@@ -49,17 +56,6 @@ def _reason(request: HttpRequest, run: Run) -> str:
     kept = run.ratings.filter(user=request.user).values_list("reason", flat=True).first() or ""
     pressed = request.POST.get("reason")
     return kept if pressed is None else "" if pressed == kept else pressed
-
-
-def _rated(request: HttpRequest, pk: int, problem: str, is_asking: bool) -> HttpResponse:
-    if not request.htmx and not problem:
-        return redirect(_back(request, pk, f"rating-{pk}"))
-    view = RunView(Run.objects.select_related("review").get(pk=pk))
-    context = {"view": view, "problem": problem, "is_asking": is_asking}
-    if request.htmx:
-        return render(request, "_rating.html", context)
-    case = cases.case(request.user, view.run, problem=problem)
-    return render(request, "trace/case.html", {"case": case}, status=422)
 
 
 def judges(view):
@@ -123,6 +119,12 @@ def decide(request: HttpRequest, run: Run) -> None:
 
 
 @judges
+def correct(request: HttpRequest, run: Run) -> None:
+    text = "" if "withdraw" in request.POST else request.POST.get("correction", "")
+    judging.correct(request.user, run, text, request.POST.get("seen", ""))
+
+
+@judges
 def keep(request: HttpRequest, run: Run) -> None:
     """Keep it as an example, which can be asked again at any time."""
     name, expected = request.POST.get("name", ""), request.POST.get("expected", "")
@@ -135,19 +137,6 @@ def flag(request: HttpRequest, pk: int) -> HttpResponse:
     run = get_object_or_404(Run.objects.for_user(request.user), pk=pk)
     why = request.POST.get("why", "")
     return _taken(request, run, lambda: judging.flag(request.user, run, why))
-
-
-@require_POST
-async def correct(request: HttpRequest, pk: int) -> HttpResponse:
-    user = await request.auser()
-    run = await _found(judging.reviewable, user, pk)
-    text = "" if "withdraw" in request.POST else request.POST.get("correction", "")
-    problem = ""
-    try:
-        await judging.correct(user, run, text, request.POST.get("seen", ""))
-    except judging.NotTaken as sentence:
-        problem = str(sentence)
-    return await database_sync_to_async(_shown)(request, run, problem)
 
 
 @require_GET
@@ -179,9 +168,12 @@ def review_queue(request: HttpRequest) -> HttpResponse:
 
 
 @require_GET
-def review_link(request: HttpRequest) -> HttpResponse:
-    """The way there, with how many wait; pages ask for it from time to time."""
-    return render(request, "_review_link.html")
+def open_reviews(request: HttpRequest) -> HttpResponse:
+    """How many wait; pages ask for it from time to time."""
+    if not request.user.has_perm(judging.REVIEWS):
+        raise Http404
+    waiting = Review.objects.for_user(request.user).open().count()
+    return render(request, "_open_reviews.html", {"waiting": waiting})
 
 
 def _shown(request: HttpRequest, run: Run, problem: str = "") -> HttpResponse:
@@ -194,11 +186,9 @@ def _shown(request: HttpRequest, run: Run, problem: str = "") -> HttpResponse:
         return redirect(_back(request, run.pk, f"judge-{run.pk}"))
     typed = {name: request.POST.get(name, "") for name in FIELDS} if problem else {}
     case = cases.case(request.user, run, problem=problem, typed=typed)
-    template = "trace/_judge.html" if request.htmx else "trace/case.html"
-    status = 200 if request.htmx else 422
-    response = render(request, template, {"case": case}, status=status)
-    response["HX-Trigger"] = "reviews"
-    return response
+    if not request.htmx:
+        return render(request, "trace/case.html", {"case": case}, status=422)
+    return render(request, "trace/_judged.html", {"case": case})
 
 
 def _step(request: HttpRequest) -> int:
