@@ -428,6 +428,22 @@ async def test_a_correction_comes_to_the_chat_live_and_stays(run, reviewer, pers
     assert "<strong>42</strong>" in reloaded
 
 
+async def test_a_page_that_was_away_is_shown_the_correction_when_it_is_back(
+    run, reviewer, person, chat
+):
+    await sync_to_async(judging.correct)(reviewer, run, "It is 42.", "")
+    last = await chat.messages.acreate(
+        author=person,
+        client_id="b",
+        run=await Run.objects.acreate(user=person, topic=chat.topic, status="completed"),
+    )
+
+    async with tab(person, f"/ws/chat/{chat.pk}/", query=f"after={last.pk}".encode()) as page:
+        [*_, frame] = await frames_until(page, "composer-state")
+
+    assert "Corrected by rei" in frame
+
+
 async def test_a_correction_is_taken_back(run, reviewer, person, chat):
     review = await sync_to_async(judging.correct)(reviewer, run, "It is 42.", "")
 
