@@ -78,10 +78,6 @@ class CaseView:
         return list(self.run.labels.all())
 
     @property
-    def assignable(self) -> list[Any]:
-        return [person for person in self.reviewers if judging.may_judge(person, self.run)]
-
-    @property
     def corrected(self) -> str:
         """What the form for a better answer begins with."""
         kept = self.review.correction if self.review else ""

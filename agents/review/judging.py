@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents import live, storage
+from agents import live
 from agents.models import AuditEntry, Run
 from agents.review.models import A_NAME, Label, Note, Rating, Review
 
@@ -29,10 +29,6 @@ class NotTaken(Exception):
     """Something was not taken; the text says why, to the person who said it."""
 
 
-class Overtaken(NotTaken):
-    """Somebody else has decided or corrected since the page was made."""
-
-
 def reviewable(user) -> QuerySet[Run]:
     """The runs that this person may judge."""
     runs = Run.objects.for_user(user)
@@ -40,17 +36,8 @@ def reviewable(user) -> QuerySet[Run]:
 
 
 def reviewers() -> list[Any]:
-    """Everybody who may judge runs, with their scopes."""
-    people = get_user_model().objects.with_perm(REVIEWS)
-    found = people.select_related("review_scope").prefetch_related("review_scope__agents")
-    return list(found.order_by("username"))
-
-
-def may_judge(person, run: Run) -> bool:
-    """Whether this run is in the scope of one of those reviewers."""
-    scope = getattr(person, "review_scope", None)
-    agents = None if scope is None else {agent.pk for agent in scope.agents.all()}
-    return agents is None or run.agent_id in agents or run.user_id == person.pk
+    """Everybody who may judge runs, be they in their scope or not."""
+    return list(get_user_model().objects.with_perm(REVIEWS).order_by("username"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +52,8 @@ class Thumb:
 
 def rate(user, run: Run, thumb: Thumb) -> None:
     """Keep it in place of the one before."""
-    if run.is_live:
-        raise NotTaken(_("This run is not over yet."))
-    with storage.refusing(NotTaken), transaction.atomic():
+    _check_over(run)
+    with transaction.atomic():
         if thumb.is_good is None:
             Rating.objects.filter(run=run, user=user).delete()
         else:
@@ -88,8 +74,7 @@ def _words(thumb: Thumb) -> dict[str, Any]:
 def annotate(user, run: Run, text: str, step: int = 0) -> Note:
     """Words on a run, or on one of its steps."""
     _check_step(run, step)
-    with storage.refusing(NotTaken):
-        return Note.objects.create(run=run, step=step, author=user, text=_said(text))
+    return Note.objects.create(run=run, step=step, author=user, text=_said(text))
 
 
 def reword(user, run: Run, pk: int, text: str) -> Note:
@@ -128,12 +113,14 @@ def label_name(text: str) -> str:
 def flag(user, run: Run, why: str) -> Review:
     """Have it looked at. One that was decided is opened again; a reason is added to others."""
     why = written(why)
-    with storage.refusing(NotTaken), transaction.atomic():
+    with transaction.atomic():
         review = _held(user, run, why=why)
         if why not in review.why:
             review.why = "\n".join(filter(None, [review.why, why]))
         if not review.is_open:
-            review.flagged_by, review.flagged_at = user, timezone.now()
+            review.flagged_at = timezone.now()
+        if not review.is_open or user.pk == run.user_id:
+            review.flagged_by = user
         before, review.verdict = review.verdict, ""
         review.decided_by = review.decided_at = None
         review.save()
@@ -144,9 +131,9 @@ def flag(user, run: Run, why: str) -> Review:
 
 def assign(user, run: Run, person) -> Review:
     """Give it to somebody who may judge it, or to nobody."""
-    if person is not None and not (person in reviewers() and may_judge(person, run)):
+    if person is not None and not reviewable(person).filter(pk=run.pk).exists():
         raise NotTaken(_("This person may not judge this run."))
-    with storage.refusing(NotTaken), transaction.atomic():
+    with transaction.atomic():
         review = _held(user, run)
         review.assignee = person
         review.save(update_fields=["assignee"])
@@ -155,10 +142,11 @@ def assign(user, run: Run, person) -> Review:
 
 
 def decide(user, run: Run, verdict: str, seen: str) -> Review:
-    """A verdict; raises Overtaken where it is not about what the person had before them."""
+    """A verdict on what the person had before them: `seen` is its stamp."""
+    _check_over(run)
     if verdict not in Review.Verdict:
         raise NotTaken(_("Choose a verdict."))
-    with storage.refusing(NotTaken), transaction.atomic():
+    with transaction.atomic():
         review = _unchanged(user, run, seen)
         before, review.verdict = review.verdict, verdict
         review.decided_by, review.decided_at = user, timezone.now()
@@ -173,12 +161,11 @@ def correct(user, run: Run, text: str, seen: str) -> Review:
 
     An answer that had to be corrected was wrong, unless somebody has said so more exactly.
     """
-    if run.is_live:
-        raise NotTaken(_("This run is not over yet."))
+    _check_over(run)
     correction, now = written(text, MOST_ANSWER), timezone.now()
     if correction and correction == run.answer.strip():
         raise NotTaken(_("This is the answer as it was given: there is nothing to correct."))
-    with storage.refusing(NotTaken), transaction.atomic():
+    with transaction.atomic():
         review = _unchanged(user, run, seen)
         before, review.correction = review.correction, correction
         review.corrected_by, review.corrected_at = user, now
@@ -194,7 +181,7 @@ def correct(user, run: Run, text: str, seen: str) -> Review:
 def _unchanged(user, run: Run, seen: str) -> Review:
     review = _held(user, run)
     if review.stamp != seen:
-        raise Overtaken(_overtaken(review))
+        raise NotTaken(_overtaken(review))
     return review
 
 
@@ -216,6 +203,11 @@ def _tell(run: Run) -> None:
     """Pages that show the run, once this is kept."""
     tell = partial(async_to_sync(live.publish), run.topic, "run.judged", run=run.pk)
     transaction.on_commit(tell)
+
+
+def _check_over(run: Run) -> None:
+    if run.is_live:
+        raise NotTaken(_("This run is not over yet."))
 
 
 def _check_step(run: Run, step: int) -> None:

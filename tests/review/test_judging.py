@@ -109,7 +109,16 @@ def test_without_htmx_a_thumb_leads_back_to_the_answer(run, person, chat):
         f"/traces/{run.pk}/rating/", {"rating": "good"}, headers=referer
     )
 
-    assert answer.headers["Location"] == f"/chat/{chat.pk}/?before=9#rating-{run.pk}"
+    there = f"http://testserver/chat/{chat.pk}/?before=9#rating-{run.pk}"
+    assert answer.headers["Location"] == there
+
+
+def test_a_form_from_elsewhere_leads_to_the_run(run, person):
+    referer = {"Referer": "http://evil.example/traces/"}
+
+    answer = browser(person).post(f"/traces/{run.pk}/flag/", {"why": "x"}, headers=referer)
+
+    assert answer.headers["Location"] == f"/traces/{run.pk}/#judge-{run.pk}"
 
 
 def test_a_run_that_goes_on_is_not_rated(run, person):

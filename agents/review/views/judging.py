@@ -1,6 +1,7 @@
 """What people say of runs: each as a fragment, and as a plain form where there is no script."""
 
 from functools import wraps
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.contrib.auth import get_user_model
@@ -9,6 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
+from agents import storage
 from agents.display import RunView
 from agents.models import Run
 from agents.review import cases, examples, judging
@@ -24,7 +26,8 @@ def rate(request: HttpRequest, pk: int) -> HttpResponse:
     run = get_object_or_404(Run.objects.for_user(request.user), pk=pk, user=request.user)
     problem = ""
     try:
-        judging.rate(request.user, run, _thumb(request, run))
+        with storage.refusing(judging.NotTaken):
+            judging.rate(request.user, run, _thumb(request, run))
     except judging.NotTaken as sentence:
         problem = str(sentence)
     return _rated(request, run, problem)
@@ -72,7 +75,8 @@ def judges(view):
 
 def _taken(request: HttpRequest, run: Run, act) -> HttpResponse:
     try:
-        act()
+        with storage.refusing(judging.NotTaken):
+            act()
     except judging.NotTaken as sentence:
         return _shown(request, run, str(sentence))
     except Note.DoesNotExist:
@@ -148,11 +152,12 @@ def step_review(request: HttpRequest, pk: int, step: int) -> HttpResponse:
     return _step_page(request, run, step)
 
 
-def _step_page(request: HttpRequest, run: Run, step: int, problem: str = "") -> HttpResponse:
-    context = {"case": cases.case(request.user, run, problem=problem), "number": step}
+def _step_page(request: HttpRequest, run: Run, step: int, **about: Any) -> HttpResponse:
+    context = {"case": cases.case(request.user, run, **about), "number": step}
     if request.htmx:
         return render(request, "trace/_step_judge.html", context)
-    return render(request, "trace/case.html", context, status=422 if problem else 200)
+    status = 422 if about.get("problem") else 200
+    return render(request, "trace/case.html", context, status=status)
 
 
 @require_GET
@@ -178,13 +183,12 @@ def open_reviews(request: HttpRequest) -> HttpResponse:
 
 def _shown(request: HttpRequest, run: Run, problem: str = "") -> HttpResponse:
     """What is kept now; with a problem, what was typed as well: nothing of it is lost."""
-    if step := _step(request):
-        if request.htmx or problem:
-            return _step_page(request, run, step, problem)
-        return redirect(_back(request, run.pk, f"step-{step}"))
+    step = _step(request)
     if not request.htmx and not problem:
-        return redirect(_back(request, run.pk, f"judge-{run.pk}"))
+        return redirect(_back(request, run.pk, f"step-{step}" if step else f"judge-{run.pk}"))
     typed = {name: request.POST.get(name, "") for name in FIELDS} if problem else {}
+    if step:
+        return _step_page(request, run, step, problem=problem, typed=typed)
     case = cases.case(request.user, run, problem=problem, typed=typed)
     if not request.htmx:
         return render(request, "trace/case.html", {"case": case}, status=422)
@@ -199,6 +203,6 @@ def _step(request: HttpRequest) -> int:
 def _back(request: HttpRequest, pk: int, anchor: str) -> str:
     """To the page on which it was said, if that is one of ours."""
     page = urlsplit(request.headers.get("Referer", ""))
-    is_ours = page.netloc == request.get_host() and page.path != request.path
-    path = page._replace(scheme="", netloc="", fragment="").geturl() if is_ours else ""
-    return f"{path or reverse('trace:run', args=[pk])}#{anchor}"
+    if page.netloc == request.get_host() and page.path != request.path:
+        return page._replace(fragment=anchor).geturl()
+    return f"{reverse('trace:run', args=[pk])}#{anchor}"
