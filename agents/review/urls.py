@@ -18,4 +18,7 @@ urlpatterns = [
     path("traces/<int:pk>/steps/<int:step>/review/", views.step_review, name="step_review"),
     path("review/", views.review_queue, name="review"),
     path("review/open/", views.open_reviews, name="open_reviews"),
+    path("traces/<int:pk>/steps/", views.steps, name="steps"),
+    path("traces/<int:pk>/steps/<int:number>/", views.step, name="step"),
+    path("traces/<int:pk>/steps/<int:number>/<slug:name>/", views.payload, name="payload"),
 ]

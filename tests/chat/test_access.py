@@ -51,6 +51,9 @@ ROUTES = {
     "traces/<int:pk>/steps/<int:step>/review/": "GET",
     "review/": "GET",
     "review/open/": "GET",
+    "traces/<int:pk>/steps/": "GET",
+    "traces/<int:pk>/steps/<int:number>/": "GET",
+    "traces/<int:pk>/steps/<int:number>/<slug:name>/": "GET",
     "approvals/": "GET",
     "approvals/link/": "GET",
     "approvals/<int:pk>/": "POST",
@@ -60,7 +63,7 @@ ROUTES = {
     "language/": "open",
 }
 OF_A_CHAT = [route for route in ROUTES if route.startswith("chat/<int:pk>/")]
-OF_A_RUN = [r for r in ROUTES if r.startswith(("traces/<int:pk>/", "api/runs/<int:pk>/"))]
+OF_A_RUN = [r for r in ROUTES if r.startswith(("traces/<int:pk>/", "api/runs/"))]
 POSTED = [route for route, method in ROUTES.items() if method == "POST"]
 SOCKETS = ["/ws/chat/{}/", "/ws/runs/{}/"]
 

@@ -13,7 +13,7 @@ from .judging import (
     step_review,
 )
 from .listing import run_list
-from .runs import run
+from .runs import payload, run, step, steps
 
 __all__ = [
     "annotate",
@@ -24,10 +24,13 @@ __all__ = [
     "keep",
     "label",
     "note",
-    "rate",
     "open_reviews",
+    "payload",
+    "rate",
     "review_queue",
     "run",
     "run_list",
+    "step",
     "step_review",
+    "steps",
 ]
