@@ -3,7 +3,8 @@
 const announcer = document.getElementById("announcer");
 const cases = () => [...document.querySelectorAll(".case")];
 
-document.addEventListener("keydown", pressed);
+// First of all: on the page of a run these keys would be taken for others.
+document.addEventListener("keydown", pressed, true);
 document.addEventListener("htmx:beforeSwap", keepTyped);
 document.addEventListener("htmx:afterSwap", judged);
 document.addEventListener("htmx:responseError", failed);
@@ -11,12 +12,14 @@ document.addEventListener("htmx:sendError", failed);
 
 function pressed(event) {
   const { key, target } = event;
-  if (event.isComposing || event.altKey) return;
+  if (event.isComposing || event.altKey || target.closest?.("dialog")) return;
   const field = target.closest?.("input, textarea, select");
-  if (field) return inField(event, field);
+  if (field) return field.closest(".judge") && inField(event, field);
   if (event.ctrlKey || event.metaKey) return;
   const act = { j: () => move(1), k: () => move(-1), "?": help }[key] ?? (() => reach(key.toLowerCase()));
-  if (act() !== false) event.preventDefault();
+  if (act() === false) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
 }
 
 function inField(event, field) {
@@ -32,7 +35,8 @@ function leave(field) {
 // A verdict is given, a field is gone to; false where no such key is on the page.
 function reach(key) {
   if (!/^[1-4acf]$/.test(key)) return false;
-  const there = current()?.querySelector(`.judge:not(.of-step) [data-key="${key}"]`);
+  if (!current()) return move(1); // nothing is judged that was not gone to
+  const there = current().querySelector(`.judge:not(.of-step) [data-key="${key}"]`);
   if (!there) return false;
   if (there.matches("button")) return there.click();
   const details = there.closest("details");
@@ -41,7 +45,7 @@ function reach(key) {
 }
 
 function current() {
-  return document.activeElement.closest(".case") ?? cases()[0] ?? document.querySelector("main:has(.judge)");
+  return document.activeElement.closest(".case") ?? document.querySelector("main:has(.judge):not(:has(.case))");
 }
 
 function move(by) {
@@ -57,7 +61,7 @@ function go(next) {
 }
 
 function help() {
-  const keys = document.getElementById("keys");
+  const keys = document.getElementById("review-keys");
   if (!keys) return false;
   keys.togglePopover();
 }

@@ -112,6 +112,10 @@ def test_the_queue_is_judged_with_the_keyboard_alone(page: Page, asker: Page):
     first, second = case(page, "What is 4 + 4?"), case(page, "What is 4 + 5?")
     before = waiting(page)
 
+    page.keyboard.press("1")
+    expect(page.locator(".case").first).to_be_focused()
+    expect(page.locator(".decided")).to_have_count(0)
+    page.locator("h1").click()
     page.keyboard.press("k")
     page.keyboard.press("k")
     expect(first).to_be_focused()
