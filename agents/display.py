@@ -253,6 +253,7 @@ class RunView:
     until: int | None = None
     may_decide: bool = True
     has_asked: bool = True  # False where it is known that nobody was asked anything
+    is_judged: bool = True  # False where it ended just now, and nobody can have judged it
     grown: GrowingProse | None = None  # the answer, where somebody has watched it grow
 
     def __getattr__(self, name: str) -> Any:
@@ -414,13 +415,14 @@ class RunView:
     @cached_property
     def rating(self) -> Any:
         """What whoever asked thinks of it."""
-        given = () if self.run.is_live else self.run.ratings.all()
+        given = self.run.ratings.all() if self.is_judged and not self.run.is_live else ()
         return next((row for row in given if row.user_id == self.run.user_id), None)
 
     @cached_property
     def judgement(self) -> Any:
         """What reviewers make of it, if it is with them."""
-        return None if self.run.is_live else getattr(self.run, "review", None)
+        is_there = self.is_judged and not self.run.is_live
+        return getattr(self.run, "review", None) if is_there else None
 
     @property
     def is_flagged(self) -> bool:

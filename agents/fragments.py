@@ -41,6 +41,7 @@ class Watched:
     seq: int = 0
     is_live: bool = True
     has_asked: bool = True
+    is_judged: bool = True
     rows: set[int] = field(default_factory=set)
     growing: set[int] = field(default_factory=set)
     prose: GrowingProse = field(default_factory=GrowingProse)
@@ -52,7 +53,7 @@ class Watched:
     def view(self) -> RunView:
         # The number first: what is kept while the row is read will be told. Of a run that
         # has ended by then, all was kept before.
-        self.seq, self.has_asked = self.last_kept(), True
+        self.seq, self.has_asked, self.is_judged = self.last_kept(), True, True
         run = self._row()
         if not run.is_live:
             self.seq = trace.last_seq(run)
@@ -106,6 +107,7 @@ class Watched:
 
     def _turned(self, run: Run, answer: str) -> SafeString:
         """The run is another one now: it ended, it waits, or it goes on again."""
+        self.is_judged = False
         self.prose.feed(answer)
         return _element("_run.html", {"view": self._whole(run)})
 
@@ -143,6 +145,7 @@ class Watched:
             until=self.seq,
             may_decide=self.may_decide,
             has_asked=self.has_asked,
+            is_judged=self.is_judged,
             grown=self.prose,
         )
 
