@@ -228,6 +228,26 @@ class ApprovalView:
 
 
 @dataclass(frozen=True)
+class CorrectionView:
+    """What a reviewer says that an answer should have been, signed."""
+
+    review: Any
+
+    @property
+    def text(self) -> SafeString:
+        return render_markdown(self.review.correction)
+
+    @property
+    def at(self) -> datetime:
+        return self.review.corrected_at
+
+    @property
+    def by(self) -> str:
+        person = self.review.corrected_by
+        return (person.get_full_name() or person.get_username()) if person else ""
+
+
+@dataclass(frozen=True)
 class RunView:
     """A run with its rows and its answer; `until` shows it as it was after that event."""
 
@@ -236,6 +256,7 @@ class RunView:
     until: int | None = None
     may_decide: bool = True
     has_asked: bool = True  # False where it is known that nobody was asked anything
+    is_judged: bool = True  # False where it ended just now, and nobody can have judged it
     grown: GrowingProse | None = None  # the answer, where somebody has watched it grow
     veil: Veil | None = None  # where it is another's: `run` is masked, and so are its rows
 
@@ -401,6 +422,32 @@ class RunView:
     @property
     def advice(self) -> str:
         return told(self.run.advice)
+
+    @cached_property
+    def rating(self) -> Any:
+        """What whoever asked thinks of it."""
+        given = self.run.ratings.all() if self.is_judged and not self.run.is_live else ()
+        return next((row for row in given if row.user_id == self.run.user_id), None)
+
+    @cached_property
+    def judgement(self) -> Any:
+        """What reviewers make of it, if it is with them."""
+        is_there = self.is_judged and not self.run.is_live
+        return getattr(self.run, "review", None) if is_there else None
+
+    @property
+    def is_flagged(self) -> bool:
+        """Whether whoever asked has asked for a reviewer, who has not looked yet."""
+        review = self.judgement
+        return (
+            review is not None and review.is_open and review.flagged_by_id == self.run.user_id
+        )
+
+    @property
+    def correction(self) -> CorrectionView | None:
+        """What the answer should have been."""
+        review = self.judgement
+        return CorrectionView(review) if review is not None and review.correction else None
 
 
 @lru_cache(maxsize=1024)

@@ -42,6 +42,18 @@ ROUTES = {
     "traces/views/": "POST",
     "traces/views/<int:pk>/delete/": "POST",
     "traces/<int:pk>/": "GET",
+    "traces/<int:pk>/rating/": "POST",
+    "traces/<int:pk>/notes/": "POST",
+    "traces/<int:pk>/notes/<int:note>/": "POST",
+    "traces/<int:pk>/labels/": "POST",
+    "traces/<int:pk>/flag/": "POST",
+    "traces/<int:pk>/assignee/": "POST",
+    "traces/<int:pk>/verdict/": "POST",
+    "traces/<int:pk>/correction/": "POST",
+    "traces/<int:pk>/example/": "POST",
+    "traces/<int:pk>/steps/<int:step>/review/": "GET",
+    "review/": "GET",
+    "review/open/": "GET",
     "traces/<int:pk>/steps/": "GET",
     "traces/<int:pk>/steps/<int:number>/": "GET",
     "traces/<int:pk>/steps/<int:number>/<slug:name>/": "GET",
@@ -369,6 +381,7 @@ class Inline(HTMLParser):
 
 
 PAGES = ["/", "/chat/{chat}/", "/chat/sessions/", "/traces/", "/traces/{run}/", "/nowhere/"]
+PAGES += ["/review/"]
 PAGES += [
     "/admin/",
     "/admin/agents/agent/health/",
