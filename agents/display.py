@@ -56,6 +56,11 @@ class StepView:
         return str(AgentStep.Kind(self.step.kind).label)
 
     @property
+    def is_replayed(self) -> bool:
+        """Whether another run did this, and it was only told again in this one."""
+        return self.step.number < (self.run.origin_step or 0)
+
+    @property
     def is_live(self) -> bool:
         """While a person is waited for, nothing moves: not even what has begun."""
         return self.step.is_live and not self.run.is_waiting
