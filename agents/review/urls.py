@@ -6,4 +6,9 @@ app_name = "trace"
 urlpatterns = [
     path("traces/", views.run_list, name="list"),
     path("traces/<int:pk>/", views.run, name="run"),
+    path("traces/compare/", views.find_comparison, name="find_comparison"),
+    path("traces/<int:pk>/compare/", views.compare_with, name="compare_with"),
+    path("traces/<int:pk>/compare/<int:other>/", views.compare, name="compare"),
+    path("traces/<int:pk>/again/<int:step>/", views.again, name="again"),
+    path("traces/<int:pk>/rerun/<int:step>/", views.rerun, name="rerun"),
 ]

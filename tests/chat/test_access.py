@@ -39,6 +39,11 @@ ROUTES = {
     "chat/<int:pk>/delete/": "POST",
     "traces/": "GET",
     "traces/<int:pk>/": "GET",
+    "traces/compare/": "GET",
+    "traces/<int:pk>/compare/": "GET",
+    "traces/<int:pk>/compare/<int:other>/": "GET",
+    "traces/<int:pk>/again/<int:step>/": "GET",
+    "traces/<int:pk>/rerun/<int:step>/": "POST",
     "approvals/": "GET",
     "approvals/link/": "GET",
     "approvals/<int:pk>/": "POST",
@@ -48,7 +53,7 @@ ROUTES = {
     "language/": "open",
 }
 OF_A_CHAT = [route for route in ROUTES if route.startswith("chat/<int:pk>/")]
-OF_A_RUN = ["traces/<int:pk>/", "api/runs/<int:pk>/events/"]
+OF_A_RUN = [route for route in ROUTES if re.match(r"traces/<int:pk>/|api/runs/", route)]
 POSTED = [route for route, method in ROUTES.items() if method == "POST"]
 SOCKETS = ["/ws/chat/{}/", "/ws/runs/{}/"]
 
@@ -357,6 +362,7 @@ class Inline(HTMLParser):
 
 
 PAGES = ["/", "/chat/{chat}/", "/chat/sessions/", "/traces/", "/traces/{run}/", "/nowhere/"]
+PAGES += ["/traces/{run}/compare/", "/traces/{run}/compare/{run}/", "/traces/{run}/again/1/"]
 PAGES += [
     "/admin/",
     "/admin/agents/agent/health/",

@@ -1,4 +1,14 @@
+from .comparing import compare, compare_with, find_comparison
 from .listing import run_list
+from .rerunning import again, rerun
 from .runs import run
 
-__all__ = ["run", "run_list"]
+__all__ = [
+    "again",
+    "compare",
+    "compare_with",
+    "find_comparison",
+    "rerun",
+    "run",
+    "run_list",
+]

@@ -1,0 +1,272 @@
+"""Two runs side by side: where they part, what was set up differently, what came of it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from typing import Any, Literal
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from agents.display import RunView, StepView
+from agents.engine.events import Type
+from agents.models import AgentStep, Run
+from agents.readable import shown
+from agents.review.alignment import align
+from agents.review.differences import Difference, Reader, words
+
+Why = Literal["", "kind", "tool", "arguments", "observation", "words", "only", "ended"]
+Started = Mapping[str, Any]
+
+TOOL = AgentStep.Kind.TOOL
+MOST_SIGNS = 64
+MOST_READ = 600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """One text of a step, or of a setup, in both runs."""
+
+    label: str
+    difference: Difference
+    is_code: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A step of one run beside that of the other which does the same, if there is one."""
+
+    at: int
+    left: StepView | None
+    right: StepView | None
+    why: Why
+    texts: Sequence[Text] = ()
+
+    @property
+    def sides(self) -> list[tuple[str, StepView | None]]:
+        return [("left", self.left), ("right", self.right)]
+
+    @property
+    def step(self) -> StepView:
+        return self.left or self.right
+
+    @property
+    def why_label(self) -> str:
+        tool = self.step.action
+        return {
+            "": _("The same"),
+            "kind": _("One went on where the other answered"),
+            "tool": _("Another tool"),
+            "arguments": _("Other arguments for %(tool)s") % {"tool": tool},
+            "observation": _("Something else was observed"),
+            "words": _("Other words"),
+            "only": _("Only in one of the runs"),
+            "ended": _("The other run had ended"),
+        }[self.why]
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Rows that follow each other and are all the same, or all different."""
+
+    is_same: bool
+    rows: list[Row]
+
+    @property
+    def label(self) -> str:
+        count = len(self.rows)
+        return ngettext("%(count)d step alike", "%(count)d steps alike", count) % {
+            "count": count
+        }
+
+
+@dataclass(frozen=True)
+class Comparison:
+    left: RunView
+    right: RunView
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        pairs = align(self._marked(self.left), self._marked(self.right), _likeness)
+        ends = [_last(pairs, side) for side in (0, 1)]
+        return [self._row(at, pair, ends) for at, pair in enumerate(pairs, start=1)]
+
+    @property
+    def stretches(self) -> list[Stretch]:
+        groups = groupby(self.rows, key=lambda row: not row.why)
+        return [Stretch(is_same, list(rows)) for is_same, rows in groups]
+
+    @property
+    def first(self) -> Row | None:
+        """The row in which the runs part."""
+        return next((row for row in self.rows if row.why), None)
+
+    @cached_property
+    def answer(self) -> Difference:
+        return self._reader.compare(_answer(self.left), _answer(self.right))
+
+    @cached_property
+    def setup(self) -> list[Text]:
+        """What was set up differently, as both runs said when they began."""
+        settings = _settings(self.left.run, self.right.run)
+        return [self._text(*facts, is_code=True) for facts in settings if facts[1] != facts[2]]
+
+    @property
+    def sides(self) -> list[RunView]:
+        return [self.left, self.right]
+
+    @property
+    def is_live(self) -> bool:
+        return self.left.run.is_live or self.right.run.is_live
+
+    @property
+    def differs(self) -> bool:
+        return self.first is not None or not self.answer.is_none
+
+    @cached_property
+    def _reader(self) -> Reader:
+        return Reader()
+
+    def _marked(self, view: RunView) -> list["_Marked"]:
+        return [_Marked(step) for step in view.steps]
+
+    def _row(self, at: int, pair: "_Pair", ends: Sequence[int]) -> Row:
+        left, right = (marked and marked.step for marked in pair)
+        if left is None or right is None:
+            is_over = at > ends[0 if left is None else 1]
+            return Row(at=at, left=left, right=right, why="ended" if is_over else "only")
+        why = _parting(left, right)
+        texts = [self._text(*facts) for facts in _texts(left, right)] if why else ()
+        return Row(at=at, left=left, right=right, why=why, texts=texts)
+
+    def _text(self, label: str, left: str, right: str, is_code: bool) -> Text:
+        difference = self._reader.compare(left, right)
+        return Text(label=label, difference=difference, is_code=is_code)
+
+
+class _Marked:
+    """A step with the few signs by which another one is told to be like it."""
+
+    __slots__ = ("name", "signs", "step")
+
+    def __init__(self, step: StepView) -> None:
+        is_tool = step.kind == TOOL
+        said = json.dumps(step.action_input, ensure_ascii=False) if is_tool else step.thought
+        self.step = step
+        self.name = (step.kind, step.depth, step.agent_name, step.action if is_tool else "")
+        self.signs = frozenset(words(said[:MOST_READ])[:MOST_SIGNS])
+
+
+_Pair = tuple[_Marked | None, _Marked | None]
+
+
+def _likeness(left: _Marked, right: _Marked) -> float:
+    """From 0 to 1. What is done weighs more than the words in which it is done."""
+    if left.name == right.name:
+        either = len(left.signs | right.signs)
+        return 0.5 + 0.5 * (len(left.signs & right.signs) / either if either else 1.0)
+    kinds = {left.name[0], right.name[0]}
+    if left.name[1] != right.name[1] or TOOL in kinds and len(kinds) > 1:
+        return 0.0
+    return 0.2 if AgentStep.Kind.GUARDRAIL not in kinds else 0.0
+
+
+def _last(pairs: Sequence[_Pair], side: int) -> int:
+    """The row of the last step on this side."""
+    there = [at for at, pair in enumerate(pairs, start=1) if pair[side] is not None]
+    return there[-1] if there else 0
+
+
+def _parting(left: StepView, right: StepView) -> Why:
+    if left.kind != right.kind:
+        return "kind"
+    if left.kind == TOOL and left.action != right.action:
+        return "tool"
+    if left.action_input != right.action_input:
+        return "arguments"
+    if left.thought != right.thought:
+        return "words"
+    same = left.status == right.status and left.observation == right.observation
+    return "" if same else "observation"
+
+
+def _texts(left: StepView, right: StepView) -> list[tuple[str, str, str, bool]]:
+    """What there is to read of two steps: label, both texts, and whether they are code."""
+    texts = [
+        (_("Thought"), shown(left.thought), shown(right.thought), False),
+        (_("Arguments"), _arguments(left), _arguments(right), True),
+        (_("Observation"), left.result_text, right.result_text, True),
+    ]
+    return [text for text in texts if text[1] or text[2]]
+
+
+def _arguments(step: StepView) -> str:
+    return shown(step.action_input) if step.kind == TOOL else ""
+
+
+def _answer(view: RunView) -> str:
+    return shown(view.run.answer if view.run.output is None else view.run.output)
+
+
+def _settings(left: Run, right: Run) -> list[tuple[str, str, str]]:
+    """What there is to say of how both were set up: label and both texts."""
+    ours, theirs = _started(left), _started(right)
+    labels = {
+        "model": _("Model"),
+        "dialect": _("Dialect"),
+        "road": _("Road"),
+        "max_steps": _("Most steps"),
+        "instructions": _("Instructions"),
+    }
+    return [
+        (_("Question"), left.query, right.query),
+        (_("Agent"), left.agent_name, right.agent_name),
+        *((label, _fact(ours, name), _fact(theirs, name)) for name, label in labels.items()),
+        (_("Said before"), _count(left.history), _count(right.history)),
+        (_("Falls back to"), _fallback(left), _fallback(right)),
+        (_("Guardrails switched off"), _off(left), _off(right)),
+        *_tools(ours, theirs),
+    ]
+
+
+def _started(run: Run) -> Started:
+    first = run.events.filter(type=Type.RUN_STARTED).order_by("seq").first()
+    return first.data if first else {}
+
+
+def _fact(started: Started, name: str) -> str:
+    return str(started.get(name, ""))
+
+
+def _count(history: Sequence[Any]) -> str:
+    said = ngettext("%(count)d message", "%(count)d messages", len(history))
+    return said % {"count": len(history)}
+
+
+def _fallback(run: Run) -> str:
+    if "fallback_models" not in run.overrides:
+        return _("as the agent has it")
+    return ", ".join(run.overrides["fallback_models"].split()) or _("none")
+
+
+def _off(run: Run) -> str:
+    return ", ".join(run.overrides.get("guardrails_off", ())) or _("none")
+
+
+def _tools(left: Started, right: Started) -> list[tuple[str, str, str]]:
+    ours, theirs = _specifications(left), _specifications(right)
+    texts = []
+    for name in sorted({*ours, *theirs}):
+        a, b = ours.get(name), theirs.get(name)
+        if a and b:
+            pair = shown(a), shown(b)
+        else:
+            pair = tuple(_("offered") if tool else _("not offered") for tool in (a, b))
+        texts.append((_("Tool %(name)s") % {"name": name}, *pair))
+    return texts
+
+
+def _specifications(started: Started) -> dict[str, Any]:
+    return {tool["function"]["name"]: tool["function"] for tool in started.get("tools", ())}

@@ -1,0 +1,65 @@
+"""A run once more, from one of its steps."""
+
+from channels.db import database_sync_to_async
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_GET, require_POST
+
+from agents import display, runs
+from agents.models import Run
+from agents.review import rerunning
+from agents.review.forms import RerunForm
+
+
+@require_GET
+def again(request: HttpRequest, pk: int, step: int) -> HttpResponse:
+    """What would be told again, and what can be different from there on."""
+    return _form(request, _run(request, pk, step), step)
+
+
+@require_POST
+async def rerun(request: HttpRequest, pk: int, step: int) -> HttpResponse:
+    answer = await database_sync_to_async(_prepared)(request, pk, step)
+    if isinstance(answer, HttpResponse):
+        return answer
+    runs.resume(answer)
+    return redirect("trace:compare", pk, answer.pk)
+
+
+def _prepared(request: HttpRequest, pk: int, step: int) -> Run | HttpResponse:
+    """The new run, or the form with what is wrong with it."""
+    run = _run(request, pk, step)
+    try:
+        form = RerunForm(rerunning.Setup(run), request.user, request.POST)
+    except rerunning.NotRerun:
+        return _form(request, run, step)
+    if not form.is_valid():
+        return _form(request, run, step, form)
+    return rerunning.prepare(run, step, form.wish, request.user)
+
+
+def _run(request: HttpRequest, pk: int, step: int) -> Run:
+    seen = Run.objects.for_user(request.user).select_related("agent")
+    run = get_object_or_404(seen, pk=pk)
+    if step != 1 and not run.steps.filter(number=step).exists():
+        raise Http404
+    if not rerunning.may(request.user, run):
+        raise PermissionDenied
+    return run
+
+
+def _form(
+    request: HttpRequest, run: Run, step: int, form: RerunForm | None = None
+) -> HttpResponse:
+    nearest = rerunning.nearest(run, step)
+    view = display.RunView(run, place="trace", may_decide=False)
+    context = {"view": view, "asked": step, "step": nearest}
+    context["replayed"] = [row for row in view.steps if row.number < nearest]
+    try:
+        setup = rerunning.Setup(run)
+        context |= {"setup": setup, "form": form or RerunForm(setup, request.user)}
+    except rerunning.NotRerun as reason:
+        context["problem"] = str(reason)
+    status = 422 if request.method == "POST" else 200
+    return render(request, "trace/again.html", context, status=status)
