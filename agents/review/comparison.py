@@ -1,7 +1,7 @@
 """Two runs side by side: where they part, what was set up differently, what came of it."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -19,6 +19,7 @@ from agents.review.differences import Difference, Reader, words
 
 Why = Literal["", "kind", "tool", "arguments", "observation", "words", "only", "ended"]
 Started = Mapping[str, Any]
+Words = tuple[str, str, str, bool]  # label, both texts, and whether they are code
 
 TOOL = AgentStep.Kind.TOOL
 MOST_SIGNS = 64
@@ -45,8 +46,8 @@ class Row:
     texts: Sequence[Text] = ()
 
     @property
-    def sides(self) -> list[tuple[str, StepView | None]]:
-        return [("left", self.left), ("right", self.right)]
+    def is_alone(self) -> bool:
+        return self.left is None or self.right is None
 
     @property
     def step(self) -> StepView:
@@ -98,7 +99,7 @@ class Comparison:
         groups = groupby(self.rows, key=lambda row: not row.why)
         return [Stretch(is_same, list(rows)) for is_same, rows in groups]
 
-    @property
+    @cached_property
     def first(self) -> Row | None:
         """The row in which the runs part."""
         return next((row for row in self.rows if row.why), None)
@@ -110,8 +111,7 @@ class Comparison:
     @cached_property
     def setup(self) -> list[Text]:
         """What was set up differently, as both runs said when they began."""
-        settings = _settings(self.left.run, self.right.run)
-        return [self._text(*facts, is_code=True) for facts in settings if facts[1] != facts[2]]
+        return self._different(_settings(self.left.run, self.right.run))
 
     @property
     def sides(self) -> list[RunView]:
@@ -138,12 +138,15 @@ class Comparison:
             is_over = at > ends[0 if left is None else 1]
             return Row(at=at, left=left, right=right, why="ended" if is_over else "only")
         why = _parting(left, right)
-        texts = [self._text(*facts) for facts in _texts(left, right)] if why else ()
+        texts = self._different(_texts(left, right)) if why else []
         return Row(at=at, left=left, right=right, why=why, texts=texts)
 
-    def _text(self, label: str, left: str, right: str, is_code: bool) -> Text:
-        difference = self._reader.compare(left, right)
-        return Text(label=label, difference=difference, is_code=is_code)
+    def _different(self, texts: Iterable[Words]) -> list[Text]:
+        return [
+            Text(label=label, difference=self._reader.compare(left, right), is_code=is_code)
+            for label, left, right, is_code in texts
+            if left != right
+        ]
 
 
 class _Marked:
@@ -186,20 +189,23 @@ def _parting(left: StepView, right: StepView) -> Why:
         return "tool"
     if left.action_input != right.action_input:
         return "arguments"
-    if left.thought != right.thought:
+    if left.kind != TOOL and left.thought != right.thought:
         return "words"
     same = left.status == right.status and left.observation == right.observation
     return "" if same else "observation"
 
 
-def _texts(left: StepView, right: StepView) -> list[tuple[str, str, str, bool]]:
-    """What there is to read of two steps: label, both texts, and whether they are code."""
-    texts = [
-        (_("Thought"), shown(left.thought), shown(right.thought), False),
+def _texts(left: StepView, right: StepView) -> list[Words]:
+    return [
+        (_("Thought"), _thought(left), _thought(right), False),
         (_("Arguments"), _arguments(left), _arguments(right), True),
         (_("Observation"), left.result_text, right.result_text, True),
     ]
-    return [text for text in texts if text[1] or text[2]]
+
+
+def _thought(step: StepView) -> str:
+    """That of a call is the one that stands in the row above it."""
+    return "" if step.kind == TOOL else shown(step.thought)
 
 
 def _arguments(step: StepView) -> str:
@@ -210,8 +216,8 @@ def _answer(view: RunView) -> str:
     return shown(view.run.answer if view.run.output is None else view.run.output)
 
 
-def _settings(left: Run, right: Run) -> list[tuple[str, str, str]]:
-    """What there is to say of how both were set up: label and both texts."""
+def _settings(left: Run, right: Run) -> list[Words]:
+    """What there is to say of how both were set up."""
     ours, theirs = _started(left), _started(right)
     labels = {
         "model": _("Model"),
@@ -220,15 +226,15 @@ def _settings(left: Run, right: Run) -> list[tuple[str, str, str]]:
         "max_steps": _("Most steps"),
         "instructions": _("Instructions"),
     }
-    return [
+    texts = [
         (_("Question"), left.query, right.query),
         (_("Agent"), left.agent_name, right.agent_name),
         *((label, _fact(ours, name), _fact(theirs, name)) for name, label in labels.items()),
         (_("Said before"), _count(left.history), _count(right.history)),
         (_("Falls back to"), _fallback(left), _fallback(right)),
         (_("Guardrails switched off"), _off(left), _off(right)),
-        *_tools(ours, theirs),
     ]
+    return [*((*text, False) for text in texts), *_tools(ours, theirs)]
 
 
 def _started(run: Run) -> Started:
@@ -255,17 +261,18 @@ def _off(run: Run) -> str:
     return ", ".join(run.overrides.get("guardrails_off", ())) or _("none")
 
 
-def _tools(left: Started, right: Started) -> list[tuple[str, str, str]]:
+def _tools(left: Started, right: Started) -> list[Words]:
     ours, theirs = _specifications(left), _specifications(right)
     texts = []
     for name in sorted({*ours, *theirs}):
-        a, b = ours.get(name), theirs.get(name)
-        if a and b:
-            pair = shown(a), shown(b)
-        else:
-            pair = tuple(_("offered") if tool else _("not offered") for tool in (a, b))
-        texts.append((_("Tool %(name)s") % {"name": name}, *pair))
+        tools = ours.get(name), theirs.get(name)
+        a, b = map(shown if all(tools) else _offered, tools)
+        texts.append((_("Tool %(name)s") % {"name": name}, a, b, all(tools)))
     return texts
+
+
+def _offered(tool: Any) -> str:
+    return _("offered") if tool else _("not offered")
 
 
 def _specifications(started: Started) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import groupby, takewhile
 
@@ -63,6 +63,7 @@ class Reader:
         if any(span.is_coarse for span in spans):
             blocks = self._by(_lines, left, right)
             spans = [span for block in blocks for span in self._within(block)]
+        spans = _on_lines(_gathered(spans))
         return Difference(
             left=_joined((span.left, span.is_changed) for span in spans),
             right=_joined((span.right, span.is_changed) for span in spans),
@@ -135,6 +136,52 @@ def _narrowed(left: str, right: str) -> list[_Span]:
         _Span(left[start:a], right[start:b], True),
         _Span(left[a:], right[b:], False),
     ]
+
+
+def _gathered(spans: Iterable[_Span]) -> list[_Span]:
+    """Little that is the same between much that is not would only make it hard to read."""
+    found: list[_Span] = []
+    for span in spans:
+        if found and found[-1].is_changed == span.is_changed:
+            span = _one([found.pop(), span])
+        found.append(span)
+        while span.is_changed and len(found) > 2 and _is_little(*found[-3:]):
+            found[-3:] = [span := _one(found[-3:])]
+    return found
+
+
+def _one(spans: Sequence[_Span]) -> _Span:
+    return _Span(
+        "".join(span.left for span in spans),
+        "".join(span.right for span in spans),
+        is_changed=any(span.is_changed for span in spans),
+        is_coarse=any(span.is_coarse for span in spans),
+    )
+
+
+def _is_little(before: _Span, same: _Span, after: _Span) -> bool:
+    around = min(max(len(span.left), len(span.right)) for span in (before, after))
+    return 2 * len(same.left) <= around
+
+
+def _on_lines(spans: list[_Span]) -> list[_Span]:
+    """What is added or left out may be read as whole lines, where it can be moved to be so."""
+    for at in range(1, len(spans) - 1):
+        before, span, after = spans[at - 1 : at + 2]
+        if span.is_changed and not (span.left and span.right):
+            spans[at - 1 : at + 2] = _moved(before.left, span, after.left)
+    return spans
+
+
+def _moved(before: str, span: _Span, after: str) -> list[_Span]:
+    text = span.left or span.right
+    both, last = text + after, len(text) - 1
+    farthest = min(_same(zip(both, after, strict=False)), len(text))
+    ways = (n for n in range(farthest + 1) if "\n" in (both[n], both[n + last]))
+    n = next(ways, 0)
+    start, end, moved = before + text[:n], after[n:], both[n : n + len(text)]
+    changed = {"left": moved} if span.left else {"right": moved}
+    return [_Span(start, start, False), replace(span, **changed), _Span(end, end, False)]
 
 
 def _tells(part: str) -> bool:

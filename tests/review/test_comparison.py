@@ -98,6 +98,19 @@ def test_a_changed_ending_is_all_that_is_marked_of_a_japanese_word():
     assert right(difference) == "在庫を確認しま[せん]"
 
 
+def test_little_that_is_the_same_between_much_that_is_not_is_no_help():
+    difference = compared("The result is forty-two.", "The first account is made at once.")
+
+    assert left(difference) == "The [result is forty-two]."
+    assert right(difference) == "The [first account is made at once]."
+
+
+def test_lines_that_are_left_out_are_marked_as_whole_lines():
+    difference = compared("5 rows\n| a | 1 |\n| b | 2 |\nEnd", "3 rows\n| a | 1 |\nEnd")
+
+    assert left(difference) == "[5] rows\n| a | 1 |[\n| b | 2 |]\nEnd"
+
+
 @pytest.mark.parametrize("text", ["don't stop", "売上高2026年", "a\n\n  b", "😀 ok", "x_1=2;"])
 def test_words_put_together_are_the_text(text):
     assert "".join(words(text)) == text
