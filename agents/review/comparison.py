@@ -17,7 +17,7 @@ from agents.readable import shown
 from agents.review.alignment import align
 from agents.review.differences import Difference, Reader, words
 
-Why = Literal["", "kind", "tool", "arguments", "observation", "words", "only", "ended"]
+Why = Literal["", "yet", "kind", "tool", "arguments", "observation", "words", "only", "ended"]
 Started = Mapping[str, Any]
 Words = tuple[str, str, str, bool]  # label, both texts, and whether they are code
 
@@ -46,6 +46,10 @@ class Row:
     texts: Sequence[Text] = ()
 
     @property
+    def differs(self) -> bool:
+        return self.why not in {"", "yet"}
+
+    @property
     def is_alone(self) -> bool:
         return self.left is None or self.right is None
 
@@ -58,6 +62,7 @@ class Row:
         tool = self.step.action
         return {
             "": _("The same"),
+            "yet": _("One of the runs is not that far yet"),
             "kind": _("One went on where the other answered"),
             "tool": _("Another tool"),
             "arguments": _("Other arguments for %(tool)s") % {"tool": tool},
@@ -102,7 +107,7 @@ class Comparison:
     @cached_property
     def first(self) -> Row | None:
         """The row in which the runs part."""
-        return next((row for row in self.rows if row.why), None)
+        return next((row for row in self.rows if row.differs), None)
 
     @cached_property
     def answer(self) -> Difference:
@@ -122,8 +127,8 @@ class Comparison:
         return self.left.run.is_live or self.right.run.is_live
 
     @property
-    def differs(self) -> bool:
-        return self.first is not None or not self.answer.is_none
+    def answers_differ(self) -> bool:
+        return not self.is_live and not self.answer.is_none
 
     @cached_property
     def _reader(self) -> Reader:
@@ -135,11 +140,17 @@ class Comparison:
     def _row(self, at: int, pair: "_Pair", ends: Sequence[int]) -> Row:
         left, right = (marked and marked.step for marked in pair)
         if left is None or right is None:
-            is_over = at > ends[0 if left is None else 1]
-            return Row(at=at, left=left, right=right, why="ended" if is_over else "only")
+            why = self._alone(at, ends, side=0 if left is None else 1)
+            return Row(at=at, left=left, right=right, why=why)
         why = _parting(left, right)
         texts = self._different(_texts(left, right)) if why else []
         return Row(at=at, left=left, right=right, why=why, texts=texts)
+
+    def _alone(self, at: int, ends: Sequence[int], side: int) -> Why:
+        """Why there is no step on this side."""
+        if at < ends[side]:
+            return "only"
+        return "yet" if self.sides[side].run.is_live else "ended"
 
     def _different(self, texts: Iterable[Words]) -> list[Text]:
         return [
@@ -158,7 +169,8 @@ class _Marked:
         is_tool = step.kind == TOOL
         said = json.dumps(step.action_input, ensure_ascii=False) if is_tool else step.thought
         self.step = step
-        self.name = (step.kind, step.depth, step.agent_name, step.action if is_tool else "")
+        colleague = step.agent_name if step.depth else ""
+        self.name = (step.kind, step.depth, colleague, step.action if is_tool else "")
         self.signs = frozenset(words(said[:MOST_READ])[:MOST_SIGNS])
 
 
@@ -183,16 +195,21 @@ def _last(pairs: Sequence[_Pair], side: int) -> int:
 
 
 def _parting(left: StepView, right: StepView) -> Why:
-    if left.kind != right.kind:
+    """In what two steps differ first; one that goes on may still become the same."""
+    is_open = left.is_open or right.is_open
+    if left.kind == right.kind == TOOL:
+        if left.action != right.action:
+            return "tool"
+        if left.action_input != right.action_input:
+            return "arguments"
+    elif is_open:
+        return "yet"
+    elif left.kind != right.kind:
         return "kind"
-    if left.kind == TOOL and left.action != right.action:
-        return "tool"
-    if left.action_input != right.action_input:
-        return "arguments"
-    if left.kind != TOOL and left.thought != right.thought:
+    elif left.thought != right.thought:
         return "words"
     same = left.status == right.status and left.observation == right.observation
-    return "" if same else "observation"
+    return "yet" if is_open else "" if same else "observation"
 
 
 def _texts(left: StepView, right: StepView) -> list[Words]:

@@ -14,7 +14,8 @@ function moved(event) {
   if (event.target.closest("input, textarea, select")) return;
   const differing = event.key === "n" || event.key === "p" ? "[data-differs]" : "";
   const rows = [...document.querySelectorAll(`.pair-row${differing}, #answers${differing}`)].filter(isShown);
-  const here = document.activeElement.closest(".pair-row, #answers");
+  const focused = document.activeElement;
+  const here = focused.closest(".pair-row, #answers") ?? focused.closest("#comparison *");
   focus(next(rows, here, by));
 }
 

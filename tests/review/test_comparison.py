@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.display import RunView
-from agents.models import Agent, Run
+from agents.models import Agent, Run, ToolRegistration
 from agents.review.alignment import align
 from agents.review.comparison import Comparison
 from agents.review.differences import Reader, words
@@ -185,7 +185,7 @@ class TestRuns:
 
         assert [row.why for row in rows] == ["", "", ""]
         assert comparison.first is None
-        assert (setup, answer.is_none, comparison.differs) == ([], True, False)
+        assert (setup, answer.is_none, comparison.answers_differ) == ([], True, False)
 
     @pytest.mark.parametrize(
         ("script", "why"),
@@ -220,6 +220,28 @@ class TestRuns:
 
         assert [bool(row.left) for row in rows].count(False) == 2
         assert [row.right.number for row in rows] == [1, 2, 3, 4, 5]
+
+    async def test_what_a_live_run_has_not_come_to_yet_is_no_difference(self, runs_of):
+        pair = await runs_of([ADD, Says(answer="2")], [ADD, Says(answer="2")])
+        await pair[1].steps.filter(number=3).adelete()
+        await pair[1].steps.filter(number=2).aupdate(status="running", observation="")
+        await Run.objects.filter(pk=pair[1].pk).aupdate(status="running", answer="")
+
+        comparison, rows, _, _ = await side_by_side(*pair)
+
+        assert [row.why for row in rows] == ["", "yet", "yet"]
+        assert (comparison.first, comparison.answers_differ) == (None, False)
+
+    async def test_runs_of_two_agents_are_aligned_by_what_they_do(self, runs_of, scripted):
+        (one,) = await runs_of([ADD, Says(answer="2")])
+        other = await Agent.objects.acreate(name="other")
+        await other.tools.aadd(await ToolRegistration.objects.aget(name="calculator"))
+        scripted(ADD, Says(answer="2"))
+
+        _, rows, setup, _ = await side_by_side(one, await asked("How much?", agent=other))
+
+        assert [row.why for row in rows] == ["", "", ""]
+        assert "Agent" in [text.label for text in setup]
 
     async def test_what_was_set_up_differently_is_listed_word_by_word(self, runs_of, scripted):
         (one,) = await runs_of([Says(answer="2")])
