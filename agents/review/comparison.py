@@ -123,6 +123,11 @@ class Comparison:
         return [self.left, self.right]
 
     @property
+    def question(self) -> str:
+        """What both were asked, if that is the same."""
+        return self.left.run.query if self.left.run.query == self.right.run.query else ""
+
+    @property
     def is_live(self) -> bool:
         return self.left.run.is_live or self.right.run.is_live
 

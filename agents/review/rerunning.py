@@ -135,7 +135,7 @@ def prepare(run: Run, step: int, wish: Wish, user) -> Run:
         AuditEntry.objects.create(
             actor=user,
             actor_name=user.get_username(),
-            action="rerun",
+            action="run.rerun",
             subject=f"run:{run.pk}",
             detail={"run": again.pk, "step": again.origin_step},
         )

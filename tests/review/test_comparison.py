@@ -274,3 +274,35 @@ class TestRuns:
         assert 'id="first"' in html
         assert "It is <del>2</del>." in html
         assert "It is <ins>3</ins>." in html
+
+    @pytest.mark.parametrize("typed", ["", "x", "\0", "9" * 40, "²", "-1", "#99999"])
+    async def test_a_number_that_is_none_is_said_to_be(self, typed, runs_of, person):
+        (run,) = await runs_of([Says(answer="2")])
+        await Run.objects.aupdate(user=person)
+        client = Client()
+        await sync_to_async(client.force_login)(person)
+
+        page = await sync_to_async(client.get)("/traces/compare/", {"a": run.pk, "b": typed})
+
+        assert page.status_code == 422
+        assert "There is no run with this number." in page.content.decode()
+
+    async def test_what_is_worth_a_comparison_is_offered_and_nothing_of_others(
+        self, runs_of, person, stranger
+    ):
+        one, same = await runs_of([Says(answer="2")], [Says(answer="2")])
+        (foreign,) = await runs_of([Says(answer="2")])
+        (other,) = await runs_of([Says(answer="2")], question="Anything else?")
+        await Run.objects.aupdate(user=person)
+        await Run.objects.filter(pk=foreign.pk).aupdate(user=stranger)
+        client = Client()
+        await sync_to_async(client.force_login)(person)
+
+        page = await sync_to_async(client.get)(f"/traces/{one.pk}/compare/")
+
+        groups = {
+            label: [view.run.pk for view in views] for label, views in page.context["groups"]
+        }
+        assert groups == {"The same question": [same.pk], "The same agent": [other.pk]}
+        address = f"/traces/{one.pk}/compare/{foreign.pk}/"
+        assert (await sync_to_async(client.get)(address)).status_code == 404

@@ -19,6 +19,7 @@ from agents.models import (
 )
 from agents.review import rerunning
 from agents.review.rerunning import Setup
+from chat.models import ChatSession
 from tests.conftest import asked, checked
 from tests.scripted import Call, Says
 
@@ -318,6 +319,32 @@ async def test_killed_while_it_was_told_again_it_goes_on(kept, origin, tool, scr
     ]
 
 
+async def test_no_chat_ever_shows_it(origin, scripted, person):
+    chat = await ChatSession.objects.acreate(user=person, title="Sums")
+    await Run.objects.filter(pk=origin.pk).aupdate(topic=chat.topic)
+    scripted(Says(answer="Only for reviewers."))
+
+    run = await again(origin, 5, person)
+
+    client = await browser(person)
+    page = (await client.get(f"/chat/{chat.pk}/")).content.decode()
+    assert run.answer == "Only for reviewers."
+    assert run.answer not in page
+    assert f"run-{run.pk}" not in page
+    assert f"/traces/{run.pk}/" in (await client.get("/traces/")).content.decode()
+
+
+async def test_its_own_page_shows_what_was_told_again(origin, scripted, person):
+    scripted(END)
+    run = await again(origin, 5, person)
+    client = await browser(person)
+
+    page = (await client.get(f"/traces/{run.pk}/")).content.decode()
+
+    assert "Up to here it was told again, at no cost; from here on it ran live." in page
+    assert page.count('class="step"') == 5
+
+
 # The form, and who may send it
 
 
@@ -405,7 +432,7 @@ async def test_what_others_asked_needs_a_right_and_is_kept_in_the_log(
 
     run = await Run.objects.aget(origin=origin)
     await runs.wait(run)
-    entry = await AuditEntry.objects.aget(action="rerun")
+    entry = await AuditEntry.objects.aget(action="run.rerun")
     assert run.user_id == reviewer.pk
     assert (entry.actor_id, entry.subject) == (reviewer.pk, f"run:{origin.pk}")
 

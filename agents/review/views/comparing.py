@@ -16,42 +16,38 @@ MOST_DIGITS = 18
 
 @require_GET
 def compare(request: HttpRequest, pk: int, other: int) -> HttpResponse:
-    left, right = _run(request, pk), _run(request, other)
-    comparison = Comparison(_view(request, left), _view(request, right))
+    comparison = Comparison(_view(request, pk), _view(request, other))
     part = "#comparison" if request.htmx else ""
-    context = {"comparison": comparison, "same_question": left.query == right.query}
-    return render(request, f"trace/compare.html{part}", context)
+    return render(request, f"trace/compare.html{part}", {"comparison": comparison})
 
 
 @require_GET
 def compare_with(request: HttpRequest, pk: int) -> HttpResponse:
     """Runs that are worth a comparison, and a place for the number of any other."""
-    return _choosing(request, _run(request, pk))
+    return _choosing(request, _view(request, pk))
 
 
 @require_GET
 def find_comparison(request: HttpRequest) -> HttpResponse:
     """The way by two numbers, as a person types them."""
     left, right = (_number(request.GET.get(name, "")) for name in ("a", "b"))
-    run = get_object_or_404(Run.objects.for_user(request.user), pk=left)
+    view = _view(request, left)
     if Run.objects.for_user(request.user).filter(pk=right).exists():
         return redirect("trace:compare", left, right)
-    return _choosing(request, run, _("There is no run with this number."))
+    return _choosing(request, view, _("There is no run with this number."))
 
 
-def _run(request: HttpRequest, pk: int) -> Run:
-    return get_object_or_404(Run.objects.for_user(request.user), pk=pk)
-
-
-def _view(request: HttpRequest, run: Run) -> display.RunView:
+def _view(request: HttpRequest, pk: int | None) -> display.RunView:
+    run = get_object_or_404(Run.objects.for_user(request.user), pk=pk)
     return display.RunView(run, place="trace", may_decide=run.user_id == request.user.pk)
 
 
-def _choosing(request: HttpRequest, run: Run, problem: str = "") -> HttpResponse:
-    others = Run.objects.for_user(request.user).exclude(pk=run.pk).select_related("user")
+def _choosing(request: HttpRequest, view: display.RunView, problem: str = "") -> HttpResponse:
+    others = Run.objects.for_user(request.user).exclude(pk=view.pk).select_related("user")
+    found = _worthwhile(view.run, others)
     context = {
-        "view": display.RunView(run, place="trace"),
-        "groups": [(label, display.rows(found)) for label, found in _worthwhile(run, others)],
+        "view": view,
+        "groups": [(label, display.rows(runs)) for label, runs in found],
         "problem": problem,
         "typed": request.GET.get("b", ""),
         "show_people": request.user.has_perm("agents.review_runs"),
