@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 from typing import Any, Literal
@@ -18,6 +18,7 @@ from agents.review.alignment import align
 from agents.review.differences import Difference, Reader, words
 
 Why = Literal["", "yet", "kind", "tool", "arguments", "observation", "words", "only", "ended"]
+Kind = Literal["same", "coming", "shown"]
 Started = Mapping[str, Any]
 Words = tuple[str, str, str, bool]  # label, both texts, and whether they are code
 
@@ -54,6 +55,12 @@ class Row:
         return self.left is None or self.right is None
 
     @property
+    def kind(self) -> Kind:
+        if not self.why:
+            return "same"
+        return "coming" if self.why == "yet" and self.is_alone else "shown"
+
+    @property
     def step(self) -> StepView:
         return self.left or self.right
 
@@ -73,19 +80,26 @@ class Row:
         }[self.why]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Stretch:
-    """Rows that follow each other and are all the same, or all different."""
+    """Rows that follow each other, and are the same, still to come, or different."""
 
-    is_same: bool
+    kind: Kind
     rows: list[Row]
 
     @property
     def label(self) -> str:
+        """What it says where it is folded; what is different is not."""
         count = len(self.rows)
-        return ngettext("%(count)d step alike", "%(count)d steps alike", count) % {
-            "count": count
-        }
+        if self.kind == "same":
+            words = ngettext("%(count)d step alike", "%(count)d steps alike", count)
+        else:
+            words = ngettext(
+                "%(count)d step that one of the runs has not come to yet",
+                "%(count)d steps that one of the runs has not come to yet",
+                count,
+            )
+        return words % {"count": count}
 
 
 @dataclass(frozen=True)
@@ -101,8 +115,8 @@ class Comparison:
 
     @property
     def stretches(self) -> list[Stretch]:
-        groups = groupby(self.rows, key=lambda row: not row.why)
-        return [Stretch(is_same, list(rows)) for is_same, rows in groups]
+        groups = groupby(self.rows, key=lambda row: row.kind)
+        return [Stretch(kind, list(rows)) for kind, rows in groups]
 
     @cached_property
     def first(self) -> Row | None:
@@ -132,6 +146,11 @@ class Comparison:
         return self.left.run.is_live or self.right.run.is_live
 
     @property
+    def is_running(self) -> bool:
+        """Something moves; while a person is waited for, nothing does."""
+        return any(view.run.status == Run.Status.RUNNING for view in self.sides)
+
+    @property
     def answers_differ(self) -> bool:
         return not self.is_live and not self.answer.is_none
 
@@ -148,8 +167,8 @@ class Comparison:
             why = self._alone(at, ends, side=0 if left is None else 1)
             return Row(at=at, left=left, right=right, why=why)
         why = _parting(left, right)
-        texts = self._different(_texts(left, right)) if why else []
-        return Row(at=at, left=left, right=right, why=why, texts=texts)
+        row = Row(at=at, left=left, right=right, why=why)
+        return replace(row, texts=self._different(_texts(left, right))) if row.differs else row
 
     def _alone(self, at: int, ends: Sequence[int], side: int) -> Why:
         """Why there is no step on this side."""

@@ -19,8 +19,8 @@ WORD = re.compile(
 )
 
 MOST_PARTS = 3_000
-MOST_WORK = 400_000
-WORK_OF_A_PAGE = 4_000_000
+MOST_WORK = 100_000
+WORK_OF_A_PAGE = 600_000
 
 
 @dataclass(frozen=True, slots=True)

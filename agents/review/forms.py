@@ -1,6 +1,7 @@
 """What people fill in about runs."""
 
 from collections.abc import Iterable
+from dataclasses import asdict
 
 from django import forms
 from django.utils.translation import gettext
@@ -32,9 +33,7 @@ class RerunForm(forms.Form):
 
     def __init__(self, setup: Setup, user, data=None) -> None:
         before = setup.before
-        super().__init__(
-            data, initial={name: getattr(before, name) for name in self.base_fields}
-        )
+        super().__init__(data, initial=asdict(before), label_suffix="")
         models = dict.fromkeys([*setup.models, *before.fallback.split()])
         self.fields["model"].choices = _choices(setup.models)
         self.fields["fallback"].choices = [

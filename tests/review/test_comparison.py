@@ -230,6 +230,8 @@ class TestRuns:
         comparison, rows, _, _ = await side_by_side(*pair)
 
         assert [row.why for row in rows] == ["", "yet", "yet"]
+        assert [stretch.kind for stretch in comparison.stretches] == ["same", "shown", "coming"]
+        assert not rows[1].texts
         assert (comparison.first, comparison.answers_differ) == (None, False)
 
     async def test_runs_of_two_agents_are_aligned_by_what_they_do(self, runs_of, scripted):
