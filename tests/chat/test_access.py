@@ -44,6 +44,9 @@ ROUTES = {
     "traces/<int:pk>/compare/<int:other>/": "GET",
     "traces/<int:pk>/again/<int:step>/": "GET",
     "traces/<int:pk>/rerun/<int:step>/": "POST",
+    "traces/<int:pk>/steps/": "GET",
+    "traces/<int:pk>/steps/<int:number>/": "GET",
+    "traces/<int:pk>/steps/<int:number>/<slug:name>/": "GET",
     "approvals/": "GET",
     "approvals/link/": "GET",
     "approvals/<int:pk>/": "POST",
@@ -53,7 +56,7 @@ ROUTES = {
     "language/": "open",
 }
 OF_A_CHAT = [route for route in ROUTES if route.startswith("chat/<int:pk>/")]
-OF_A_RUN = [route for route in ROUTES if re.match(r"traces/<int:pk>/|api/runs/", route)]
+OF_A_RUN = [r for r in ROUTES if r.startswith(("traces/<int:pk>/", "api/runs/"))]
 POSTED = [route for route, method in ROUTES.items() if method == "POST"]
 SOCKETS = ["/ws/chat/{}/", "/ws/runs/{}/"]
 

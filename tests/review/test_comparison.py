@@ -151,7 +151,7 @@ async def side_by_side(one, other):
 
     def compare():
         pair = Run.objects.get(pk=one.pk), Run.objects.get(pk=other.pk)
-        comparison = Comparison(*(RunView(run, place="trace") for run in pair))
+        comparison = Comparison(*(RunView(run, place="compare") for run in pair))
         return comparison, comparison.rows, comparison.setup, comparison.answer
 
     return await sync_to_async(compare)()

@@ -7,6 +7,7 @@ from django.test import AsyncClient
 
 from agents import approvals, assembly, runs, toolset, trace
 from agents.approvals import Word
+from agents.display import RunView
 from agents.engine.tool import ToolResult
 from agents.models import (
     Agent,
@@ -73,6 +74,10 @@ async def again(run, step, user, **different):
     runs.resume(new)
     await runs.wait(new)
     return await Run.objects.aget(pk=new.pk)
+
+
+def ledger(run):
+    return RunView(run, place="trace").ledger
 
 
 async def told(run):
@@ -332,6 +337,17 @@ async def test_no_chat_ever_shows_it(origin, scripted, person):
     assert run.answer not in page
     assert f"run-{run.pk}" not in page
     assert f"/traces/{run.pk}/" in (await client.get("/traces/")).content.decode()
+
+
+async def test_what_another_run_wrote_is_not_in_the_ledger_of_this_one(tool, scripted, person):
+    tool.effect = "at_most_once"
+    scripted(FIRST, END, END)
+    origin = await asked("How many?", user=person)
+    run = await again(origin, 3, person)
+
+    ledgers = [await sync_to_async(ledger)(row) for row in (origin, run)]
+
+    assert [len(found.changes) for found in ledgers] == [1, 0]
 
 
 async def test_its_own_page_shows_what_was_told_again(origin, scripted, person):

@@ -1,14 +1,17 @@
 from .comparing import compare, compare_with, find_comparison
 from .listing import run_list
 from .rerunning import again, rerun
-from .runs import run
+from .runs import payload, run, step, steps
 
 __all__ = [
     "again",
     "compare",
     "compare_with",
     "find_comparison",
+    "payload",
     "rerun",
     "run",
     "run_list",
+    "step",
+    "steps",
 ]

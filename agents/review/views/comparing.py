@@ -39,7 +39,7 @@ def find_comparison(request: HttpRequest) -> HttpResponse:
 
 def _view(request: HttpRequest, pk: int | None) -> display.RunView:
     run = get_object_or_404(Run.objects.for_user(request.user), pk=pk)
-    return display.RunView(run, place="trace", may_decide=run.user_id == request.user.pk)
+    return display.RunView(run, place="compare", may_decide=run.user_id == request.user.pk)
 
 
 def _choosing(request: HttpRequest, view: display.RunView, problem: str = "") -> HttpResponse:

@@ -2,7 +2,7 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("agents", "0014_reruns")]
+    dependencies = [("agents", "0015_effects")]
 
     operations = [
         migrations.AlterModelOptions(
