@@ -278,6 +278,29 @@ async def test_what_another_agent_did_is_run_again_from_the_step_that_asked_it(
     assert tool.asked == ["one", "two"]
 
 
+async def test_what_another_agent_did_before_is_told_again_with_the_rest(
+    tool, scripted, person
+):
+    lead = await Agent.objects.acreate(name="lead")
+    await lead.handoffs.aadd(await Agent.objects.aget(name="helper"))
+    scripted(Says.call("ask_helper", "I ask.", task="Count."), FIRST, END, END)
+    origin = await asked("How many?", user=person, agent=lead)
+    last = await origin.steps.order_by("number").alast()
+    scripted(END)
+
+    run = await checked(await again(origin, last.number, person))
+
+    places = [
+        [
+            step
+            async for step in row.steps.values_list("number", "parent", "depth", "agent_name")
+        ]
+        for row in (origin, run)
+    ]
+    assert places[0] == places[1]
+    assert tool.asked == ["one"]
+
+
 async def test_a_run_of_the_demo_model_comes_to_the_same_end(person):
     origin = await asked("What is 12.5% of 3480?", user=person)
 
@@ -395,6 +418,17 @@ async def test_the_form_is_filled_in_as_the_run_was(origin, person):
     assert "You are helper" in page
     assert 'value="calculator" id="id_tools_0" checked' in page
     assert "2 steps told again" in page
+
+
+async def test_the_page_of_a_run_takes_the_form_into_its_panel(origin, person):
+    client = await browser(person)
+
+    part = await client.get(f"/traces/{origin.pk}/again/3/", headers={"HX-Request": "true"})
+
+    html = part.content.decode()
+    assert "<html" not in html
+    assert '<h2 id="panel-title"' in html
+    assert f'action="/traces/{origin.pk}/rerun/3/"' in html
 
 
 async def test_a_run_again_is_opened_beside_its_origin(origin, scripted, person):

@@ -54,12 +54,12 @@ def _form(
 ) -> HttpResponse:
     nearest = rerunning.nearest(run, step)
     view = display.RunView(run, place="trace", may_decide=False)
-    context = {"view": view, "asked": step, "step": nearest}
+    context = {"view": view, "asked": step, "step": nearest, "level": 2 if request.htmx else 1}
     context["replayed"] = [row for row in view.steps if row.number < nearest]
     try:
         setup = rerunning.Setup(run)
         context |= {"setup": setup, "form": form or RerunForm(setup, request.user)}
     except rerunning.NotRerun as reason:
         context["problem"] = str(reason)
-    status = 422 if request.method == "POST" else 200
-    return render(request, "trace/again.html", context, status=status)
+    template = "trace/again.html#form" if request.htmx else "trace/again.html"
+    return render(request, template, context, status=422 if request.method == "POST" else 200)
