@@ -11,6 +11,7 @@ urlpatterns = [
     path("traces/<int:pk>/compare/<int:other>/", views.compare, name="compare"),
     path("traces/<int:pk>/again/<int:step>/", views.again, name="again"),
     path("traces/<int:pk>/rerun/<int:step>/", views.rerun, name="rerun"),
+    path("traces/<int:pk>/stop/", views.stop, name="stop"),
     path("traces/<int:pk>/steps/", views.steps, name="steps"),
     path("traces/<int:pk>/steps/<int:number>/", views.step, name="step"),
     path("traces/<int:pk>/steps/<int:number>/<slug:name>/", views.payload, name="payload"),

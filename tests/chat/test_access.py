@@ -44,6 +44,7 @@ ROUTES = {
     "traces/<int:pk>/compare/<int:other>/": "GET",
     "traces/<int:pk>/again/<int:step>/": "GET",
     "traces/<int:pk>/rerun/<int:step>/": "POST",
+    "traces/<int:pk>/stop/": "POST",
     "traces/<int:pk>/steps/": "GET",
     "traces/<int:pk>/steps/<int:number>/": "GET",
     "traces/<int:pk>/steps/<int:number>/<slug:name>/": "GET",

@@ -445,6 +445,28 @@ async def test_a_run_again_is_opened_beside_its_origin(origin, scripted, person)
     assert "replayed" in page
 
 
+async def test_a_run_again_is_stopped_where_it_is_compared(
+    origin, tool, scripted, person, reviewer
+):
+    tool.effect = "idempotent"
+    scripted()
+    run = await again(origin, 4, person)
+    assert run.status == "waiting"
+    address = f"/traces/{run.pk}/stop/"
+    assert (await (await browser(reviewer)).post(address)).status_code == 404
+
+    client = await browser(person)
+    page = (await client.get(f"/traces/{origin.pk}/compare/{run.pk}/")).content.decode()
+    answer = await client.post(address)
+
+    assert f'action="{address}"' in page
+    assert answer.headers["Location"] == f"/traces/{origin.pk}/compare/{run.pk}/"
+    assert (await checked(run)).status == "stopped"
+    page = (await client.get(f"/traces/{origin.pk}/compare/{run.pk}/")).content.decode()
+    assert address not in page
+    assert (await client.post(f"/traces/{origin.pk}/stop/")).status_code == 404
+
+
 async def test_only_with_the_right_to_may_somebody_switch_guardrails_off(
     origin, scripted, person
 ):

@@ -1,6 +1,6 @@
 from .comparing import compare, compare_with, find_comparison
 from .listing import run_list
-from .rerunning import again, rerun
+from .rerunning import again, rerun, stop
 from .runs import payload, run, step, steps
 
 __all__ = [
@@ -14,4 +14,5 @@ __all__ = [
     "run_list",
     "step",
     "steps",
+    "stop",
 ]

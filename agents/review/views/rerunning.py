@@ -27,6 +27,21 @@ async def rerun(request: HttpRequest, pk: int, step: int) -> HttpResponse:
     return redirect("trace:compare", pk, answer.pk)
 
 
+@require_POST
+async def stop(request: HttpRequest, pk: int) -> HttpResponse:
+    """End a run again: there is no chat in which that could be done."""
+    run = await database_sync_to_async(_own)(request, pk)
+    await runs.stop(run)
+    if run.origin_id is None:
+        return redirect("trace:run", pk)
+    return redirect("trace:compare", run.origin_id, pk)
+
+
+def _own(request: HttpRequest, pk: int) -> Run:
+    mine = Run.objects.for_user(request.user).filter(user=request.user)
+    return get_object_or_404(mine.exclude(origin_step=None), pk=pk)
+
+
 def _prepared(request: HttpRequest, pk: int, step: int) -> Run | HttpResponse:
     """The new run, or the form with what is wrong with it."""
     run = _run(request, pk, step)
