@@ -76,6 +76,11 @@ class StepView:
         return str(AgentStep.Kind(self.step.kind).label)
 
     @property
+    def is_replayed(self) -> bool:
+        """Whether another run did this, and it was only told again in this one."""
+        return self.step.number < (self.run.origin_step or 0)
+
+    @property
     def is_live(self) -> bool:
         """While a person is waited for, nothing moves: not even what has begun."""
         return self.step.is_live and not self.run.is_waiting
@@ -316,7 +321,9 @@ class RunView:
 
     @cached_property
     def ledger(self) -> Ledger | None:
-        return Ledger.of(self.steps) if self.waterfall else None
+        """Of what is only told again in this run, another one's says what it did."""
+        done = [step for step in self.steps if not step.is_replayed]
+        return Ledger.of(done) if self.waterfall else None
 
     @cached_property
     def prose(self) -> GrowingProse:

@@ -6,6 +6,7 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.db.models import QuerySet
 
 from agents.engine.events import Event, Type
@@ -166,13 +167,19 @@ def _decided(rows: Rows, run: int, event: Event) -> None:
         verdict=approved if event.data["is_approved"] else Approval.Verdict.REJECTED,
         new_arguments=event.data["arguments"] or "",
         reason=event.data["reason"],
-        decided_by=event.data["by"],
+        decided_by=_somebody(event.data["by"]),
         decided_at=event.time,
     )
 
 
+def _somebody(pk: int | None) -> int | None:
+    """This person; nobody, where their account is gone by the time it is told again."""
+    return pk if get_user_model().objects.filter(pk=pk).exists() else None
+
+
 def _paused(rows: Rows, run: int, event: Event) -> None:
-    rows.change_run(run, status=Run.Status.WAITING)
+    if not event.is_replayed:
+        rows.change_run(run, status=Run.Status.WAITING)
 
 
 def _tool_called(rows: Rows, run: int, event: Event) -> None:
@@ -209,6 +216,8 @@ def _told(rows: Rows, run: int, event: Event) -> None:
 
 
 def _used(rows: Rows, run: int, event: Event) -> None:
+    if event.is_replayed:
+        return  # the run that it happened in has paid for it
     tokens = {name: event.data[name] for name in ("prompt_tokens", "completion_tokens")}
     cost = event.data["cost"]
     rows.change_step(run, event, **tokens, cost=cost)

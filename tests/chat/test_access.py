@@ -54,6 +54,12 @@ ROUTES = {
     "traces/<int:pk>/steps/<int:step>/review/": "GET",
     "review/": "GET",
     "review/open/": "GET",
+    "traces/compare/": "GET",
+    "traces/<int:pk>/compare/": "GET",
+    "traces/<int:pk>/compare/<int:other>/": "GET",
+    "traces/<int:pk>/again/<int:step>/": "GET",
+    "traces/<int:pk>/rerun/<int:step>/": "POST",
+    "traces/<int:pk>/stop/": "POST",
     "traces/<int:pk>/steps/": "GET",
     "traces/<int:pk>/steps/<int:number>/": "GET",
     "traces/<int:pk>/steps/<int:number>/<slug:name>/": "GET",
@@ -382,6 +388,7 @@ class Inline(HTMLParser):
 
 PAGES = ["/", "/chat/{chat}/", "/chat/sessions/", "/traces/", "/traces/{run}/", "/nowhere/"]
 PAGES += ["/review/"]
+PAGES += ["/traces/{run}/compare/", "/traces/{run}/compare/{run}/", "/traces/{run}/again/1/"]
 PAGES += [
     "/admin/",
     "/admin/agents/agent/health/",
