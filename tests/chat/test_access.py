@@ -39,6 +39,8 @@ ROUTES = {
     "chat/<int:pk>/delete/": "POST",
     "traces/": "GET",
     "traces/<int:pk>/": "GET",
+    "traces/<int:pk>/replay/": "GET",
+    "traces/<int:pk>/replay/scene/": "GET",
     "approvals/": "GET",
     "approvals/link/": "GET",
     "approvals/<int:pk>/": "POST",
@@ -48,7 +50,12 @@ ROUTES = {
     "language/": "open",
 }
 OF_A_CHAT = [route for route in ROUTES if route.startswith("chat/<int:pk>/")]
-OF_A_RUN = ["traces/<int:pk>/", "api/runs/<int:pk>/events/"]
+OF_A_RUN = [
+    "traces/<int:pk>/",
+    "traces/<int:pk>/replay/",
+    "traces/<int:pk>/replay/scene/",
+    "api/runs/<int:pk>/events/",
+]
 POSTED = [route for route, method in ROUTES.items() if method == "POST"]
 SOCKETS = ["/ws/chat/{}/", "/ws/runs/{}/"]
 

@@ -1,4 +1,5 @@
 from .listing import run_list
+from .replays import replayed, scene
 from .runs import run
 
-__all__ = ["run", "run_list"]
+__all__ = ["replayed", "run", "run_list", "scene"]
