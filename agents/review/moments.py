@@ -1,10 +1,10 @@
 """What happened in a run and when, in a few words each: what a replay can be wound to."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 from django.utils.translation import gettext as _
 
@@ -18,6 +18,8 @@ from agents.sentences import told
 
 Kind = Literal["run", "thought", "tool", "guardrail", "waiting", "failed", "stopped", "resumed"]
 
+# What is seen with something else: of a tool's answer, when its step is over.
+UNSEEN = (Type.USAGE, Type.THOUGHT, Type.TOOL_RESPONSE)
 LONG_MS = 1000
 WIDTH = 1000
 
@@ -66,7 +68,7 @@ class Timeline:
 
     @cached_property
     def marks(self) -> list[Mark]:
-        rows = self.run.events.exclude(type__in=[*WORDS, Type.USAGE, Type.STEP, Type.THOUGHT])
+        rows = self.run.events.exclude(type__in=[*WORDS, *UNSEEN])
         return list(self._marks(row.value for row in rows.order_by("seq")))
 
     @property
@@ -136,15 +138,24 @@ def _said(event: Event) -> tuple[Kind, str] | None:
             return "thought", _("%(agent)s thinks") % {"agent": event.agent}
         case Type.TOOL_CALL:
             return "tool", _("%(tool)s is used") % {"tool": data["function"]["name"]}
-        case Type.TOOL_RESPONSE if data["is_error"]:
-            return "failed", _("%(tool)s fails") % {"tool": data["name"]}
-        case Type.TOOL_RESPONSE:
-            return "tool", _("%(tool)s answers") % {"tool": data["name"]}
+        case Type.STEP if data["kind"] == "tool":
+            return _used(data)
         case Type.GUARDRAIL:
             return "guardrail", _("A guardrail: %(reason)s") % {"reason": told(data["reason"])}
         case Type.ERROR:
             return "failed", told(data["message"])
     return _waited(event)
+
+
+def _used(data: Mapping[str, Any]) -> tuple[Kind, str] | None:
+    """What came of a call; of one that was cut off or declined, something else tells."""
+    tool = {"tool": data.get("action", "")}
+    match data["status"]:
+        case "done":
+            return "tool", _("%(tool)s answers") % tool
+        case "failed" if tool["tool"]:
+            return "failed", _("%(tool)s fails") % tool
+    return None
 
 
 def _waited(event: Event) -> tuple[Kind, str] | None:

@@ -36,6 +36,7 @@ byId("play").addEventListener("click", toggle);
 scrubber.addEventListener("input", () => wind(Number(scrubber.value)));
 addEventListener("popstate", () => seek(Number(new URLSearchParams(location.search).get("at"))));
 if (document.documentElement.dataset.density === "everything") openSteps(stage, true);
+byId("whole").textContent = words(reel.duration / 1000);
 stamp(stage, ms);
 draw();
 
@@ -94,9 +95,11 @@ async function wind(moment) {
 }
 
 function go(found, target, exactly) {
+  const open = [...stage.querySelectorAll(".step > details[open]")].map(named);
   scene = found;
   if (target < seq || seq < found.after) redraw(target);
   while (seq < target) put(found.frames[seq - found.after]);
+  for (const id of open) byId(id)?.querySelector("details").toggleAttribute("open", true);
   ms = exactly ?? time(seq);
   draw();
   if (!player.dataset.playing) settle();
@@ -105,12 +108,8 @@ function go(found, target, exactly) {
 function redraw(target) {
   const near = Math.max(...[...kept.keys()].filter((k) => k <= target && k >= scene.after), -1);
   const from = near < 0 ? wholeScene() : kept.get(near).cloneNode(true);
-  const open = new Set([...stage.querySelectorAll(".step > details[open]")].map(named));
   stage.replaceChildren(from);
-  for (const details of stage.querySelectorAll(".step > details")) {
-    details.open = open.has(named(details));
-  }
-  if (document.documentElement.dataset.density === "everything") openSteps(stage, true);
+  openSteps(stage, document.documentElement.dataset.density === "everything");
   seq = near < 0 ? scene.after : near;
 }
 

@@ -174,7 +174,7 @@ async def test_a_moment_has_an_address_and_its_neighbours_have_links(decided, pe
     html = page.decode()
     assert "calculator is used" in html
     assert f'href="?at={called.seq - 1}" rel="prev"' in html
-    assert f'href="?at={called.seq + 1}" rel="next"' in html
+    assert f'href="?at={called.seq + 2}" rel="next"' in html
     assert "It is <strong>written" not in html
     assert f'href="/traces/{decided.pk}/#step-2"' in html
 
