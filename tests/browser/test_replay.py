@@ -20,7 +20,8 @@ def replay(page: Page, at: str = "") -> Locator:
 
 def bare(locator: Locator) -> str:
     """Without the buttons that a script adds, and what only the clock says."""
-    text = re.sub(r"<button[^>]*copy-code.*?</button>", "", html(locator), flags=re.S)
+    added = r'<button[^>]*copy-code.*?</button>|<rect class="span"[^>]*>'
+    text = re.sub(added, "", html(locator), flags=re.S)
     return re.sub(r' data-elapsed-ms="\d+"(?: data-began="[-\d.]+")?>[^<]*', ">", text)
 
 
