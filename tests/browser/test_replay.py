@@ -55,7 +55,8 @@ def test_the_same_moments_are_seen_on_the_way_back(page: Page):
     answered(page, CALCULATION)
     run, seen = replay(page).locator(".run"), {}
     for _ in range(EVENTS):
-        seen[move(page, "Shift+ArrowRight")] = bare(run)
+        at = move(page, "Shift+ArrowRight")
+        seen[at] = bare(run)
     assert list(seen) == list(range(1, EVENTS + 1))
 
     for _ in range(EVENTS - 1):
