@@ -38,6 +38,9 @@ def started(*arguments, **environment):
         ("ASHIATO_LOG_LEVEL", "LOUD"),
         ("ASHIATO_DEMO_DELAY", "-1"),
         ("ASHIATO_TIME_ZONE", "Mars/Olympus"),
+        ("ASHIATO_OTLP_ENDPOINT", "collector:4318"),
+        ("ASHIATO_OTLP_HEADERS", "a key without a name"),
+        ("ASHIATO_TRACE_CONSOLE", "loud"),
     ],
 )
 def test_a_wrong_value_stops_the_start_with_one_sentence(name, value, tmp_path):
