@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 
 from agents import trace, wording
 from agents.engine.termination import StopReason
+from agents.ledger import Ledger
 from agents.meaning import decoded
 from agents.models import AgentStep, Approval, Run
 from agents.models.prepared import prepared
@@ -21,9 +22,11 @@ from agents.outputs import OutputView, shown_output
 from agents.prose import GrowingProse, render_exact, render_markdown
 from agents.readable import brief, one_line, only_one, shown, unfolded, unpacked
 from agents.sentences import told
+from agents.waterfall import Bar, Split, Waterfall
 
 MOST_EXCERPT = 300
 MOST_FINDINGS = 5
+MOST_ROWS = 100
 DEMO = "demo"
 
 
@@ -38,6 +41,7 @@ class StepView:
     approval: "ApprovalView | None" = None
     words: str | None = None  # what it has said so far, where that is known
     now: datetime | None = None  # the time of a moment that is looked at again, if not ours
+    bar: Bar | None = None  # on the run's clock, where that has stopped
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.step, name)
@@ -51,6 +55,20 @@ class StepView:
     @property
     def href(self) -> str:
         return f"{_trace(self.run.pk)}#step-{self.step.number}"
+
+    @property
+    def detail_href(self) -> str:
+        """All of it: the request, what was new in it, what it cost, its events."""
+        return f"{_trace(self.run.pk)}steps/{self.step.number}/"
+
+    @property
+    def is_trace(self) -> bool:
+        return self.place == "trace"
+
+    @property
+    def effect_label(self) -> str:
+        effect = self.step.effect
+        return str(AgentStep.Effect(effect).label) if effect else ""
 
     @property
     def kind_label(self) -> str:
@@ -122,7 +140,16 @@ class StepView:
 
     @cached_property
     def result_text(self) -> str:
+        """In a trace only the beginning: whoever wants more opens the step."""
+        if self.left_out:
+            return self.step.observation[: trace.MOST_FOUND]
         return shown(unpacked(self.step.observation))
+
+    @property
+    def left_out(self) -> int:
+        """So many characters more were found than the row shows."""
+        found = getattr(self.step, "found_size", None) or len(self.step.observation)
+        return max(0, found - trace.MOST_FOUND) if self.is_trace else 0
 
     @property
     def excerpt(self) -> str:
@@ -215,7 +242,52 @@ class RunView:
 
     @cached_property
     def steps(self) -> list[StepView]:
-        return [] if self.until == 0 else step_views(self)
+        if self.until == 0:
+            return []
+        return step_views(self) if self.waterfall is None else self._drawn(self.waterfall)
+
+    def _drawn(self, waterfall: Waterfall) -> list[StepView]:
+        asked = {row.step: ApprovalView(row, self.may_decide) for row in waterfall.approvals}
+        return [
+            StepView(
+                step,
+                self.run,
+                self.place,
+                approval=asked.get(step.number),
+                bar=waterfall.bar(step),
+            )
+            for step in waterfall.steps
+        ]
+
+    @property
+    def first_steps(self) -> list[StepView]:
+        """Those that a page begins with; the others follow when they are looked for."""
+        return self.steps[:MOST_ROWS] if self.waterfall else self.steps
+
+    @property
+    def more_steps(self) -> int:
+        return len(self.steps) - len(self.first_steps)
+
+    @cached_property
+    def waterfall(self) -> Waterfall | None:
+        """The steps on the run's clock, once it has stopped."""
+        if self.place != "trace" or self.run.ended_at is None:
+            return None
+        return Waterfall(
+            self.run.started_at,
+            self.run.ended_at,
+            steps=trace.brief_steps(self.run),
+            approvals=list(self.run.approvals.select_related("decided_by")),
+            first_words=trace.first_words(self.run),
+        )
+
+    @cached_property
+    def split(self) -> Split | None:
+        return self.waterfall and self.waterfall.split()
+
+    @cached_property
+    def ledger(self) -> Ledger | None:
+        return Ledger.of(self.steps) if self.waterfall else None
 
     @cached_property
     def prose(self) -> GrowingProse:

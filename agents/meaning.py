@@ -190,6 +190,7 @@ def _tool_called(rows: Rows, run: int, event: Event) -> None:
         "call_id": event.data["id"],
         "action": function["name"],
         "action_input": decoded(function["arguments"]),
+        "effect": event.data.get("effect", ""),
         "started_at": datetime.fromisoformat(event.data["started"]),
     }
     if not rows.steps(run, event).update(**call):

@@ -3,10 +3,13 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cache, partial
 from typing import Any
 
 from django.db import connection, transaction
+from django.db.models import Min
+from django.db.models.functions import Left, Length
 
 from agents.engine.events import Event, Stamp, Type
 from agents.engine.state import INTERRUPTED, Message, legal
@@ -18,6 +21,7 @@ from agents.models.prepared import prepared
 from agents.storable import storable
 
 PREVIEW = 200
+MOST_FOUND = 2000
 CANCELLED, UNKNOWN = Fate(status="cancelled"), Fate(status="unknown")
 
 
@@ -106,6 +110,27 @@ def last_seq(run: Run) -> int:
 def _last_seq(run):
     events = RunEvent.objects.filter(run=run).order_by("-seq")
     return events.values_list("seq", flat=True)[:1]
+
+
+def brief_steps(run: Run) -> list[AgentStep]:
+    """All steps, without what was sent for them, and of what they found only the beginning.
+
+    A run may have found 20 MB: whoever opens a step reads the rest of it.
+    """
+    found = run.steps.defer("observation", "request").annotate(
+        found=Left("observation", MOST_FOUND), found_size=Length("observation")
+    )
+    steps = list(found)
+    for step in steps:
+        step.observation = step.found
+    return steps
+
+
+def first_words(run: Run) -> dict[int, datetime]:
+    """When each step said its first word."""
+    words = run.events.filter(type__in=[Type.DELTA, Type.THOUGHT_DELTA])
+    firsts = words.order_by().values_list("data__step").annotate(first=Min("time"))
+    return {step: first for step, first in firsts if step is not None}
 
 
 def said_so_far(run: Run, until: int | None = None) -> str:

@@ -114,11 +114,18 @@ class Acting:
     ) -> Events:
         verdict = self.trail.verdicts.get(call.id)
         made = verdict.of(call) if verdict else call
+        errand = self._errand(made, about["step"])
         if call.id not in self.trail.begun:
-            function = {"name": made.name, "arguments": made.arguments}
-            yield self.trail.emit(Type.TOOL_CALL, id=call.id, function=function, **about)
+            yield self.trail.emit(
+                Type.TOOL_CALL,
+                id=call.id,
+                function={"name": made.name, "arguments": made.arguments},
+                # A task for another agent changes nothing by itself; what that one calls may.
+                effect="" if errand else self._effect(made),
+                **about,
+            )
         faults.point("P7")
-        if (errand := self._errand(made, about["step"])) is not None:
+        if errand is not None:
             async with aclosing(errand.events()) as words:
                 async for event in words:
                     yield event

@@ -65,6 +65,7 @@ class Migration(migrations.Migration):
             field=models.CharField(
                 blank=True,
                 db_default="",
+                default="",
                 help_text="Runs with the same configuration have the same.",
                 max_length=12,
                 verbose_name="version",

@@ -105,6 +105,7 @@ class Run(models.Model):
         _("version"),
         max_length=12,
         blank=True,
+        default="",
         db_default="",
         help_text=_("Runs with the same configuration have the same."),
     )
@@ -218,6 +219,11 @@ class AgentStep(models.Model):
         CUT = "cut", _("cut off")
         UNKNOWN = "unknown", _("outcome unknown")
 
+    class Effect(models.TextChoices):
+        READ = "read", _("read")
+        WRITE = "idempotent", _("write")
+        IRREVERSIBLE = "at_most_once", _("irreversible")
+
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="steps")
     number = models.PositiveIntegerField(_("number"))
     turn = models.PositiveIntegerField(_("turn"), default=0)
@@ -234,6 +240,15 @@ class AgentStep(models.Model):
     thought = models.TextField(_("thought"), blank=True)
     action = models.TextField(_("action"), blank=True)
     action_input = models.JSONField(_("action input"), null=True, blank=True)
+    effect = models.CharField(
+        _("effect"),
+        max_length=12,
+        choices=Effect,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("What the call could do to the world outside."),
+    )
     observation = models.TextField(_("observation"), blank=True)
     request = models.JSONField(_("request"), null=True, blank=True)
     attempts = models.PositiveIntegerField(_("attempts"), default=1)

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 
 from agents.display import RunView
 from agents.engine.events import Event, Type
@@ -57,8 +57,8 @@ class Moment(Rows):
         self._list: list[AgentStep] = []
         self._questions: list[Approval] = []
         self.run._prefetched_objects_cache = {
-            "steps": _read(AgentStep, self._list),
-            "approvals": _read(Approval, self._questions),
+            "steps": _read(self.run.steps.all(), self._list),
+            "approvals": _read(self.run.approvals.all(), self._questions),
         }
 
     @classmethod
@@ -140,9 +140,8 @@ class Found(list[Any]):
         return len(self)
 
 
-def _read(model: type[Model], found: list[Any]) -> QuerySet[Any]:
+def _read(rows: QuerySet[Any], found: list[Any]) -> QuerySet[Any]:
     """As if they had been read from the database, which nobody is to ask for them again."""
-    rows = model._default_manager.all()
     rows._result_cache, rows._prefetch_done = found, True
     return rows
 

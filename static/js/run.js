@@ -4,6 +4,7 @@ import { mark, start as decide } from "./decisions.js";
 
 const root = document.documentElement;
 const seen = new WeakMap();
+const SHOWN = ".run pre, .payload";
 
 export function start() {
   decide();
@@ -69,9 +70,9 @@ export function words(seconds) {
 }
 
 function addCopyButtons(within) {
-  const blocks = within.matches?.("pre") ? [within] : within.querySelectorAll(".run pre");
+  const blocks = within.matches?.("pre") ? [within] : within.querySelectorAll(SHOWN);
   for (const block of blocks) {
-    if (!block.closest(".run") || block.querySelector(".copy-code")) continue;
+    if (!block.matches(SHOWN) || block.querySelector(".copy-code")) continue;
     const button = document.createElement("button");
     button.type = "button";
     button.className = "copy-code icon-button";

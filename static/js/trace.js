@@ -1,26 +1,122 @@
 import { watch } from "./connection.js";
 import { start } from "./run.js";
 
+// Beside the rows there is room for one of them in detail; on a narrow page a row opens.
+const wide = matchMedia("(min-width: 75rem)");
+const panel = document.getElementById("panel");
+const PAUSE = 120;
+let soon;
+
 start();
 watch();
 openTarget();
 addEventListener("hashchange", openTarget);
-document.addEventListener("keydown", moved);
+document.addEventListener("keydown", pressed);
+document.addEventListener("click", clicked);
+document.addEventListener("htmx:oobAfterSwap", chooseAgain);
 
 function openTarget() {
   const step = document.getElementById(location.hash.slice(1));
   if (!step?.matches(".step")) return;
-  step.querySelector("details").open = true;
+  if (wide.matches) choose(step);
+  else step.querySelector("details").open = true;
   step.scrollIntoView({ block: "center" });
 }
 
-function moved(event) {
-  const by = { j: 1, k: -1 }[event.key];
-  if (!by || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.target.closest("input, textarea, select")) return;
-  const rows = [...document.querySelectorAll(".step summary")];
-  const at = rows.indexOf(document.activeElement.closest(".step")?.querySelector("summary"));
-  const next = rows[at < 0 ? (by > 0 ? 0 : rows.length - 1) : at + by];
-  next?.focus();
-  next?.scrollIntoView({ block: "nearest" });
+function clicked(event) {
+  const opener = event.target.closest("[data-open]");
+  if (opener) document.getElementById(opener.dataset.open).showModal();
+  if (event.target.matches("dialog")) event.target.close();
+  const summary = event.target.closest(".step > details > summary");
+  if (!summary || !wide.matches || event.detail === 0) return;
+  event.preventDefault();
+  choose(summary.closest(".step"));
+}
+
+const MOVES = {
+  j: () => move(1),
+  k: () => move(-1),
+  e: () => move(1, "[data-status=failed], [data-status=blocked], [data-status=unknown]"),
+  x: toggle,
+  Enter: read,
+  Escape: close,
+};
+
+function pressed(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.closest("input:not([type=checkbox]), textarea, select, dialog")) return;
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  const marked = document.querySelector(`[data-key="${CSS.escape(key)}"]`);
+  if (!MOVES[key] && !marked) return;
+  if (key === "Enter" && !event.target.matches(".step summary")) return;
+  event.preventDefault();
+  if (MOVES[key]) MOVES[key]();
+  else if (marked.matches("input, textarea")) marked.focus();
+  else marked.click();
+}
+
+function current() {
+  const focused = document.activeElement.closest(".step");
+  return focused ?? document.querySelector("summary[aria-current]")?.closest(".step");
+}
+
+// The next row, or the next one of a kind; after the last of a kind comes the first again.
+function move(by, kind = "") {
+  const rows = [...document.querySelectorAll(".step")];
+  const at = rows.indexOf(current());
+  const order = by > 0 ? rows.slice(at + 1) : rows.slice(0, at < 0 ? undefined : at).reverse();
+  const next = order.find((row) => row.matches(kind || "*")) ??
+    (kind ? rows.find((row) => row.matches(kind)) : undefined);
+  if (!next) return;
+  next.querySelector("summary").focus();
+  next.scrollIntoView({ block: "nearest" });
+  if (wide.matches && !panel.hidden) choose(next);
+}
+
+function toggle() {
+  const details = current()?.querySelector("details");
+  if (details) details.open = !details.open;
+}
+
+function read() {
+  const step = current();
+  if (!step) return;
+  if (!wide.matches) return toggle();
+  choose(step, () => panel.querySelector("h2")?.focus());
+}
+
+function choose(step, then) {
+  for (const old of document.querySelectorAll("summary[aria-current]")) {
+    old.removeAttribute("aria-current");
+  }
+  step.querySelector("summary").setAttribute("aria-current", "true");
+  panel.hidden = false;
+  history.replaceState(null, "", `#${step.id}`);
+  clearTimeout(soon);
+  soon = setTimeout(() => load(step, then), PAUSE);
+}
+
+// A live run brings its rows anew: the one that is read stays the one that is read.
+function chooseAgain() {
+  if (panel.hidden || document.querySelector("summary[aria-current]")) return;
+  const step = document.getElementById(location.hash.slice(1));
+  if (!step?.matches(".step")) return;
+  step.querySelector("summary").setAttribute("aria-current", "true");
+  clearTimeout(soon);
+  soon = setTimeout(() => load(step), PAUSE);
+}
+
+async function load(step, then) {
+  const tab = panel.querySelector(".tabs [aria-current]")?.dataset.tab ?? "result";
+  const address = `${step.querySelector("[data-detail]").getAttribute("href")}?tab=${tab}`;
+  await htmx.ajax("GET", address, { target: panel, swap: "innerHTML" });
+  then?.();
+}
+
+function close() {
+  const step = current();
+  panel.hidden = true;
+  panel.replaceChildren();
+  step?.querySelector("summary").removeAttribute("aria-current");
+  step?.querySelector("summary").focus();
 }

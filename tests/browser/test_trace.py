@@ -13,16 +13,22 @@ from tests.browser.conversation import (
 )
 
 
+def shown(run) -> list[str]:
+    """What the rows say in either place: a trace adds how many calls stand beside another."""
+    rows = run.locator(".step summary").all_text_contents()
+    return [" ".join(re.sub(r"∥ \d+", "", row).split()) for row in rows]
+
+
 def test_the_trace_has_the_rows_and_totals_of_the_chat(page: Page):
     run = answered(page, SEVERAL)
-    rows = run.locator(".step summary").all_text_contents()
+    rows = shown(run)
     answer, head = html(run.locator(".answer .frozen")), run.locator(".figure")
     totals = head.all_inner_texts()
 
     run.get_by_role("link", name="Trace").click()
 
     expect(page.get_by_role("heading", level=1)).to_have_text(SEVERAL)
-    assert run.locator(".step summary").all_text_contents() == rows
+    assert shown(run) == rows
     assert head.all_inner_texts() == totals
     assert html(run.locator(".answer .frozen")) == answer
     page.get_by_role("link", name="Open the conversation").click()
@@ -36,8 +42,8 @@ def test_a_link_to_a_step_opens_and_marks_it(page: Page):
 
     expect(page).to_have_url(re.compile(r"/traces/\d+/#step-2$"))
     step = page.locator("#step-2")
-    expect(step.locator("details")).to_have_attribute("open", "")
-    expect(step.locator(".said pre")).to_be_visible()
+    expect(step.locator("summary")).to_have_attribute("aria-current", "true")
+    expect(page.locator("#panel .payload")).to_contain_text("435")
     expect(step).not_to_have_css("box-shadow", "none")
     expect(page.locator("#step-1")).to_have_css("box-shadow", "none")
 
@@ -51,10 +57,89 @@ def test_j_and_k_walk_over_the_steps(page: Page):
     page.keyboard.press("j")
     page.keyboard.press("j")
     expect(rows.nth(1)).to_be_focused()
-    page.keyboard.press("Enter")
+    page.keyboard.press("x")
     expect(page.locator("#step-2 details")).to_have_attribute("open", "")
     page.keyboard.press("k")
     expect(rows.first).to_be_focused()
+
+
+def trace_of(page: Page, question: str) -> None:
+    answered(page, question)
+    last_run(page).get_by_role("link", name="Trace").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(question)
+
+
+def test_a_step_is_read_in_detail_beside_the_rows(page: Page):
+    trace_of(page, CALCULATION)
+    panel = page.locator("#panel")
+    expect(panel).to_be_hidden()
+
+    page.locator("#step-2 summary").click()
+    expect(panel.locator("h2")).to_contain_text("calculator")
+    panel.get_by_role("link", name="Request").click()
+    expect(panel.locator(".payload")).to_contain_text("12.5")
+    page.keyboard.press("j")
+    expect(panel.locator(".sent li")).to_have_count(4)
+    panel.get_by_role("link", name="Prompt delta").click()
+    expect(panel.locator(".sent li")).to_have_count(2)
+    for tab in ("Guardrails", "Cost", "Raw"):
+        panel.get_by_role("link", name=tab).click()
+        expect(panel.get_by_role("link", name=tab)).to_have_attribute("aria-current", "page")
+    expect(panel.locator(".payload")).to_contain_text('"type": "usage"')
+    page.keyboard.press("Escape")
+    expect(panel).to_be_hidden()
+
+
+def test_the_keys_read_walk_and_explain_themselves(page: Page):
+    trace_of(page, CALCULATION)
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page.locator("#panel h2")).to_be_focused()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_contain_text("next step, previous step")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+
+    before = number_in(page)
+    trace_of(page, "What is 5 + 5?")
+    page.keyboard.press("]")
+    expect(page).to_have_url(re.compile(rf"/traces/{before}/"))
+    page.keyboard.press("[")
+    expect(page.get_by_role("heading", level=1)).to_have_text("What is 5 + 5?")
+
+
+def test_a_trace_says_what_its_time_went_into_and_what_it_did_outside(page: Page):
+    trace_of(page, CALCULATION)
+
+    expect(page.locator(".split-words")).to_contain_text(re.compile(r"model .* s\s*tools .* s"))
+    expect(page.locator(".ledger")).to_contain_text("1 read")
+    expect(page.locator(".step .bar .work")).to_have_count(3)
+    expect(page.locator(".step .bar .first").first).to_be_attached()
+
+
+def test_a_phone_opens_the_row_instead_and_has_a_page_for_the_rest(page: Page, phone: Page):
+    trace_of(page, CALCULATION)
+    phone.goto(page.url)
+    phone.locator("#step-2 summary").click()
+    expect(phone.locator("#step-2 .seen pre")).to_contain_text("435")
+    phone.locator("#step-2 [data-detail]").click()
+    phone.get_by_role("link", name="Request", exact=True).click()
+    expect(phone.locator(".payload")).to_contain_text("12.5")
+    width = phone.evaluate("document.documentElement.scrollWidth")
+    assert width <= 390
+
+
+def test_without_javascript_a_run_and_its_steps_can_be_read(visit, server, page: Page):
+    trace_of(page, CALCULATION)
+    plain = visit(server, java_script_enabled=False)
+    plain.goto(page.url)
+
+    expect(plain.locator("#step-2 .seen pre")).to_contain_text("435")
+    plain.locator("#step-2 summary").click()
+    plain.locator("#step-2 [data-detail]").click()
+    expect(plain.locator(".payload")).to_contain_text("435")
+    plain.get_by_role("link", name="#3").click()
+    expect(plain.locator(".tabs")).to_be_visible()
 
 
 def test_the_page_of_a_run_is_live_and_equals_its_reload(slow_page: Page):

@@ -41,6 +41,9 @@ ROUTES = {
     "traces/<int:pk>/": "GET",
     "traces/<int:pk>/replay/": "GET",
     "traces/<int:pk>/replay/scene/": "GET",
+    "traces/<int:pk>/steps/": "GET",
+    "traces/<int:pk>/steps/<int:number>/": "GET",
+    "traces/<int:pk>/steps/<int:number>/<slug:name>/": "GET",
     "approvals/": "GET",
     "approvals/link/": "GET",
     "approvals/<int:pk>/": "POST",
@@ -50,12 +53,7 @@ ROUTES = {
     "language/": "open",
 }
 OF_A_CHAT = [route for route in ROUTES if route.startswith("chat/<int:pk>/")]
-OF_A_RUN = [
-    "traces/<int:pk>/",
-    "traces/<int:pk>/replay/",
-    "traces/<int:pk>/replay/scene/",
-    "api/runs/<int:pk>/events/",
-]
+OF_A_RUN = [r for r in ROUTES if r.startswith(("traces/<int:pk>/", "api/runs/"))]
 POSTED = [route for route, method in ROUTES.items() if method == "POST"]
 SOCKETS = ["/ws/chat/{}/", "/ws/runs/{}/"]
 

@@ -1,20 +1,12 @@
 """What is kept of a run for those who look for it later."""
 
 import pytest
-from django.contrib.auth.models import Permission, User
 
 from agents.models import Agent, ReviewScope, Run
 from tests.conftest import asked
 from tests.scripted import Says
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def reviewer(db):
-    reviewer = User.objects.create_user("rei", password="x")
-    reviewer.user_permissions.add(Permission.objects.get(codename="review_runs"))
-    return reviewer
 
 
 @pytest.mark.usefixtures("agent", "workshop")

@@ -1,5 +1,5 @@
 from .listing import run_list
 from .replays import replayed, scene
-from .runs import run
+from .runs import payload, run, step, steps
 
-__all__ = ["replayed", "run", "run_list", "scene"]
+__all__ = ["payload", "replayed", "run", "run_list", "scene", "step", "steps"]

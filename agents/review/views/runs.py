@@ -1,18 +1,94 @@
-"""The page of one run."""
+"""The page of one run, and all that is known of one of its steps."""
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
-from agents import display
-from agents.models import Run
+from agents.display import RunView, StepView
+from agents.models import AgentStep, Run
+from agents.review.details import Details, Excerpt
+from agents.review.listing import neighbours
+
+TABS = {
+    "result": _("Result"),
+    "request": _("Request"),
+    "delta": _("Prompt delta"),
+    "guardrails": _("Guardrails"),
+    "cost": _("Cost"),
+    "raw": _("Raw"),
+}
+DOWNLOADS = {"result": "txt", "request": "json", "raw": "json"}
+MOST_FILTER = 500
 
 
 @require_GET
 def run(request: HttpRequest, pk: int) -> HttpResponse:
     row = get_object_or_404(Run.objects.for_user(request.user), pk=pk)
     is_own = row.user_id == request.user.pk
-    view = display.RunView(row, place="trace", may_decide=is_own)
-    chat_url = view.chat_url if is_own else ""
-    context = {"view": view, "question": row.query, "chat_url": chat_url}
+    view = RunView(row, place="trace", may_decide=is_own)
+    within = request.GET.get("within", "").replace("\0", "")[:MOST_FILTER]
+    newer, older = neighbours(request.user, within, pk)
+    context = {
+        "view": view,
+        "question": row.query,
+        "chat_url": view.chat_url if is_own else "",
+        "is_own": is_own,
+        "within": within,
+        "newer": newer,
+        "older": older,
+        "origin": row.origin_id,
+    }
     return render(request, "trace/run.html", context)
+
+
+@require_GET
+def steps(request: HttpRequest, pk: int) -> HttpResponse:
+    """The rows that a long run's page does not begin with."""
+    row = get_object_or_404(Run.objects.for_user(request.user), pk=pk)
+    after = _number(request.GET.get("after", "0"))
+    view = RunView(row, place="trace", may_decide=row.user_id == request.user.pk)
+    context = {"view": view, "rows": view.steps[after:], "question": row.query}
+    template = "trace/steps.html#rows" if request.htmx else "trace/steps.html"
+    return render(request, template, context)
+
+
+@require_GET
+def step(request: HttpRequest, pk: int, number: int) -> HttpResponse:
+    details = _details(request, pk, number)
+    tab = request.GET.get("tab", "result")
+    run, row = details.run, details.step
+    numbers = run.steps.filter(number__in=[number - 1, number + 1])
+    context = {
+        "details": details,
+        "step": StepView(row, run, "trace"),
+        "view": RunView(run, place="trace"),
+        "tab": tab if tab in TABS else "result",
+        "tabs": TABS.items(),
+        "text": Excerpt.of(getattr(details, tab)) if tab in DOWNLOADS else None,
+        "beside": set(numbers.values_list("number", flat=True)),
+    }
+    template = "trace/step.html#panel" if request.htmx else "trace/step.html"
+    return render(request, template, context)
+
+
+@require_GET
+def payload(request: HttpRequest, pk: int, number: int, name: str) -> HttpResponse:
+    """All of it, however long, as a file: a browser is never made to draw it."""
+    if name not in DOWNLOADS:
+        raise Http404
+    text = getattr(_details(request, pk, number), name)
+    answer = HttpResponse(text, content_type="text/plain; charset=utf-8")
+    file = f"run-{pk}-step-{number}-{name}.{DOWNLOADS[name]}"
+    answer["Content-Disposition"] = f'attachment; filename="{file}"'
+    return answer
+
+
+def _details(request: HttpRequest, pk: int, number: int) -> Details:
+    run = get_object_or_404(Run.objects.for_user(request.user), pk=pk)
+    step = get_object_or_404(AgentStep, run=run, number=number)
+    return Details(run, step)
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 7 else 0

@@ -1,0 +1,196 @@
+"""All that is known of one step: what was sent, what came back, what it cost."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from agents.engine.events import Type
+from agents.engine.state import Message
+from agents.models import AgentStep, Run, RunEvent
+from agents.readable import unfolded, unpacked
+
+HEAD, TAIL = 12_000, 4_000
+MOST_EVENTS = 200
+WORDS = [Type.DELTA, Type.THOUGHT_DELTA]
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A text to read: whole, or its beginning and its end."""
+
+    head: str
+    tail: str
+    size: int
+
+    @classmethod
+    def of(cls, text: str) -> "Excerpt":
+        if len(text) <= HEAD + TAIL:
+            return cls(text, "", len(text))
+        return cls(text[:HEAD], text[-TAIL:], len(text))
+
+    @property
+    def left_out(self) -> int:
+        return self.size - len(self.head) - len(self.tail)
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One message as the model was sent it."""
+
+    role: str
+    text: Excerpt
+    is_new: bool = False
+
+    @classmethod
+    def of(cls, message: Message, is_new: bool = False) -> "Sent":
+        return cls(str(message.get("role", "")), Excerpt.of(_said(message)), is_new)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a model was sent, and how it differs from what it was sent before."""
+
+    messages: list[Message]
+    kept: int
+    trimmed: list[Message]
+
+    @property
+    def new(self) -> list[Sent]:
+        return [Sent.of(message, is_new=True) for message in self.messages[self.kept :]]
+
+    @property
+    def left_out(self) -> list[Sent]:
+        return [Sent.of(message) for message in self.trimmed]
+
+    @property
+    def all(self) -> list[Sent]:
+        return [Sent.of(m, is_new=at >= self.kept) for at, m in enumerate(self.messages)]
+
+
+@dataclass(frozen=True)
+class Details:
+    run: Run
+    step: AgentStep
+
+    @cached_property
+    def result(self) -> str:
+        step = self.step
+        text = step.observation or step.thought or self._answer()
+        value = unpacked(text)
+        return value if isinstance(value, str) else unfolded(value)
+
+    def _answer(self) -> str:
+        return self.run.answer if self.step.kind == AgentStep.Kind.ANSWER else ""
+
+    @cached_property
+    def prompt(self) -> Prompt | None:
+        """The whole of what was sent: rows keep only what was new each time."""
+        if not (self.step.request and "messages" in self.step.request):
+            return None
+        before: list[Message] = []
+        for request in self._requests_before():
+            before = [*before[: request["kept"]], *request["messages"]]
+        kept, new = self.step.request["kept"], self.step.request["messages"]
+        trimmed = [message for message in before[kept:] if message not in new]
+        return Prompt([*before[:kept], *new], kept, trimmed)
+
+    def _requests_before(self) -> Iterable[dict[str, Any]]:
+        """Those of the same agent for the same task: each conversation grows by itself."""
+        same = {"parent": self.step.parent, "agent_name": self.step.agent_name}
+        earlier = self.run.steps.filter(number__lt=self.step.number, **same).order_by("number")
+        for request in earlier.values_list("request", flat=True):
+            if request and "messages" in request:
+                yield request
+
+    @cached_property
+    def tools(self) -> list[dict[str, Any]]:
+        """The definitions that were sent, as they were when the agent began."""
+        names = set((self.step.request or {}).get("tools") or ())
+        return [tool for name, tool in self._definitions.items() if name in names]
+
+    @cached_property
+    def definition(self) -> dict[str, Any] | None:
+        """Of the tool that was called."""
+        return self._definitions.get(self.step.action)
+
+    @cached_property
+    def _definitions(self) -> Mapping[str, dict[str, Any]]:
+        begun = self.run.events.filter(type__in=[Type.RUN_STARTED, Type.HANDOFF])
+        begun = begun.filter(agent=self.step.agent_name, seq__lte=self.step.first_seq)
+        started = begun.order_by("-seq").values_list("data", flat=True).first() or {}
+        return {tool["function"]["name"]: tool for tool in started.get("tools", ())}
+
+    @cached_property
+    def parameters(self) -> str:
+        return unfolded((self.step.request or {}).get("parameters") or {})
+
+    @cached_property
+    def request(self) -> str:
+        """Exactly what was sent, as JSON."""
+        if self.prompt is None:
+            return unfolded(self.step.action_input) if self.step.action else ""
+        sent = {"model": self.step.request.get("model", self.run.model)}
+        sent |= {"messages": self.prompt.messages, "tools": self.tools}
+        return unfolded(sent | (self.step.request.get("parameters") or {}))
+
+    @cached_property
+    def guardrails(self) -> list[AgentStep]:
+        """What was said of this turn by those who check it."""
+        same = {"turn": self.step.turn, "parent": self.step.parent}
+        return list(self.run.steps.filter(kind=AgentStep.Kind.GUARDRAIL, **same))
+
+    @cached_property
+    def usage(self) -> dict[str, Any]:
+        events = self._events.filter(type=Type.USAGE).order_by("seq")
+        return events.values_list("data", flat=True).last() or {}
+
+    @cached_property
+    def seconds_to_first_word(self) -> float | None:
+        first = self._events.filter(type__in=WORDS).order_by("seq").first()
+        return first and max(0.0, (first.time - self.step.started_at).total_seconds())
+
+    @property
+    def milliseconds_to_first_word(self) -> float | None:
+        seconds = self.seconds_to_first_word
+        return None if seconds is None else seconds * 1000
+
+    @property
+    def words_a_second(self) -> float | None:
+        if self.step.ended_at is None or not self.step.completion_tokens:
+            return None
+        took = (self.step.ended_at - self.step.started_at).total_seconds()
+        took -= self.seconds_to_first_word or 0.0
+        return self.step.completion_tokens / took if took > 0.05 else None
+
+    @property
+    def share_of_cost(self) -> float | None:
+        return self.step.cost / self.run.cost if self.step.cost and self.run.cost else None
+
+    @cached_property
+    def raw(self) -> str:
+        """The events of the step as they were told; of its words only how many there were."""
+        events = [event.value.to_dict() for event in self._told[:MOST_EVENTS]]
+        return unfolded(events)
+
+    @cached_property
+    def words(self) -> int:
+        return self._events.filter(type__in=WORDS).count()
+
+    @property
+    def _told(self):
+        return self._events.exclude(type__in=WORDS).order_by("seq")
+
+    @property
+    def _events(self):
+        return RunEvent.objects.filter(
+            run=self.run, seq__gte=self.step.first_seq, data__step=self.step.number
+        )
+
+
+def _said(message: Message) -> str:
+    """Its text, and the calls it makes."""
+    content = message.get("content")
+    text = content if isinstance(content, str) else unfolded(content) if content else ""
+    calls = message.get("tool_calls")
+    return "\n\n".join(filter(None, [text, unfolded(calls) if calls else ""]))

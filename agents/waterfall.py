@@ -1,0 +1,205 @@
+"""Steps on the clock of their run: where each began and ended, and what time went into."""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from agents.models import AgentStep, Approval
+
+Interval = tuple[float, float]
+
+# A wait longer than this may be drawn shorter, as so much of what is left of the clock.
+LONG_WAIT = 2.0
+SHORTENED = 0.03
+HEAT = (0.05, 0.15, 0.3, 0.5)
+NARROWEST = 0.8
+THINKING = {AgentStep.Kind.THOUGHT, AgentStep.Kind.ANSWER}
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a bar, in percent of the clock."""
+
+    kind: str
+    start: float
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One step: on the clock as it ran, and on the one whose long waits are shortened."""
+
+    pieces: list[Piece]
+    short: list[Piece]
+    share: float
+    beside: int = 1
+
+    @property
+    def heat(self) -> int:
+        """0 for what took hardly any of the run's time, 4 for half of it and more."""
+        return bisect_right(HEAT, self.share)
+
+    @property
+    def percent(self) -> int:
+        return round(self.share * 100)
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """What the time of a run went into, in seconds."""
+
+    whole: float
+    model: float = 0.0
+    tools: float = 0.0
+    waiting: float = 0.0
+
+    @property
+    def pieces(self) -> list[Piece]:
+        start, pieces = 0.0, []
+        for kind in ("model", "tools", "waiting"):
+            width = getattr(self, kind) / self.whole * 100 if self.whole else 0.0
+            pieces.append(Piece(kind, round(start, 2), round(width, 2)))
+            start += width
+        return [piece for piece in pieces if piece.width > 0]
+
+    @property
+    def model_ms(self) -> float:
+        return self.model * 1000
+
+    @property
+    def tools_ms(self) -> float:
+        return self.tools * 1000
+
+    @property
+    def waiting_ms(self) -> float:
+        return self.waiting * 1000
+
+
+@dataclass
+class Waterfall:
+    """All steps of a run that is over."""
+
+    began: datetime
+    ended: datetime
+    steps: Sequence[AgentStep]
+    approvals: Iterable[Approval] = ()
+    first_words: Mapping[int, datetime] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.whole = max(0.001, (self.ended - self.began).total_seconds())
+        self.waits = {
+            row.step: self._between(row.asked_at, row.decided_at) for row in self.approvals
+        }
+        self.parents = {step.parent for step in self.steps}
+        self.gaps = [gap for gap in self._idle() if gap[1] - gap[0] > LONG_WAIT]
+        self.kept = self.whole - sum(end - start for start, end in self.gaps)
+        self._beside = Counter(map(_call, self.steps))
+
+    @property
+    def is_compressible(self) -> bool:
+        return bool(self.gaps)
+
+    def bar(self, step: AgentStep) -> Bar:
+        start, end = self._between(step.started_at, step.ended_at)
+        parts = [(_kind(step), start, end)]
+        if (wait := self.waits.get(step.number)) is not None:
+            parts.insert(0, ("waiting", *wait))
+        return Bar(
+            pieces=self._drawn(parts, step, self._at),
+            short=self._drawn(parts, step, self._at_short) if self.gaps else [],
+            share=(end - start) / self.whole,
+            beside=self._beside[_call(step)],
+        )
+
+    def split(self) -> Split:
+        """Each moment counts once: for a person first, then for a tool, then for the model."""
+        waiting = _union(self.waits.values())
+        tools = _union(self._of(AgentStep.Kind.TOOL))
+        model = _union(i for kind in THINKING for i in self._of(kind))
+        waited = _length(waiting)
+        used = _length(_union([*waiting, *tools])) - waited
+        thought = _length(_union([*waiting, *tools, *model])) - waited - used
+        return Split(self.whole, model=thought, tools=used, waiting=waited)
+
+    def _of(self, kind: str) -> Iterable[Interval]:
+        """When steps of a kind ran; a task for another agent is what that one did."""
+        for step in self.steps:
+            if step.kind == kind and step.number not in self.parents:
+                yield self._between(step.started_at, step.ended_at)
+
+    def _idle(self) -> Iterable[Interval]:
+        """When nothing was done: between steps, and while a person was waited for."""
+        work = (i for kind in (*THINKING, AgentStep.Kind.TOOL) for i in self._of(kind))
+        busy = _without(_union(work), _union(self.waits.values()))
+        moments = [0.0, *(moment for interval in busy for moment in interval), self.whole]
+        return zip(moments[::2], moments[1::2], strict=True)
+
+    def _drawn(self, parts, step, at) -> list[Piece]:
+        pieces = []
+        for kind, start, end in parts:
+            left = min(at(start), 100 - NARROWEST)
+            width = max(NARROWEST, at(end) - left)
+            pieces.append(Piece(kind, round(left, 2), round(min(width, 100 - left), 2)))
+        if (first := self.first_words.get(step.number)) is not None:
+            moment, _ = self._between(first, first)
+            pieces.append(Piece("first", round(min(at(moment), 99.4), 2), 0.6))
+        return pieces
+
+    def _at(self, moment: float) -> float:
+        return moment / self.whole * 100
+
+    def _at_short(self, moment: float) -> float:
+        """The same moment where every long wait takes but a little of the clock."""
+        short = SHORTENED * max(self.kept, 0.001)
+        passed = moment
+        for start, end in self.gaps:
+            if moment > start:
+                share = min(1.0, (moment - start) / (end - start))
+                passed -= min(moment, end) - start - share * short
+        return passed / (self.kept + short * len(self.gaps)) * 100
+
+    def _between(self, start: datetime, end: datetime | None) -> Interval:
+        """In seconds since the run began, and within it."""
+        first = (start - self.began).total_seconds()
+        last = ((end or self.ended) - self.began).total_seconds()
+        first = min(max(0.0, first), self.whole)
+        return first, min(max(first, last), self.whole)
+
+
+def _kind(step: AgentStep) -> str:
+    return "failed" if step.status == AgentStep.Status.FAILED else "work"
+
+
+def _call(step: AgentStep) -> tuple[int | None, int, str | int]:
+    """Calls of the same turn stand beside each other; everything else stands alone."""
+    is_call = step.kind == AgentStep.Kind.TOOL
+    return step.parent, step.turn, "calls" if is_call else step.number
+
+
+def _union(intervals: Iterable[Interval]) -> list[Interval]:
+    joined: list[Interval] = []
+    for start, end in sorted(intervals):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def _without(intervals: list[Interval], taken: list[Interval]) -> list[Interval]:
+    """What is left of intervals where others are cut out of them."""
+    left = intervals
+    for start, end in taken:
+        left = [
+            part
+            for first, last in left
+            for part in ((first, min(last, start)), (max(first, end), last))
+            if part[0] < part[1]
+        ]
+    return left
+
+
+def _length(intervals: Iterable[Interval]) -> float:
+    return sum(end - start for start, end in intervals)

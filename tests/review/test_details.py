@@ -1,0 +1,131 @@
+"""The page of a run, and all that is known of one of its steps."""
+
+import json
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.test import AsyncClient
+
+from agents.models import AgentStep, GuardrailPattern, Run
+from agents.review.details import HEAD, TAIL, Details
+from agents.review.views.runs import TABS
+from tests.conftest import asked
+from tests.scripted import Says
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+CALL = Says.call("calculator", input="6 * 7")
+
+
+@pytest.fixture
+async def page(person):
+    client = AsyncClient()
+    await sync_to_async(client.force_login)(person)
+
+    async def page(path, **options):
+        answer = await client.get(path, **options)
+        assert answer.status_code == 200, path
+        return answer.content.decode()
+
+    return page
+
+
+async def details(run, number):
+    step = await AgentStep.objects.aget(run=run, number=number)
+    return Details(await Run.objects.aget(pk=run.pk), step)
+
+
+async def test_the_whole_prompt_is_put_together_from_what_was_new_each_time(scripted):
+    model = scripted(CALL, Says(answer="42"))
+    run = await asked("What is 6 * 7?")
+
+    last = await details(run, 3)
+    prompt = await sync_to_async(lambda: last.prompt)()
+
+    assert prompt.messages == model.requests[1]["messages"]
+    assert prompt.kept == len(model.requests[0]["messages"])
+    assert [sent.role for sent in prompt.new] == ["assistant", "tool"]
+    assert prompt.trimmed == []
+
+
+async def test_the_request_is_exactly_what_was_sent(scripted):
+    model = scripted(Says(answer="42"))
+    run = await asked("What is 6 * 7?")
+
+    first = await details(run, 1)
+    sent = json.loads(await sync_to_async(lambda: first.request)())
+
+    assert sent["messages"] == model.requests[0]["messages"]
+    assert sent["tools"] == model.requests[0]["tools"]
+
+
+@pytest.mark.parametrize("tab", [*TABS, "nothing"])
+@pytest.mark.parametrize("number", [1, 2, 3])
+async def test_every_tab_of_every_step_can_be_read(tab, number, scripted, person, page):
+    scripted(CALL, Says(answer="42"))
+    run = await asked("What is 6 * 7?", user=person)
+    address = f"/traces/{run.pk}/steps/{number}/?tab={tab}"
+
+    whole, part = await page(address), await page(address, headers={"HX-Request": "true"})
+
+    assert "<html" in whole
+    assert "<html" not in part
+    assert 'aria-current="page"' in part
+
+
+async def test_a_guardrail_is_found_at_the_turn_it_spoke_in(scripted):
+    await GuardrailPattern.objects.acreate(
+        name="Hush", pattern="hush", stage="output", action="warn"
+    )
+    scripted(Says(answer="hush"))
+    run = await asked("Say it.")
+
+    guards = await sync_to_async(lambda d: d.guardrails)(await details(run, 1))
+
+    assert [guard.action for guard in guards] == ["warn"]
+
+
+async def test_a_long_result_is_cut_on_the_page_and_whole_in_the_file(person, page):
+    long = "a" * HEAD + "needle" * 1000 + "z" * TAIL
+    run = await Run.objects.acreate(user=person, topic="t", query="q", status="failed")
+    await AgentStep.objects.acreate(
+        run=run, number=1, kind="tool", action="x", observation=long, started_at=run.started_at
+    )
+
+    shown = await page(f"/traces/{run.pk}/steps/1/")
+    file = await page(f"/traces/{run.pk}/steps/1/result/")
+
+    assert "needle" not in shown
+    assert "6,000 characters left out" in shown
+    assert file == long
+
+
+async def test_a_long_run_begins_with_a_hundred_rows_and_the_rest_follow(person, page):
+    run = await Run.objects.acreate(user=person, topic="t", query="q", status="failed")
+    await Run.objects.filter(pk=run.pk).aupdate(ended_at=run.started_at)
+    rows = [
+        AgentStep(run=run, number=n, kind="thought", status="done", started_at=run.started_at)
+        for n in range(1, 151)
+    ]
+    await AgentStep.objects.abulk_create(rows)
+
+    first = await page(f"/traces/{run.pk}/")
+    rest = await page(f"/traces/{run.pk}/steps/?after=100", headers={"HX-Request": "true"})
+
+    assert 'id="step-100"' in first
+    assert 'id="step-101"' not in first
+    assert "50 more steps" in first
+    assert rest.count('class="step"') == 50
+
+
+@pytest.mark.parametrize("path", ["steps/9/", "steps/1/nothing/", "steps/0/"])
+async def test_what_is_not_there_is_not_found(path, scripted, person):
+    scripted(Says(answer="42"))
+    run = await asked("What is it?", user=person)
+    client = AsyncClient()
+    await sync_to_async(client.force_login)(person)
+
+    assert (await client.get(f"/traces/{run.pk}/{path}")).status_code == 404

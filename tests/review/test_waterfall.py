@@ -1,0 +1,138 @@
+"""Steps on the clock of their run, and what its time went into."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from agents.ledger import Ledger
+from agents.models import AgentStep, Approval
+from agents.waterfall import Waterfall
+
+START = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+def at(seconds):
+    return START + timedelta(seconds=seconds)
+
+
+def step(number, kind, start, end, **more):
+    more = {"status": "done", "turn": number, **more}
+    return AgentStep(number=number, kind=kind, started_at=at(start), ended_at=at(end), **more)
+
+
+def asked(number, start, end):
+    return Approval(step=number, asked_at=at(start), decided_at=at(end))
+
+
+def waterfall(whole, *steps, approvals=(), **more):
+    return Waterfall(START, at(whole), steps, approvals, **more)
+
+
+def test_a_bar_stands_where_its_step_ran():
+    fall = waterfall(10, first := step(1, "thought", 0, 4), second := step(2, "tool", 4, 5))
+
+    [thought], [tool] = fall.bar(first).pieces, fall.bar(second).pieces
+
+    assert (thought.start, thought.width) == (0, 40)
+    assert (tool.start, tool.width) == (40, 10)
+    assert fall.bar(first).share == pytest.approx(0.4)
+
+
+def test_a_wait_for_a_person_is_drawn_before_the_call():
+    call = step(1, "tool", 8, 9)
+    fall = waterfall(10, call, approvals=[asked(1, 2, 8)])
+
+    wait, work = fall.bar(call).pieces
+
+    assert (wait.kind, wait.start, wait.width) == ("waiting", 20, 60)
+    assert (work.kind, work.start) == ("work", 80)
+
+
+def test_long_waits_can_be_drawn_short():
+    first, call = step(1, "thought", 0, 1), step(2, "tool", 101, 102)
+    fall = waterfall(102, first, call, approvals=[asked(2, 1, 101)])
+
+    assert fall.is_compressible
+    assert fall.bar(first).pieces[0].width < 1
+    assert fall.bar(first).short[0].width > 40
+    assert fall.bar(call).short[-1].start == pytest.approx(51.5, abs=1)
+
+
+def test_a_run_without_long_waits_has_nothing_to_shorten():
+    fall = waterfall(4, only := step(1, "thought", 0, 4))
+
+    assert not fall.is_compressible
+    assert fall.bar(only).short == []
+
+
+def test_the_first_word_is_marked():
+    fall = waterfall(10, only := step(1, "thought", 0, 10), first_words={1: at(2.5)})
+
+    assert [(p.kind, p.start) for p in fall.bar(only).pieces] == [("work", 0), ("first", 25)]
+
+
+def test_each_moment_of_a_run_counts_once():
+    fall = waterfall(
+        20,
+        step(1, "thought", 0, 5),
+        step(2, "tool", 5, 9, turn=2),
+        step(3, "tool", 6, 10, turn=2),
+        step(4, "tool", 18, 20),
+        approvals=[asked(4, 10, 18)],
+    )
+
+    split = fall.split()
+
+    assert (split.model, split.tools, split.waiting) == (5, 7, 8)
+    assert sum(piece.width for piece in split.pieces) == pytest.approx(100)
+
+
+def test_what_an_agent_does_for_another_is_not_the_time_of_a_tool():
+    fall = waterfall(10, step(1, "tool", 0, 10), step(2, "thought", 0, 10, parent=1))
+
+    assert (fall.split().model, fall.split().tools) == (10, 0)
+
+
+@pytest.mark.parametrize(("seconds", "heat"), [(0.4, 0), (0.5, 1), (1.5, 2), (3, 3), (5, 4)])
+def test_the_more_of_a_run_a_step_took_the_hotter_it_is(seconds, heat):
+    fall = waterfall(10, only := step(1, "thought", 0, seconds))
+
+    assert fall.bar(only).heat == heat
+
+
+def test_calls_of_one_turn_stand_beside_each_other():
+    calls = [step(n, "tool", 0, 1, turn=1) for n in (1, 2, 3)]
+    fall = waterfall(1, *calls, last := step(4, "answer", 0, 1))
+
+    assert [fall.bar(call).beside for call in calls] == [3, 3, 3]
+    assert fall.bar(last).beside == 1
+
+
+def test_a_step_that_never_ended_and_a_clock_that_went_back_are_drawn_within_the_run():
+    open_one = AgentStep(number=1, kind="tool", started_at=at(-5), ended_at=None, turn=1)
+    fall = waterfall(10, open_one, late := step(2, "thought", 30, 2))
+
+    assert fall.bar(open_one).pieces[0].width == 100
+    assert all(p.start + p.width <= 100 for p in fall.bar(late).pieces)
+
+
+def test_the_ledger_tells_what_was_read_from_what_was_changed():
+    ledger = Ledger.of(
+        [
+            step(1, "thought", 0, 1),
+            step(2, "tool", 0, 1, effect="read"),
+            step(3, "tool", 0, 1, effect="idempotent"),
+            step(4, "tool", 0, 1, effect="at_most_once", status="unknown"),
+            step(5, "tool", 0, 1, effect="at_most_once", status="rejected"),
+            step(6, "tool", 0, 1),
+        ]
+    )
+
+    assert [call.number for call in ledger.changes] == [3, 4]
+    assert (ledger.reads, ledger.writes, ledger.irreversible, ledger.unclear) == (1, 1, 1, 1)
+
+
+def test_a_task_for_another_agent_is_no_change_by_itself():
+    ledger = Ledger.of([step(1, "tool", 0, 1), step(2, "tool", 0, 1, parent=1, effect="read")])
+
+    assert (ledger.changes, ledger.reads, ledger.unclear) == ([], 1, 0)
