@@ -5,6 +5,7 @@ from agents.review.views import (
     exports,
     judging,
     listing,
+    replays,
     rerunning,
     runs,
     sharing,
@@ -45,4 +46,6 @@ urlpatterns = [
     path("traces/<int:pk>/share/", sharing.share, name="share"),
     path("traces/<int:pk>/share/<int:link>/revoke/", sharing.revoke, name="revoke"),
     path("shared/<str:token>/", sharing.shared, name="shared"),
+    path("traces/<int:pk>/replay/", replays.replayed, name="replay"),
+    path("traces/<int:pk>/replay/scene/", replays.scene, name="scene"),
 ]

@@ -60,6 +60,8 @@ ROUTES = {
     "traces/<int:pk>/again/<int:step>/": "GET",
     "traces/<int:pk>/rerun/<int:step>/": "POST",
     "traces/<int:pk>/stop/": "POST",
+    "traces/<int:pk>/replay/": "GET",
+    "traces/<int:pk>/replay/scene/": "GET",
     "traces/<int:pk>/steps/": "GET",
     "traces/<int:pk>/steps/<int:number>/": "GET",
     "traces/<int:pk>/steps/<int:number>/<slug:name>/": "GET",
