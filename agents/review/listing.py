@@ -14,6 +14,7 @@ from itertools import pairwise
 from django.db.models import QuerySet
 
 from agents.display import RunView
+from agents.masking import masked
 from agents.models import Run
 from agents.review.filters import Filter, parse
 from agents.review.models import Rating, Review
@@ -56,6 +57,7 @@ class RunRow:
 class RunPage:
     """`found` begins with the runs of the page; `unread` is where the look ended early."""
 
+    reader: int
     found: list[Found]
     has_newer: bool = False
     unread: int | None = None
@@ -80,7 +82,7 @@ class RunPage:
 
     @cached_property
     def rows(self) -> list[RunRow]:
-        return _rows([found.pk for found in self.found[:A_PAGE]])
+        return _rows([found.pk for found in self.found[:A_PAGE]], self.reader)
 
 
 def page(user, asked: Filter, cursor: Cursor) -> RunPage:
@@ -91,8 +93,12 @@ def page(user, asked: Filter, cursor: Cursor) -> RunPage:
     found = _found(runs, strides)
     last = strides[-1].start
     is_unread = len(found) <= A_PAGE and Run.objects.filter(pk__lt=last).exists()
-    has_newer = cursor.older is not None
-    return RunPage(found=found, has_newer=has_newer, unread=last if is_unread else None)
+    return RunPage(
+        reader=user.pk,
+        found=found,
+        has_newer=cursor.older is not None,
+        unread=last if is_unread else None,
+    )
 
 
 def neighbours(user, query: str, pk: int) -> tuple[int | None, int | None]:
@@ -141,13 +147,13 @@ def _found(runs: QuerySet[Run], strides: Iterable[range]) -> list[Found]:
     return found
 
 
-def _rows(pks: list[int]) -> list[RunRow]:
+def _rows(pks: list[int], reader: int) -> list[RunRow]:
     runs = Run.objects.filter(pk__in=pks).select_related("user").defer(*LONG)
     said = list(Rating.objects.filter(run__in=pks).values_list("run", "is_good"))
     flagged = set(Review.objects.filter(run__in=pks).values_list("run", flat=True))
     return [
         RunRow(
-            view=RunView(run, place="trace"),
+            view=RunView(run if run.user_id == reader else masked(run), place="trace"),
             ups=said.count((run.pk, True)),
             downs=said.count((run.pk, False)),
             is_flagged=run.pk in flagged,
