@@ -11,6 +11,7 @@ from agents.models import Run
 from agents.review.comparison import Comparison
 
 A_FEW = 20
+RECENT = 20_000  # so many are looked through, however many there are
 MOST_DIGITS = 18
 
 
@@ -58,10 +59,12 @@ def _choosing(request: HttpRequest, view: display.RunView, problem: str = "") ->
 def _worthwhile(run: Run, others: QuerySet[Run]) -> list[tuple[str, list[Run]]]:
     """Its origin and what was made of it, the same question, the same agent; each run once."""
     kin = others.filter(Q(pk=run.origin_id) | Q(origin=run.pk) | _siblings(run))
+    newest = Run.objects.values_list("pk", flat=True).first() or 0
+    recent = others.filter(pk__gt=newest - RECENT)
     wanted = [
         (_("Run again"), kin),
-        (_("The same question"), others.filter(query=run.query)),
-        (_("The same agent"), others.filter(agent_name=run.agent_name)),
+        (_("The same question"), recent.filter(query=run.query)),
+        (_("The same agent"), recent.filter(agent_name=run.agent_name)),
     ]
     known: set[int] = set()
     groups = []
