@@ -3,6 +3,7 @@
 import asyncio
 import os
 import threading
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from agents.engine.runtime import AgentRuntime, Events
 from agents.engine.state import AgentState, Message
 from agents.engine.stream import Deadlines
 from agents.engine.termination import standard_policy
-from agents.engine.tool import Tool
+from agents.engine.tool import Tool, ToolRegistry
 from agents.llm import discovery, tokens, windows
 from agents.llm.demo_model import DemoModel
 from agents.llm.direct_model import DirectModel
@@ -41,6 +42,8 @@ from agents.models import (
     ToolRegistration,
 )
 from agents.models.prepared import prepared
+
+Registry = Callable[..., Awaitable[ToolRegistry]]  # as toolset.registry
 
 DEMO = "demo"
 PACE = 0.06
@@ -90,24 +93,35 @@ async def resume(run: Run) -> Events:
     return runtime.resume(past, state) if past else runtime.stream(run.query, state)
 
 
-async def build(run: Run) -> AgentRuntime:
-    """An agent as the rows describe it at this moment, and whoever it may ask."""
+async def rehearse(run: Run, registry: Registry) -> Events:
+    """The events of a run whose tools do nothing, so that nobody is asked about them."""
+    runtime = await build(run, registry, asks=False)
+    return runtime.stream(run.query, _state(run.history))
+
+
+async def build(
+    run: Run, registry: Registry = toolset.registry, *, asks: bool = True
+) -> AgentRuntime:
+    """An agent as the rows describe it at this moment, and whoever it may ask.
+
+    `registry` makes the tools of each of them.
+    """
     everybody = await database_sync_to_async(_everybody)(run)
     team: dict[str, AgentRuntime] = {}
     for parts in everybody:
         handoffs = [_handoff(colleague, team) for colleague in parts.colleagues]
-        team[parts.agent.name] = await _runtime(parts, handoffs)
+        # What a person reads again may not be what they want done again.
+        careful = {"asks_before_writing": True} if parts.is_rerun else {}
+        tools = await registry(parts.tools, parts.own, handoffs, **careful)
+        team[parts.agent.name] = _runtime(parts, tools, asks)
     return team[everybody[0].agent.name]
 
 
-async def _runtime(parts: Parts, handoffs: list[Handoff]) -> AgentRuntime:
+def _runtime(parts: Parts, tools: ToolRegistry, asks: bool) -> AgentRuntime:
     agent, (planner, *fallbacks) = parts.agent, parts.planners
     return AgentRuntime(
         planner,
-        # What a person reads again may not be what they want done again.
-        await toolset.registry(
-            parts.tools, parts.own, handoffs, asks_before_writing=parts.is_rerun
-        ),
+        tools,
         _guardrails(parts),
         FallbackStrategy(),
         agent.max_steps,
@@ -119,7 +133,7 @@ async def _runtime(parts: Parts, handoffs: list[Handoff]) -> AgentRuntime:
             max_tokens=agent.max_run_tokens,
             max_cost=agent.max_cost,
         ),
-        auto_execute_tools=agent.auto_execute_tools,
+        auto_execute_tools=agent.auto_execute_tools or not asks,
         output=OutputSchema(agent.output_schema) if agent.output_schema is not None else None,
         fallback_planners=fallbacks,
         circuits=CIRCUITS,

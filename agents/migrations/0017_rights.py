@@ -2,7 +2,9 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    dependencies = [("agents", "0015_effects")]
+    dependencies = [
+        ("agents", "0016_marks"),
+    ]
 
     operations = [
         migrations.AlterModelOptions(
@@ -11,6 +13,7 @@ class Migration(migrations.Migration):
                 "ordering": ["-pk"],
                 "permissions": [
                     ("review_runs", "Can review everybody's runs"),
+                    ("see_personal_data", "Can see personal data in others' runs"),
                     (
                         "rerun_runs",
                         "Can run again what others asked, with other guardrails, too",
