@@ -104,9 +104,8 @@ class CaseView:
 def case(user, run: Run, **about: Any) -> CaseView:
     """A run as this person may judge it."""
     may_review = user.has_perm(judging.REVIEWS)
-    reviewers = judging.reviewers() if may_review else ()
-    whole = _whole(Run.objects.filter(pk=run.pk)).get()
-    return CaseView(whole, user, reviewers, may_review, **about)
+    [found] = _cases(user, [run.pk], may_review=may_review, **about)
+    return found
 
 
 def queue(user, show: str, after: str = "") -> tuple[list[CaseView], str]:
@@ -147,15 +146,16 @@ def _ordered(reviews: QuerySet[Review], show: str) -> QuerySet[Review]:
     return reviews.order_by(*order)
 
 
-def _cases(user, pks: Iterable[int]) -> list[CaseView]:
-    found = {run.pk: run for run in _whole(Run.objects.filter(pk__in=pks))}
-    reviewers = judging.reviewers()
-    return [CaseView(found[pk], user, reviewers) for pk in pks if pk in found]
+def _cases(user, pks: Iterable[int], **about: Any) -> list[CaseView]:
+    found = {run.pk: run for run in _judged(pks)}
+    people = judging.reviewers()
+    return [CaseView(found[pk], user, people, **about) for pk in pks if pk in found]
 
 
-def _whole(runs: QuerySet[Run]) -> QuerySet[Run]:
-    """With everything that was said of them, in a few queries."""
-    return runs.select_related("user", "review", *PEOPLE).prefetch_related(
+def _judged(pks: Iterable[int]) -> QuerySet[Run]:
+    """These runs with everything that was said of them, in a few queries."""
+    runs = Run.objects.filter(pk__in=pks).select_related("user", "review", *PEOPLE)
+    return runs.prefetch_related(
         Prefetch("ratings", Rating.objects.select_related("user")),
         Prefetch("review_notes", Note.objects.select_related("author")),
         "labels",
