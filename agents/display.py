@@ -1,6 +1,6 @@
 """A run as people see it: rows → what the templates show, live and afterwards alike."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
@@ -12,9 +12,10 @@ from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from agents import trace, wording
+from agents import masking, trace, wording
 from agents.engine.termination import StopReason
 from agents.ledger import Ledger
+from agents.masking import ANSWER, Row, Veil
 from agents.meaning import decoded
 from agents.models import AgentStep, Approval, Run
 from agents.models.prepared import prepared
@@ -40,6 +41,8 @@ class StepView:
     until: int | None = None
     approval: "ApprovalView | None" = None
     words: str | None = None  # what it has said so far, where that is known
+    veil: Veil | None = None
+    now: datetime | None = None  # the time of a moment that is looked at again, if not ours
     bar: Bar | None = None  # on the run's clock, where that has stopped
 
     def __getattr__(self, name: str) -> Any:
@@ -72,6 +75,11 @@ class StepView:
     @property
     def kind_label(self) -> str:
         return str(AgentStep.Kind(self.step.kind).label)
+
+    @property
+    def is_replayed(self) -> bool:
+        """Whether another run did this, and it was only told again in this one."""
+        return self.step.number < (self.run.origin_step or 0)
 
     @property
     def is_live(self) -> bool:
@@ -114,7 +122,7 @@ class StepView:
 
     @property
     def elapsed_ms(self) -> float:
-        return _milliseconds(self.step.started_at, timezone.now()) or 0
+        return _milliseconds(self.step.started_at, self.now or timezone.now()) or 0
 
     @property
     def tokens(self) -> int:
@@ -126,7 +134,7 @@ class StepView:
 
     @property
     def bar_width(self) -> float:
-        end = self._share(self.step.ended_at or timezone.now())
+        end = self._share(self.step.ended_at or self.now or timezone.now())
         return round(max(1.0, min(end, 100) - self.bar_start), 2)
 
     @cached_property
@@ -162,11 +170,12 @@ class StepView:
             return ""
         if self.words is not None:
             return self.words
-        return trace.thought_so_far(self.run, self.step, self.until)
+        said = trace.thought_so_far(self.run, self.step, self.until)
+        return said if self.veil is None else self.veil.begin(self.step.number, said)
 
     def _share(self, moment: datetime) -> float:
         """Where on the run's clock, in percent."""
-        start, end = self.run.started_at, self.run.ended_at or timezone.now()
+        start, end = self.run.started_at, self.run.ended_at or self.now or timezone.now()
         whole = max((end - start).total_seconds(), 0.001)
         return round(min(99.0, max(0.0, (moment - start).total_seconds() / whole * 100)), 2)
 
@@ -255,9 +264,14 @@ class RunView:
     has_asked: bool = True  # False where it is known that nobody was asked anything
     is_judged: bool = True  # False where it ended just now, and nobody can have judged it
     grown: GrowingProse | None = None  # the answer, where somebody has watched it grow
+    veil: Veil | None = None  # where it is another's: `run` is masked, and so are its rows
+    now: datetime | None = None  # the time of a moment that is looked at again, if not ours
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.run, name)
+
+    def shown(self, row: Row) -> Row:
+        return row if self.veil is None else masking.masked(row)
 
     @cached_property
     def steps(self) -> list[StepView]:
@@ -266,10 +280,13 @@ class RunView:
         return step_views(self) if self.waterfall is None else self._drawn(self.waterfall)
 
     def _drawn(self, waterfall: Waterfall) -> list[StepView]:
-        asked = {row.step: ApprovalView(row, self.may_decide) for row in waterfall.approvals}
+        asked = {
+            row.step: ApprovalView(self.shown(row), self.may_decide)
+            for row in waterfall.approvals
+        }
         return [
             StepView(
-                step,
+                self.shown(step),
                 self.run,
                 self.place,
                 approval=asked.get(step.number),
@@ -306,11 +323,14 @@ class RunView:
 
     @cached_property
     def ledger(self) -> Ledger | None:
-        return Ledger.of(self.steps) if self.waterfall else None
+        """Of what is only told again in this run, another one's says what it did."""
+        done = [step for step in self.steps if not step.is_replayed]
+        return Ledger.of(done) if self.waterfall else None
 
     @cached_property
     def prose(self) -> GrowingProse:
-        return GrowingProse("" if self.until == 0 else trace.said_so_far(self.run, self.until))
+        said = "" if self.until == 0 else trace.said_so_far(self.run, self.until)
+        return GrowingProse(said if self.veil is None else self.veil.begin(ANSWER, said))
 
     @property
     def frozen(self) -> SafeString:
@@ -367,7 +387,7 @@ class RunView:
 
     @property
     def elapsed_ms(self) -> float:
-        return _milliseconds(self.run.started_at, timezone.now()) or 0
+        return _milliseconds(self.run.started_at, self.now or timezone.now()) or 0
 
     @property
     def tokens(self) -> int:
@@ -444,23 +464,32 @@ def _trace(run: int) -> str:
     return reverse("trace:run", args=[run])
 
 
-def step_views(view: RunView, only: Iterable[int] | None = None) -> list[StepView]:
+def step_views(view: RunView, only: Collection[int] | None = None) -> list[StepView]:
     """The rows of a run, or `only` some of them, with what a person was asked about them."""
     run, until = view.run, view.until
     questions = run.approvals.all() if view.has_asked else ()
-    asked = {row.step: ApprovalView(row, view.may_decide) for row in questions}
+    asked = {row.step: ApprovalView(view.shown(row), view.may_decide) for row in questions}
     return [
-        StepView(step, run, view.place, until, asked.get(step.number))
+        StepView(
+            view.shown(step),
+            run,
+            view.place,
+            until,
+            asked.get(step.number),
+            veil=view.veil,
+            now=view.now,
+        )
         for step in _steps(run, only)
         if until is None or step.first_seq <= until
     ]
 
 
-def _steps(run: Run, only: Iterable[int] | None) -> Iterable[AgentStep]:
+def _steps(run: Run, only: Collection[int] | None) -> Iterable[AgentStep]:
+    if "steps" in getattr(run, "_prefetched_objects_cache", ()):
+        return [step for step in run.steps.all() if only is None or step.number in only]
     if only is not None:
         return [step for number in sorted(only) for step in _step(run.pk, number)]
-    are_read = "steps" in getattr(run, "_prefetched_objects_cache", ())
-    return run.steps.all() if are_read else _all_steps(run.pk)
+    return _all_steps(run.pk)
 
 
 @prepared

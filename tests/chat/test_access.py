@@ -38,6 +38,9 @@ ROUTES = {
     "chat/<int:pk>/rename/": "POST",
     "chat/<int:pk>/delete/": "POST",
     "traces/": "GET",
+    "traces/completions/": "GET",
+    "traces/views/": "POST",
+    "traces/views/<int:pk>/delete/": "POST",
     "traces/<int:pk>/": "GET",
     "traces/<int:pk>/rating/": "POST",
     "traces/<int:pk>/notes/": "POST",
@@ -51,9 +54,23 @@ ROUTES = {
     "traces/<int:pk>/steps/<int:step>/review/": "GET",
     "review/": "GET",
     "review/open/": "GET",
+    "traces/compare/": "GET",
+    "traces/<int:pk>/compare/": "GET",
+    "traces/<int:pk>/compare/<int:other>/": "GET",
+    "traces/<int:pk>/again/<int:step>/": "GET",
+    "traces/<int:pk>/rerun/<int:step>/": "POST",
+    "traces/<int:pk>/stop/": "POST",
+    "traces/<int:pk>/replay/": "GET",
+    "traces/<int:pk>/replay/scene/": "GET",
     "traces/<int:pk>/steps/": "GET",
     "traces/<int:pk>/steps/<int:number>/": "GET",
     "traces/<int:pk>/steps/<int:number>/<slug:name>/": "GET",
+    "traces/<int:pk>/unmask/": "POST",
+    "traces/<int:pk>/export.json": "GET",
+    "traces/<int:pk>/export.md": "GET",
+    "traces/<int:pk>/share/": "GET",
+    "traces/<int:pk>/share/<int:link>/revoke/": "POST",
+    "shared/<str:token>/": "open",
     "approvals/": "GET",
     "approvals/link/": "GET",
     "approvals/<int:pk>/": "POST",
@@ -373,6 +390,7 @@ class Inline(HTMLParser):
 
 PAGES = ["/", "/chat/{chat}/", "/chat/sessions/", "/traces/", "/traces/{run}/", "/nowhere/"]
 PAGES += ["/review/"]
+PAGES += ["/traces/{run}/compare/", "/traces/{run}/compare/{run}/", "/traces/{run}/again/1/"]
 PAGES += [
     "/admin/",
     "/admin/agents/agent/health/",
