@@ -49,6 +49,8 @@ def masked(row: Row) -> Row:
         setattr(shown, name, masked_value(row.__dict__.get(name, empty)))
     if isinstance(row, AgentStep) and "found" in row.__dict__:
         _cut(shown, row)
+    if isinstance(row, RunEvent) and row.type in WORDS:
+        shown.data = {**row.data, "content": "…"}  # a word alone does not tell what it is of
     return shown
 
 
