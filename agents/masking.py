@@ -28,7 +28,7 @@ Session = MutableMapping[str, Any]
 
 def hides(run: Run, user: Any, session: Session) -> bool:
     """Whether this person is shown the run masked: unless it is theirs, or they said why."""
-    if run.user_id is not None and run.user_id == user.pk:
+    if run.is_of(user):
         return False
     return run.pk not in session.get(UNMASKED, ()) or not user.has_perm(SEE_ALL)
 
@@ -72,13 +72,23 @@ def masked_value(value: Any, label: str = "") -> Any:
     if isinstance(value, str):
         return _leaf(value, label)
     if isinstance(value, dict):
-        return {_named(key): masked_value(item, key) for key, item in value.items()}
+        return _masked_fields(value)
     if isinstance(value, list):
         return [masked_value(item, label) for item in value]
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
     text = _leaf(str(value), label)
     return value if text == str(value) else text
+
+
+def _masked_fields(value: dict[str, Any]) -> dict[str, Any]:
+    """Two names that are masked alike stay two."""
+    shown: dict[str, Any] = {}
+    for key, item in value.items():
+        name = _named(key)
+        name = f"{name} {len(shown)}" if name in shown else name
+        shown[name] = masked_value(item, key)
+    return shown
 
 
 def _leaf(text: str, label: str) -> str:

@@ -17,7 +17,7 @@ MOST_CHARACTERS = 80
 def shown(row: Any, user: Any) -> Any:
     """The row as this person may see it: another's is masked here as everywhere."""
     run = row if isinstance(row, Run) else row.run
-    if run.user_id is not None and run.user_id == user.pk:
+    if run.is_of(user):
         return row
     hidden = masking.masked(row)
     if not isinstance(row, Run):

@@ -49,8 +49,7 @@ def panel(run: Run, user: Any, *, is_masked: bool) -> Panel:
 def links(run: Run, user: Any) -> QuerySet[ShareLink]:
     """Those that still work, for whoever may end them: all for whose run it is."""
     working = ShareLink.objects.open().filter(run=run).select_related("made_by")
-    is_own = run.user_id is not None and run.user_id == user.pk
-    return working if is_own else working.filter(made_by=user)
+    return working if run.is_of(user) else working.filter(made_by=user)
 
 
 def make(run: Run, user: Any, level: str, hours: str, *, is_masked: bool) -> str:
@@ -98,7 +97,7 @@ def _is_still_theirs(link: ShareLink) -> bool:
         return False
     if not Run.objects.for_user(user).filter(pk=run.pk).exists():
         return False
-    return link.level != Level.AUDITOR or run.user_id == user.pk or user.has_perm(SEE_ALL)
+    return link.level != Level.AUDITOR or run.is_of(user) or user.has_perm(SEE_ALL)
 
 
 def _digest(token: str) -> str:

@@ -23,8 +23,7 @@ def run_list(request: HttpRequest) -> HttpResponse:
         runs = runs.filter(query__icontains=query)
     page = Paginator(runs, A_PAGE).get_page(request.GET.get("page"))
     page.object_list = display.rows(
-        run if run.user_id == request.user.pk else masking.masked(run)
-        for run in page.object_list
+        run if run.is_of(request.user) else masking.masked(run) for run in page.object_list
     )
     context = {
         "page": page,
