@@ -21,7 +21,7 @@ from django.utils import translation
 from django.utils.functional import Promise as StrPromise
 from django.utils.translation import gettext_lazy as _
 
-from agents import audit, live, masking, pulse, storage
+from agents import audit, fragments, live, masking, pulse, storage
 from agents.fragments import Watched
 from agents.masking import Veil
 from agents.models import Run
@@ -148,6 +148,15 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         except Run.DoesNotExist:
             del self.watched[run]
             return ""
+
+    async def run_judged(self, told: dict[str, Any]) -> None:
+        """Somebody has rated an answer, or corrected it."""
+        if self.stands_here(told["run"]):
+            await self.show(fragments.judged, told["run"], self.place)
+
+    def stands_here(self, run: int) -> bool:
+        """Whether it is on this page: others of its topic may not be for whoever looks."""
+        return run in self.watched
 
     async def message_added(self, told: dict[str, Any]) -> None:
         """Only a chat shows messages, but whoever follows its topic is told of them."""

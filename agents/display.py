@@ -1,6 +1,6 @@
 """A run as people see it: rows → what the templates show, live and afterwards alike."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
@@ -42,6 +42,7 @@ class StepView:
     approval: "ApprovalView | None" = None
     words: str | None = None  # what it has said so far, where that is known
     veil: Veil | None = None
+    now: datetime | None = None  # the time of a moment that is looked at again, if not ours
     bar: Bar | None = None  # on the run's clock, where that has stopped
 
     def __getattr__(self, name: str) -> Any:
@@ -74,6 +75,11 @@ class StepView:
     @property
     def kind_label(self) -> str:
         return str(AgentStep.Kind(self.step.kind).label)
+
+    @property
+    def is_replayed(self) -> bool:
+        """Whether another run did this, and it was only told again in this one."""
+        return self.step.number < (self.run.origin_step or 0)
 
     @property
     def is_live(self) -> bool:
@@ -116,7 +122,7 @@ class StepView:
 
     @property
     def elapsed_ms(self) -> float:
-        return _milliseconds(self.step.started_at, timezone.now()) or 0
+        return _milliseconds(self.step.started_at, self.now or timezone.now()) or 0
 
     @property
     def tokens(self) -> int:
@@ -128,7 +134,7 @@ class StepView:
 
     @property
     def bar_width(self) -> float:
-        end = self._share(self.step.ended_at or timezone.now())
+        end = self._share(self.step.ended_at or self.now or timezone.now())
         return round(max(1.0, min(end, 100) - self.bar_start), 2)
 
     @cached_property
@@ -169,7 +175,7 @@ class StepView:
 
     def _share(self, moment: datetime) -> float:
         """Where on the run's clock, in percent."""
-        start, end = self.run.started_at, self.run.ended_at or timezone.now()
+        start, end = self.run.started_at, self.run.ended_at or self.now or timezone.now()
         whole = max((end - start).total_seconds(), 0.001)
         return round(min(99.0, max(0.0, (moment - start).total_seconds() / whole * 100)), 2)
 
@@ -228,6 +234,26 @@ class ApprovalView:
 
 
 @dataclass(frozen=True)
+class CorrectionView:
+    """What a reviewer says that an answer should have been, signed."""
+
+    review: Any
+
+    @property
+    def text(self) -> SafeString:
+        return render_markdown(self.review.correction)
+
+    @property
+    def at(self) -> datetime:
+        return self.review.corrected_at
+
+    @property
+    def by(self) -> str:
+        person = self.review.corrected_by
+        return (person.get_full_name() or person.get_username()) if person else ""
+
+
+@dataclass(frozen=True)
 class RunView:
     """A run with its rows and its answer; `until` shows it as it was after that event."""
 
@@ -236,8 +262,10 @@ class RunView:
     until: int | None = None
     may_decide: bool = True
     has_asked: bool = True  # False where it is known that nobody was asked anything
+    is_judged: bool = True  # False where it ended just now, and nobody can have judged it
     grown: GrowingProse | None = None  # the answer, where somebody has watched it grow
     veil: Veil | None = None  # where it is another's: `run` is masked, and so are its rows
+    now: datetime | None = None  # the time of a moment that is looked at again, if not ours
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.run, name)
@@ -295,7 +323,9 @@ class RunView:
 
     @cached_property
     def ledger(self) -> Ledger | None:
-        return Ledger.of(self.steps) if self.waterfall else None
+        """Of what is only told again in this run, another one's says what it did."""
+        done = [step for step in self.steps if not step.is_replayed]
+        return Ledger.of(done) if self.waterfall else None
 
     @cached_property
     def prose(self) -> GrowingProse:
@@ -357,7 +387,7 @@ class RunView:
 
     @property
     def elapsed_ms(self) -> float:
-        return _milliseconds(self.run.started_at, timezone.now()) or 0
+        return _milliseconds(self.run.started_at, self.now or timezone.now()) or 0
 
     @property
     def tokens(self) -> int:
@@ -402,31 +432,64 @@ class RunView:
     def advice(self) -> str:
         return told(self.run.advice)
 
+    @cached_property
+    def rating(self) -> Any:
+        """What whoever asked thinks of it."""
+        given = self.run.ratings.all() if self.is_judged and not self.run.is_live else ()
+        return next((row for row in given if row.user_id == self.run.user_id), None)
+
+    @cached_property
+    def judgement(self) -> Any:
+        """What reviewers make of it, if it is with them."""
+        is_there = self.is_judged and not self.run.is_live
+        return getattr(self.run, "review", None) if is_there else None
+
+    @property
+    def is_flagged(self) -> bool:
+        """Whether whoever asked has asked for a reviewer, who has not looked yet."""
+        review = self.judgement
+        return (
+            review is not None and review.is_open and review.flagged_by_id == self.run.user_id
+        )
+
+    @property
+    def correction(self) -> CorrectionView | None:
+        """What the answer should have been."""
+        review = self.judgement
+        return CorrectionView(review) if review is not None and review.correction else None
+
 
 @lru_cache(maxsize=1024)
 def _trace(run: int) -> str:
     return reverse("trace:run", args=[run])
 
 
-def step_views(view: RunView, only: Iterable[int] | None = None) -> list[StepView]:
+def step_views(view: RunView, only: Collection[int] | None = None) -> list[StepView]:
     """The rows of a run, or `only` some of them, with what a person was asked about them."""
     run, until = view.run, view.until
     questions = run.approvals.all() if view.has_asked else ()
     asked = {row.step: ApprovalView(view.shown(row), view.may_decide) for row in questions}
     return [
         StepView(
-            view.shown(step), run, view.place, until, asked.get(step.number), veil=view.veil
+            view.shown(step),
+            run,
+            view.place,
+            until,
+            asked.get(step.number),
+            veil=view.veil,
+            now=view.now,
         )
         for step in _steps(run, only)
         if until is None or step.first_seq <= until
     ]
 
 
-def _steps(run: Run, only: Iterable[int] | None) -> Iterable[AgentStep]:
+def _steps(run: Run, only: Collection[int] | None) -> Iterable[AgentStep]:
+    if "steps" in getattr(run, "_prefetched_objects_cache", ()):
+        return [step for step in run.steps.all() if only is None or step.number in only]
     if only is not None:
         return [step for number in sorted(only) for step in _step(run.pk, number)]
-    are_read = "steps" in getattr(run, "_prefetched_objects_cache", ())
-    return run.steps.all() if are_read else _all_steps(run.pk)
+    return _all_steps(run.pk)
 
 
 @prepared

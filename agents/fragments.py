@@ -29,6 +29,8 @@ CHANGED_ROW = {
     Type.THOUGHT,
 }
 
+JUDGED = ("_rating.html", "_corrected.html", "_correction.html")
+
 
 @dataclass
 class Watched:
@@ -40,6 +42,7 @@ class Watched:
     seq: int = 0
     is_live: bool = True
     has_asked: bool = True
+    is_judged: bool = True
     rows: set[int] = field(default_factory=set)
     growing: set[int] = field(default_factory=set)
     prose: GrowingProse = field(default_factory=GrowingProse)
@@ -52,7 +55,7 @@ class Watched:
     def view(self) -> RunView:
         # The number first: what is kept while the row is read will be told. Of a run that
         # has ended by then, all was kept before.
-        self.seq, self.has_asked = self.last_kept(), True
+        self.seq, self.has_asked, self.is_judged = self.last_kept(), True, True
         run = self._row()
         if not run.is_live:
             self.seq = trace.last_seq(run)
@@ -114,6 +117,7 @@ class Watched:
 
     def _turned(self, run: Run, answer: str) -> SafeString:
         """The run is another one now: it ended, it waits, or it goes on again."""
+        self.is_judged = False
         self.prose.feed(answer)
         return _element("_run.html", {"view": self._whole(run)})
 
@@ -151,6 +155,7 @@ class Watched:
             until=self.seq,
             may_decide=self.may_decide,
             has_asked=self.has_asked,
+            is_judged=self.is_judged,
             grown=self.prose,
             veil=self.veil,
         )
@@ -184,6 +189,12 @@ class Watched:
         self.prose = GrowingProse(self.veil.begin(ANSWER, said) if self.veil else said)
         words = f'class="frozen" hx-swap-oob="true">{self.prose.frozen}'
         return f'<div id="answer-{self.run_pk}-frozen" {words}</div>{self._tail()}'
+
+
+def judged(run: int, place: str) -> str:
+    """What was said of a run that is over: a thumb, and what its answer should have been."""
+    views = [RunView(row, place) for row in _runs(run) if not row.is_live]
+    return "".join(_element(name, {"view": view}) for view in views for name in JUDGED)
 
 
 @prepared

@@ -26,6 +26,7 @@ from agents.storable import storable
 logger = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer")
+Reader = Callable[[Run, list[Event]], None]
 
 MOST_UNDER_WAY = 8
 LATE = 10.0
@@ -40,6 +41,10 @@ POINTS = {
     Type.RUN_FINISHED: "P13",
 }
 SETTLED = {Type.TOOL_CALL, Type.RUN_PAUSED, Type.RUN_FINISHED}
+
+
+# Who else is handed what was kept, such as a monitor: at once, and never to be waited for.
+readers: list[Reader] = []
 
 
 class RunIsOver(Exception):
@@ -187,6 +192,8 @@ async def _tell_late(topics: set[str]) -> None:
 async def tell(run: Run, events: list[Event]) -> None:
     for event in events:
         faults.point(POINTS.get(event.type, ""))
+    for read in readers:
+        read(run, events)
     facts = [event.to_dict() for event in events]
     await live.publish(run.topic, "run.events", run=run.pk, events=facts)
 

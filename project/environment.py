@@ -23,7 +23,7 @@ EVERYWHERE = {"0.0.0.0", "[::]"}
 LOOPBACK = ["127.0.0.1", "localhost", "[::1]"]
 # What several processes must have in common to work as one.
 SHARED = ("secret_key", "database_url", "redis_url")
-SECRET = {"ASHIATO_DATABASE_URL", "ASHIATO_REDIS_URL"}
+SECRET = {"ASHIATO_DATABASE_URL", "ASHIATO_REDIS_URL", "ASHIATO_OTLP_HEADERS"}
 RIGHT = {
     "bool_parsing": '"true" or "false"',
     "int_parsing": "a whole number",
@@ -72,6 +72,12 @@ class Environment(BaseSettings):
     grace: float = Field(5, ge=0, le=600)
     demo_delay: float = Field(0.02, ge=0, le=1)
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    otlp_endpoint: str = ""
+    otlp_headers: SecretStr | None = None
+    otlp_content: bool = False
+    trace_console: Literal["off", "error", "warning", "info", "debug"] = "off"
+    trace_file: Path | None = None
+    trace_file_level: Literal["error", "warning", "info", "debug"] = "info"
 
     @field_validator("database_url")
     @classmethod
@@ -117,6 +123,24 @@ class Environment(BaseSettings):
             raise ValueError("a whole address like http://127.0.0.1:11434/v1")
         return value
 
+    @field_validator("otlp_endpoint")
+    @classmethod
+    def _whole_endpoint(cls, value: str) -> str:
+        parts = urlsplit(value)
+        if value and (parts.scheme not in {"http", "https"} or not parts.netloc):
+            raise ValueError("a whole address like http://127.0.0.1:4318")
+        return value
+
+    @field_validator("otlp_headers")
+    @classmethod
+    def _named_values(cls, value: SecretStr | None) -> SecretStr | None:
+        parts = listed(value.get_secret_value()) if value else []
+        if not all(name.strip() for name, _, _ in (part.partition("=") for part in parts)):
+            raise ValueError("name=value, name=value")
+        if not all("=" in part and part.isprintable() and part.isascii() for part in parts):
+            raise ValueError("name=value, name=value")
+        return value
+
     @field_validator("data")
     @classmethod
     def _usable_folder(cls, value: Path) -> Path:
@@ -138,6 +162,12 @@ class Environment(BaseSettings):
         """What secrets at rest are encrypted with: the first; the others can still be read."""
         keys = self.encryption_keys
         return listed(keys.get_secret_value()) if keys else [self.kept_secret_key()]
+
+    def all_otlp_headers(self) -> dict[str, str]:
+        """What is sent along to the monitor, such as its key."""
+        parts = listed(self.otlp_headers.get_secret_value()) if self.otlp_headers else []
+        pairs = (part.partition("=") for part in parts)
+        return {name.strip(): value.strip() for name, _, value in pairs}
 
     def kept_secret_key(self) -> str:
         """The secret key of this installation, made once and kept beside its data."""

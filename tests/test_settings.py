@@ -38,6 +38,8 @@ def started(*arguments, **environment):
         ("ASHIATO_LOG_LEVEL", "LOUD"),
         ("ASHIATO_DEMO_DELAY", "-1"),
         ("ASHIATO_TIME_ZONE", "Mars/Olympus"),
+        ("ASHIATO_OTLP_ENDPOINT", "collector:4318"),
+        ("ASHIATO_TRACE_CONSOLE", "loud"),
     ],
 )
 def test_a_wrong_value_stops_the_start_with_one_sentence(name, value, tmp_path):
@@ -95,6 +97,7 @@ def test_configured_origins_are_the_only_ones():
     [
         ("ASHIATO_DATABASE_URL", "mysql://me:hidden@db/x"),
         ("ASHIATO_REDIS_URL", "http://:hidden@redis"),
+        ("ASHIATO_OTLP_HEADERS", "hidden, without a name"),
     ],
 )
 def test_a_wrong_address_is_refused_without_its_password(name, value, tmp_path):

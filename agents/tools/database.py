@@ -14,7 +14,9 @@ from asyncio.subprocess import PIPE
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 from weakref import WeakKeyDictionary
 
 from agents.engine.tool import ToolInput, ToolResult, argument
@@ -55,7 +57,7 @@ class DatabaseTool:
         self.max_rows = max_rows
         self.seconds = timeout
         self.timeout = timeout + 2  # for whoever runs tools: after our own, clearer, limit
-        self._only = None if tables is None else {name.lower() for name in tables}
+        self._only = None if tables is None else frozenset(name.lower() for name in tables)
         self._look()
         self.description = self._description()
 
@@ -117,7 +119,7 @@ class DatabaseTool:
     def _look(self) -> None:
         self._trouble = "The database has no table that this tool may read."
         try:
-            self._tables = _tables(self.uri, self._only)
+            self._tables = _tables(self.uri, self._only, _stamp(self.uri))
         except sqlite3.Error as error:
             self._tables = []
             self._trouble = f"The database cannot be read now: {error}."
@@ -153,8 +155,19 @@ def _uri(url: str) -> str:
     return f"{Path(path).resolve().as_uri()}?mode=ro"
 
 
-def _tables(uri: str, only: Collection[str] | None) -> list[_Table]:
-    """The tables and views that may be read, without SQLite's own and those of its indexes."""
+def _stamp(uri: str) -> tuple[tuple[int, int], ...]:
+    """Another one whenever the file was written to, or the log beside it."""
+    path = unquote(urlsplit(uri).path)
+    files = [Path(path), Path(f"{path}-wal")]
+    return tuple((s.st_mtime_ns, s.st_size) for f in files if f.exists() and (s := f.stat()))
+
+
+@lru_cache(maxsize=64)
+def _tables(uri: str, only: Collection[str] | None, stamp: object) -> list[_Table]:
+    """The tables and views that may be read, without SQLite's own and those of its indexes.
+
+    Every run asks; as long as nothing was written, the answer is the same.
+    """
     with closing(sqlite3.connect(uri, uri=True, timeout=0.1)) as connection:
         listed = connection.execute(
             "SELECT name FROM pragma_table_list WHERE schema = 'main' AND "

@@ -25,7 +25,7 @@ export function openSteps(within, open) {
 }
 
 // A frame brings the row as the server knows it; whether it is open only the reader knows.
-function keepOpen({ detail: { fragment } }) {
+export function keepOpen({ detail: { fragment } }) {
   for (const details of fragment.querySelectorAll(".step > details")) {
     const old = document.querySelector(`#${CSS.escape(details.parentElement.id)} > details`);
     details.open = old ? old.open : root.dataset.density === "everything";
@@ -60,7 +60,7 @@ function tick() {
   }
 }
 
-function words(seconds) {
+export function words(seconds) {
   const { seconds: short, minutes: long } = document.body.dataset;
   if (seconds < 59.95) return short.replace("{}", seconds.toFixed(1));
   const whole = Math.round(seconds);

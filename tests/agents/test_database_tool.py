@@ -543,3 +543,18 @@ def admitted(sql):
         return sql_guard.admit(sql, TABLES)
     except sql_guard.QueryRefused as refusal:
         return refusal
+
+
+def test_a_table_that_was_added_is_there_at_the_next_look(tmp_path):
+    file = tmp_path / "a file.sqlite3"
+    with closing(sqlite3.connect(file)) as database:
+        database.execute("PRAGMA journal_mode=WAL")
+        database.execute("CREATE TABLE first (a)")
+        database.commit()
+        before = DatabaseTool(f"sqlite:///{file}").description
+        database.execute("CREATE TABLE second (b)")
+        database.commit()
+        after = DatabaseTool(f"sqlite:///{file}").description
+
+    assert "second" not in before
+    assert "second" in after

@@ -38,7 +38,30 @@ ROUTES = {
     "chat/<int:pk>/rename/": "POST",
     "chat/<int:pk>/delete/": "POST",
     "traces/": "GET",
+    "traces/completions/": "GET",
+    "traces/views/": "POST",
+    "traces/views/<int:pk>/delete/": "POST",
     "traces/<int:pk>/": "GET",
+    "traces/<int:pk>/rating/": "POST",
+    "traces/<int:pk>/notes/": "POST",
+    "traces/<int:pk>/notes/<int:note>/": "POST",
+    "traces/<int:pk>/labels/": "POST",
+    "traces/<int:pk>/flag/": "POST",
+    "traces/<int:pk>/assignee/": "POST",
+    "traces/<int:pk>/verdict/": "POST",
+    "traces/<int:pk>/correction/": "POST",
+    "traces/<int:pk>/example/": "POST",
+    "traces/<int:pk>/steps/<int:step>/review/": "GET",
+    "review/": "GET",
+    "review/open/": "GET",
+    "traces/compare/": "GET",
+    "traces/<int:pk>/compare/": "GET",
+    "traces/<int:pk>/compare/<int:other>/": "GET",
+    "traces/<int:pk>/again/<int:step>/": "GET",
+    "traces/<int:pk>/rerun/<int:step>/": "POST",
+    "traces/<int:pk>/stop/": "POST",
+    "traces/<int:pk>/replay/": "GET",
+    "traces/<int:pk>/replay/scene/": "GET",
     "traces/<int:pk>/steps/": "GET",
     "traces/<int:pk>/steps/<int:number>/": "GET",
     "traces/<int:pk>/steps/<int:number>/<slug:name>/": "GET",
@@ -366,6 +389,8 @@ class Inline(HTMLParser):
 
 
 PAGES = ["/", "/chat/{chat}/", "/chat/sessions/", "/traces/", "/traces/{run}/", "/nowhere/"]
+PAGES += ["/review/"]
+PAGES += ["/traces/{run}/compare/", "/traces/{run}/compare/{run}/", "/traces/{run}/again/1/"]
 PAGES += [
     "/admin/",
     "/admin/agents/agent/health/",

@@ -1,0 +1,180 @@
+"""What happened in a run and when, in a few words each: what a replay can be wound to."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Literal
+
+from django.utils.translation import gettext as _
+
+from agents import wording
+from agents.engine.events import Event, Type
+from agents.fragments import WORDS
+from agents.models import Run
+from agents.readable import one_line
+from agents.review.replay import MOST_FRAMES, since
+from agents.sentences import told
+
+Kind = Literal["run", "thought", "tool", "guardrail", "waiting", "failed", "stopped", "resumed"]
+
+# What is seen with something else: of a tool's answer, when its step is over.
+UNSEEN = (Type.USAGE, Type.THOUGHT, Type.TOOL_RESPONSE)
+LONG_MS = 1000
+WIDTH = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """Something worth stopping at."""
+
+    seq: int
+    ms: int
+    kind: Kind
+    words: str
+    step: int = 0
+    x: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """A stretch in which nothing happened; `is_ours` where a person was waited for."""
+
+    x: float
+    width: float
+    is_ours: bool
+
+
+class Timeline:
+    """The whole of a run on its own clock."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        rows = run.events.order_by("seq").values_list("type", "time")
+        self._events = [(type, since(run, time)) for type, time in rows]
+
+    @property
+    def last(self) -> int:
+        return len(self._events)
+
+    @cached_property
+    def duration(self) -> int:
+        return max((ms for _type, ms in self._events), default=0)
+
+    @property
+    def starts(self) -> list[int]:
+        """When each part of it begins that is asked for at once."""
+        return [0, *(ms for _type, ms in self._events[MOST_FRAMES - 1 :: MOST_FRAMES])]
+
+    @cached_property
+    def marks(self) -> list[Mark]:
+        rows = self.run.events.exclude(type__in=[*WORDS, *UNSEEN])
+        return list(self._marks(row.value for row in rows.order_by("seq")))
+
+    @property
+    def gaps(self) -> Iterator[Gap]:
+        for (type, start), (_next, end) in pairwise([("", 0), *self._events]):
+            if end - start > LONG_MS:
+                x, is_ours = self._x(start), type == Type.RUN_PAUSED
+                yield Gap(x=x, width=round(self._x(end) - x, 2), is_ours=is_ours)
+
+    def ms(self, seq: int) -> int:
+        return self._events[seq - 1][1] if seq else 0
+
+    def at(self, seq: int) -> Mark | None:
+        """What happens at this moment: what began last."""
+        return max((m for m in self.marks if m.seq <= seq), key=_seq, default=None)
+
+    def before(self, seq: int) -> int:
+        return max((mark.seq for mark in self.marks if mark.seq < seq), default=0)
+
+    def next(self, seq: int) -> int:
+        return min((mark.seq for mark in self.marks if mark.seq > seq), default=self.last)
+
+    def _marks(self, events: Iterable[Event]) -> Iterator[Mark]:
+        for event in events:
+            is_end = event.type is Type.RUN_FINISHED
+            if (said := _ended(self.run) if is_end else _said(event)) is not None:
+                yield self._mark(event, *said)
+
+    def _mark(self, event: Event, kind: Kind, words: str) -> Mark:
+        ms = since(self.run, event.time)
+        return Mark(
+            seq=event.seq,
+            ms=ms,
+            kind=kind,
+            words=one_line(words),
+            step=event.data.get("step", 0),
+            x=self._x(ms),
+        )
+
+    def _x(self, ms: int) -> float:
+        return round(ms / max(self.duration, 1) * WIDTH, 2)
+
+
+def _seq(mark: Mark) -> int:
+    return mark.seq
+
+
+def number(text: str | None, most: int) -> int:
+    """The event that an address names; what is none is the nearest that is one."""
+    digits = text or ""
+    if not (digits.isascii() and digits.isdigit()):
+        return 0
+    return min(int(digits[:12]), most)
+
+
+def _said(event: Event) -> tuple[Kind, str] | None:
+    """What an event is, in a few words; None for what only belongs to another one."""
+    data = event.data
+    match event.type:
+        case Type.RUN_STARTED:
+            return "run", _("%(agent)s begins") % {"agent": event.agent}
+        case Type.HANDOFF:
+            return "run", _("%(agent)s takes over the task") % {"agent": event.agent}
+        case Type.HANDOFF_RETURN:
+            return "run", _("%(agent)s hands back its answer") % {"agent": event.agent}
+        case Type.STEP_STARTED:
+            return "thought", _("%(agent)s thinks") % {"agent": event.agent}
+        case Type.TOOL_CALL:
+            return "tool", _("%(tool)s is used") % {"tool": data["function"]["name"]}
+        case Type.STEP if data["kind"] == "tool":
+            return _used(data)
+        case Type.GUARDRAIL:
+            return "guardrail", _("A guardrail: %(reason)s") % {"reason": told(data["reason"])}
+        case Type.ERROR:
+            return "failed", told(data["message"])
+    return _waited(event)
+
+
+def _used(data: Mapping[str, Any]) -> tuple[Kind, str] | None:
+    """What came of a call; of one that was cut off or declined, something else tells."""
+    tool = {"tool": data.get("action", "")}
+    match data["status"]:
+        case "done":
+            return "tool", _("%(tool)s answers") % tool
+        case "failed" if tool["tool"]:
+            return "failed", _("%(tool)s fails") % tool
+    return None
+
+
+def _waited(event: Event) -> tuple[Kind, str] | None:
+    data = event.data
+    match event.type:
+        case Type.APPROVAL_REQUESTED:
+            name = data["function"]["name"]
+            return "waiting", _("A person is asked about %(tool)s") % {"tool": name}
+        case Type.APPROVAL_RESOLVED:
+            who = {"person": data.get("by_name", "")}
+            yes, no = _("%(person)s approves"), _("%(person)s declines")
+            return "waiting", (yes if data["is_approved"] else no) % who
+        case Type.RUN_PAUSED:
+            return "waiting", _("It waits for a person")
+        case Type.STATUS if words := wording.note(dict(data)):
+            return ("resumed" if data["kind"] == "resumed" else "run"), words
+    return None
+
+
+def _ended(run: Run) -> tuple[Kind, str]:
+    kinds: dict[str, Kind] = {Run.Status.COMPLETED: "run", Run.Status.FAILED: "failed"}
+    return kinds.get(run.status, "stopped"), wording.ending(run) or _("The answer is there")

@@ -1,0 +1,220 @@
+"""A run shown again: how it was after any of its events, and what each of them changed.
+
+Its events are folded by the same meanings as when they were kept, into rows that nobody keeps,
+and those are shown by the same fragments as to a page that watched it.
+"""
+
+from bisect import insort
+from collections.abc import Iterable
+from copy import copy
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db.models import QuerySet
+
+from agents.display import RunView
+from agents.engine.events import Event, Type
+from agents.fragments import WORDS, Watched
+from agents.meaning import Rows
+from agents.models import AgentStep, Approval, Run, RunEvent
+
+MOST_FRAMES = 250
+MOST_HTML = 1_500_000
+# What a run was before anything of it was kept.
+BEGINNING: dict[str, Any] = {
+    "status": Run.Status.RUNNING,
+    "stopped_reason": "",
+    "answer": "",
+    "output": None,
+    "detail": "",
+    "advice": "",
+    "road": "",
+    "version": "",
+    "turns": 0,
+    "tool_calls": 0,
+    "prompt_tokens": 0,
+    "completion_tokens": 0,
+    "cost": None,
+    "takeovers": 0,
+    "ended_at": None,
+    "seconds": None,
+}
+
+
+class Moment(Rows):
+    """A run, its steps and what was asked about them, as they were after an event."""
+
+    def __init__(self, run: Run) -> None:
+        self.seq = 0
+        self.time = run.started_at
+        self.last = run
+        self.run = copy(run)
+        vars(self.run).update(BEGINNING)
+        self._asked: dict[int, Approval] = {}
+        self._names = dict(run.approvals.values_list("step", "pk"))
+        self._list: list[AgentStep] = []
+        self._questions: list[Approval] = []
+        self.run._prefetched_objects_cache = {
+            "steps": _read(self.run.steps.all(), self._list),
+            "approvals": _read(self.run.approvals.all(), self._questions),
+        }
+
+    @classmethod
+    def after(cls, run: Run, seq: int) -> "Moment":
+        moment = cls(run)
+        events = run.events.filter(seq__lte=seq).order_by("seq")
+        moment.pass_by(row.value for row in events.exclude(type__in=WORDS))
+        if (last := events.last()) is not None:
+            moment.seq, moment.time = last.seq, last.time
+        return moment
+
+    def pass_by(self, events: Iterable[Event]) -> None:
+        for event in events:
+            self.take(self.run.pk, event)
+            self._turn(event)
+            self.seq, self.time = event.seq, event.time
+
+    def _turn(self, event: Event) -> None:
+        """What was done to the rows when this was kept, without an event of its own."""
+        waits = any(question.is_waiting for question in self._questions)
+        if event.type is Type.APPROVAL_RESOLVED and not waits:
+            self.run.status = Run.Status.RUNNING
+        if event.type is Type.RUN_FINISHED:
+            for question in self._questions:
+                if question.is_waiting:
+                    question.verdict = Approval.Verdict.WITHDRAWN
+        if event.type is Type.RUN_FINISHED or event.data.get("kind") == "resumed":
+            self.run.takeovers = self.last.takeovers
+
+    def change_run(self, run: int, **changes: Any) -> None:
+        vars(self.run).update(changes)
+
+    def count(self, run: int, **amounts: float) -> None:
+        for name, amount in amounts.items():
+            setattr(self.run, name, (getattr(self.run, name) or 0) + amount)
+
+    def add_step(self, step: AgentStep) -> None:
+        insort(self._list, step, key=lambda step: step.number)
+
+    def change_step(self, run: int, event: Event, **changes: Any) -> None:
+        self.steps(run, event).update(**changes)
+
+    def steps(self, run: int, event: Event) -> "Found":
+        return self._found(event.data["step"])
+
+    def depth(self, run: int, number: int) -> int:
+        return self._found(number)[0].depth
+
+    def began(self, run: int) -> datetime:
+        return self.run.started_at
+
+    def marks(self, run: int) -> str:
+        """The list finds it by these, and a moment is in no list."""
+        return ""
+
+    def ask(self, run: int, step: int, question: dict[str, Any]) -> None:
+        pk = self._names.get(step, 0)
+        self._asked[step] = Approval(pk=pk, run=self.run, step=step, **question)
+        self._questions[:] = self._asked.values()
+
+    def decide(self, run: int, step: int, **word: Any) -> None:
+        who = get_user_model().objects.filter(pk=word.pop("decided_by")).first()
+        question = self._asked[step]
+        vars(question).update(word)
+        question.decided_by = who
+
+    def write(self) -> None:
+        """Nothing of it is kept."""
+
+    def _found(self, number: int) -> "Found":
+        return Found(step for step in self._list if step.number == number)
+
+
+class Found(list[Any]):
+    """Rows that were looked for, and can be changed, as those of a database."""
+
+    def filter(self, **same: Any) -> "Found":
+        return Found(r for r in self if all(getattr(r, n) == v for n, v in same.items()))
+
+    def update(self, **changes: Any) -> int:
+        for row in self:
+            vars(row).update(changes)
+        return len(self)
+
+
+def _read(rows: QuerySet[Any], found: list[Any]) -> QuerySet[Any]:
+    """As if they had been read from the database, which nobody is to ask for them again."""
+    rows._result_cache, rows._prefetch_done = found, True
+    return rows
+
+
+@dataclass
+class Shown(Watched):
+    """A page on which a run is shown again, from one of its moments on."""
+
+    moment: Moment = field(kw_only=True)
+
+    def last_kept(self) -> int:
+        return self.moment.seq
+
+    def next(self, event: Event) -> str:
+        """Frames for what happened next."""
+        self.moment.pass_by([event])
+        told = [event.to_dict()]
+        return self.words(told) if self.are_words(told) else self.changes(told)
+
+    def _row(self) -> Run:
+        return self.moment.run
+
+    def _view(self, run: Run) -> RunView:
+        return replace(super()._view(run), now=self.moment.time)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """What one event changed on the page, and when on the run's clock."""
+
+    seq: int
+    ms: int
+    html: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """A part of a run: how it was after an event, and a frame for each that came then."""
+
+    after: int
+    until: int
+    ms: int
+    whole: str
+    frames: list[Frame]
+
+
+def shown(run: Run, at: int, place: str = "chat") -> Shown:
+    """The page of a run as it was after that event; before the first one, as it was asked."""
+    return Shown(run.pk, place, moment=Moment.after(run, at))
+
+
+def scene(run: Run, after: int, place: str = "chat") -> Scene:
+    page = shown(run, after, place)
+    began, whole = page.moment.seq, page.snapshot()
+    ms, frames, size = since(run, page.moment.time), [], 0
+    for event in _following(run, began):
+        frames.append(Frame(seq=event.seq, ms=since(run, event.time), html=page.next(event)))
+        size += len(frames[-1].html)
+        if size > MOST_HTML:
+            break
+    until = frames[-1].seq if frames else began
+    return Scene(after=began, until=until, ms=ms, whole=whole, frames=frames)
+
+
+def since(run: Run, time: datetime) -> int:
+    """Milliseconds on the run's own clock."""
+    return max(0, round((time - run.started_at).total_seconds() * 1000))
+
+
+def _following(run: Run, seq: int) -> Iterable[Event]:
+    rows = RunEvent.objects.filter(run=run, seq__gt=seq).order_by("seq")[:MOST_FRAMES]
+    return (row.value for row in rows)

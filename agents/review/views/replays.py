@@ -1,0 +1,68 @@
+"""A run shown again, as the person saw it."""
+
+from dataclasses import asdict
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET
+
+from agents import trace
+from agents.models import Run
+from agents.review import replay
+from agents.review.moments import Timeline, number
+
+SPEEDS = ["0.5", "1", "2", "4", "8"]
+
+
+@require_GET
+def replayed(request: HttpRequest, pk: int) -> HttpResponse:
+    run = get_object_or_404(Run.objects.for_user(request.user), pk=pk)
+    timeline = Timeline(run)
+    at = number(request.GET.get("at"), timeline.last)
+    context = {
+        "view": replay.shown(run, at).view(),
+        "timeline": timeline,
+        "at": at,
+        "ms": timeline.ms(at),
+        "mark": timeline.at(at),
+        "before": timeline.before(at),
+        "next": timeline.next(at),
+        "is_live": run.is_live,
+        "speeds": SPEEDS,
+        "reel": _reel(run, timeline, at),
+    }
+    return render(request, "trace/replay.html", context)
+
+
+@require_GET
+def scene(request: HttpRequest, pk: int) -> JsonResponse:
+    """A part of it, for the page to play."""
+    run = get_object_or_404(Run.objects.for_user(request.user), pk=pk)
+    after = number(request.GET.get("after"), trace.last_seq(run))
+    part = replay.scene(run, after)
+    frames = [[frame.seq, frame.ms, frame.html] for frame in part.frames]
+    return JsonResponse(
+        {
+            "after": part.after,
+            "until": part.until,
+            "ms": part.ms,
+            "whole": part.whole,
+            "frames": frames,
+        }
+    )
+
+
+def _reel(run: Run, timeline: Timeline, at: int) -> dict:
+    """What the page's script has to know before it has loaded anything."""
+    return {
+        "run": run.pk,
+        "at": at,
+        "last": timeline.last,
+        "duration": timeline.duration,
+        "part": replay.MOST_FRAMES,
+        "starts": timeline.starts,
+        "marks": [asdict(mark) for mark in timeline.marks],
+        "scenes": reverse("trace:scene", args=[run.pk]),
+        "trace": reverse("trace:run", args=[run.pk]),
+    }

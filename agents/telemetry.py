@@ -1,0 +1,186 @@
+"""Who else reads the one stream of events: a monitor over OpenTelemetry, a console, a file.
+
+Each has a thread and a queue of its own. A run hands over what was kept and goes on; what does
+not fit into the queue is left out, and read from the rows where that matters.
+"""
+
+import atexit
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from contextlib import suppress
+from queue import Empty, Full, Queue
+from threading import Thread
+from typing import Any, Protocol
+
+from django.db import connection
+
+from agents import journal, pulse
+from agents.engine.events import Event
+from agents.models import Run, RunEvent
+from agents.otlp import Exporter
+from agents.sinks import Lines
+from agents.spans import Course, Span, Subject
+
+logger = logging.getLogger(__name__)
+
+MOST_WAITING = 10_000
+MOST_SPANS = 200
+MOST_COURSES = 1_000
+EVERY = 0.5
+GOODBYE = 3.0
+
+_readers: list["Reader"] = []
+
+
+class Sink(Protocol):
+    is_full: bool
+
+    def take(self, run: Run, events: Sequence[Event]) -> None: ...
+    def flush(self) -> None: ...
+    def close(self) -> None: ...
+
+
+def start(environment: Any) -> None:
+    """Let whoever is set up hear of all that this process keeps from now on."""
+    for sink in _sinks(environment):
+        reader = Reader(sink)
+        _readers.append(reader)
+        journal.readers.append(reader.hear)
+    atexit.register(stop)
+
+
+def stop() -> None:
+    """What was heard is passed on, if that does not take long."""
+    for reader in _readers:
+        journal.readers.remove(reader.hear)
+        reader.leave()
+    _readers.clear()
+    atexit.unregister(stop)
+
+
+def trace_id(run: Run) -> str:
+    """By which a monitor knows this run."""
+    return _subject(run).trace.hex()
+
+
+class Reader:
+    """Hands what it hears to a sink, in a thread of its own."""
+
+    def __init__(self, sink: Sink) -> None:
+        self.sink = sink
+        self.missed = 0
+        self.queue: Queue[tuple[Run, list[Event]] | None] = Queue(MOST_WAITING)
+        self.thread = Thread(target=self._work, name="telemetry", daemon=True)
+        self.thread.start()
+
+    def hear(self, run: Run, events: list[Event]) -> None:
+        try:
+            self.queue.put_nowait((run, events))
+        except Full:
+            self.missed += len(events)
+
+    def leave(self) -> None:
+        with suppress(Full):
+            self.queue.put(None, timeout=GOODBYE)
+        self.thread.join(GOODBYE)
+
+    def _work(self) -> None:
+        due: float | None = None
+        while True:
+            try:
+                heard = self.queue.get(timeout=due and max(0.0, due - time.monotonic()))
+            except Empty:
+                due = self._passed_on()
+                continue
+            if heard is None:
+                break
+            self._take(*heard)
+            due = due or time.monotonic() + EVERY
+            if self.sink.is_full or time.monotonic() > due:
+                due = self._passed_on()
+        self._passed_on()
+        self.sink.close()
+
+    def _take(self, run: Run, events: list[Event]) -> None:
+        try:
+            self.sink.take(run, events)
+        except Exception:  # whatever it was, it is not worth the reader
+            logger.exception("What happened in run %s could not be passed on.", run.pk)
+
+    def _passed_on(self) -> None:
+        try:
+            self.sink.flush()
+        except Exception:  # as above
+            logger.exception("What happened in runs could not be passed on.")
+
+
+class Spans:
+    """Makes spans of what happens, and sends them in batches."""
+
+    def __init__(self, exporter: Exporter, *, with_content: bool = False) -> None:
+        self.exporter = exporter
+        self.with_content = with_content
+        self._courses: OrderedDict[int, Course] = OrderedDict()
+        self._over: list[Span] = []
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._over) >= MOST_SPANS
+
+    def take(self, run: Run, events: Sequence[Event]) -> None:
+        course = self._course(run, before=events[0].seq)
+        for event in events:
+            if event.seq > course.seq:
+                self._over += course.take(event)
+        if events[-1].type == "run_finished":
+            del self._courses[run.pk]
+
+    def flush(self) -> None:
+        while self._over:
+            batch, self._over = self._over[:MOST_SPANS], self._over[MOST_SPANS:]
+            self.exporter.send(batch)
+
+    def close(self) -> None:
+        self.exporter.close()
+
+    def _course(self, run: Run, before: int) -> Course:
+        """As far as it is known here; what another process kept of it, that one has sent."""
+        course = self._courses.get(run.pk)
+        is_new = course is None
+        if course is None:
+            course = Course(_subject(run), with_content=self.with_content)
+            self._courses[run.pk] = course
+            if len(self._courses) > MOST_COURSES:
+                self._courses.popitem(last=False)
+        for event in _kept(run, course.seq, before) if course.seq + 1 < before else ():
+            over = course.take(event)
+            self._over += () if is_new else over
+        return course
+
+
+def _sinks(environment: Any) -> list[Sink]:
+    sinks: list[Sink] = []
+    if environment.otlp_endpoint:
+        resource = {"service.name": "ashiato", "service.version": pulse.version()}
+        headers = environment.all_otlp_headers()
+        exporter = Exporter(environment.otlp_endpoint, headers, resource)
+        sinks.append(Spans(exporter, with_content=environment.otlp_content))
+    if environment.trace_console != "off":
+        sinks.append(Lines.on_console(environment.trace_console))
+    if environment.trace_file is not None:
+        sinks.append(Lines.in_file(environment.trace_file, environment.trace_file_level))
+    return sinks
+
+
+def _subject(run: Run) -> Subject:
+    return Subject(number=run.pk, topic=run.topic, began=run.started_at)
+
+
+def _kept(run: Run, after: int, before: int) -> list[Event]:
+    try:
+        rows = RunEvent.objects.filter(run=run, seq__gt=after, seq__lt=before)
+        return [row.value for row in rows.order_by("seq")]
+    finally:
+        connection.close()

@@ -1,0 +1,280 @@
+// Plays a run again: the frames that a page was shown, on the run's own clock.
+
+import { keepOpen, openSteps, words } from "./run.js";
+
+const LONG = 1000; // a wait longer than this is skipped over…
+const BRIDGE = 600; // …within this time
+const KEEP_EVERY = 50;
+const MOST_KEPT = 60;
+const NEAR = 96;
+const TOLD = ["failed", "waiting", "stopped", "resumed"]; // what is said aloud while it plays
+
+const byId = (id) => document.getElementById(id);
+const reel = JSON.parse(byId("reel").textContent);
+const [stage, player, scrubber] = ["stage", "player", "scrubber"].map(byId);
+const [clock, now, stepLink, announcer] = ["clock", "now", "step", "announcer"].map(byId);
+const page = document.scrollingElement;
+const isStill = matchMedia("(prefers-reduced-motion: reduce)");
+
+const scenes = new Map();
+const kept = new Map(); // moments as they were drawn, to come back to
+let seq = reel.at;
+let ms = Number(scrubber.value);
+let scene = null;
+let wish = 0;
+let then = 0;
+let api;
+
+htmx.defineExtension("replay", { init: (internal) => (api = internal) });
+document.addEventListener("htmx:oobBeforeSwap", keepOpen);
+document.addEventListener("keydown", pressed);
+document.addEventListener("click", followed);
+document.addEventListener("change", ({ target }) => {
+  if (target.name === "density") openSteps(stage, target.value === "everything");
+});
+byId("play").addEventListener("click", toggle);
+scrubber.addEventListener("input", () => wind(Number(scrubber.value)));
+addEventListener("popstate", () => seek(Number(new URLSearchParams(location.search).get("at"))));
+if (document.documentElement.dataset.density === "everything") openSteps(stage, true);
+byId("whole").textContent = words(reel.duration / 1000);
+stamp(stage, ms);
+draw();
+
+// Scenes: parts of the run, each with how it was at its beginning.
+
+function load(after) {
+  if (!scenes.has(after)) {
+    const coming = fetch(`${reel.scenes}?after=${after}`).then((answer) => {
+      if (!answer.ok) throw new Error(`The server answered ${answer.status}.`);
+      return answer.json();
+    });
+    coming.catch(() => scenes.delete(after));
+    scenes.set(after, coming);
+  }
+  return scenes.get(after);
+}
+
+async function holding(target) {
+  let found = await load(Math.floor(Math.max(target - 1, 0) / reel.part) * reel.part);
+  while (found.until < target) found = await load(found.until);
+  return found;
+}
+
+async function at(moment) {
+  const begun = reel.starts.findLastIndex((start) => start <= moment);
+  let found = await load(begun * reel.part);
+  for (;;) {
+    const later = found.frames.find(([, when]) => when > moment);
+    if (later) return later[0] - 1;
+    if (found.until >= reel.last) return reel.last;
+    found = await load(found.until);
+  }
+}
+
+// Going to a moment: on from here, or from the nearest one that was kept.
+
+async function seek(target, exactly = null) {
+  const mine = ++wish;
+  try {
+    const found = await holding(Math.min(Math.max(target, 0), reel.last));
+    if (mine === wish) go(found, Math.min(Math.max(target, 0), reel.last), exactly);
+  } catch {
+    lost();
+  }
+}
+
+async function wind(moment) {
+  const mine = ++wish;
+  ms = moment;
+  try {
+    const target = await at(moment);
+    if (mine === wish) await seek(target, moment);
+  } catch {
+    lost();
+  }
+}
+
+function go(found, target, exactly) {
+  const open = [...stage.querySelectorAll(".step > details[open]")].map(named);
+  scene = found;
+  if (target < seq || seq < found.after) redraw(target);
+  while (seq < target) put(found.frames[seq - found.after]);
+  for (const id of open) byId(id)?.querySelector("details").toggleAttribute("open", true);
+  ms = exactly ?? time(seq);
+  draw();
+  if (!player.dataset.playing) settle();
+}
+
+function redraw(target) {
+  const near = Math.max(...[...kept.keys()].filter((k) => k <= target && k >= scene.after), -1);
+  const from = near < 0 ? wholeScene() : kept.get(near).cloneNode(true);
+  stage.replaceChildren(from);
+  openSteps(stage, document.documentElement.dataset.density === "everything");
+  seq = near < 0 ? scene.after : near;
+}
+
+function wholeScene() {
+  const fragment = api.makeFragment(scene.whole);
+  stamp(fragment, scene.ms);
+  return fragment.firstElementChild;
+}
+
+const named = (details) => details.parentElement.id;
+
+// As the socket of a live page does it.
+function put([number, when, html]) {
+  const follows = page.scrollHeight - page.scrollTop - page.clientHeight < NEAR;
+  const settled = api.makeSettleInfo(stage);
+  const fragment = api.makeFragment(html);
+  stamp(fragment, when);
+  for (const child of [...fragment.children]) {
+    api.oobSwap(child.getAttribute("hx-swap-oob") || "true", child, settled);
+  }
+  api.settleImmediately(settled.tasks);
+  seq = number;
+  if (seq % KEEP_EVERY === 0) keep();
+  if (follows && player.dataset.playing) page.scrollTo({ top: page.scrollHeight, behavior: "instant" });
+}
+
+function keep() {
+  if (kept.has(seq)) return;
+  if (kept.size >= MOST_KEPT) kept.delete(kept.keys().next().value);
+  kept.set(seq, stage.firstElementChild.cloneNode(true));
+}
+
+// When what is ticking in it began, on the run's clock: a moment may be drawn from a later one.
+function stamp(within, when) {
+  for (const ticking of within.querySelectorAll("[data-elapsed-ms]")) {
+    ticking.dataset.began ??= when - Number(ticking.dataset.elapsedMs);
+  }
+}
+
+const time = (number) =>
+  number > scene.after ? scene.frames[number - scene.after - 1][1] : scene.ms;
+
+// Playing.
+
+async function toggle() {
+  if (player.dataset.playing) return pause();
+  player.dataset.playing = "true";
+  if (seq >= reel.last) await seek(0);
+  else if (!scene || seq < scene.after || seq > scene.until) await seek(seq, ms);
+  then = performance.now();
+  requestAnimationFrame(beat);
+}
+
+function pause() {
+  delete player.dataset.playing;
+  settle();
+}
+
+async function beat(moment) {
+  if (!player.dataset.playing) return;
+  const speed = Number(player.querySelector("[name=speed]:checked").value);
+  const before = seq;
+  try {
+    await pass(Math.min(Math.max(moment - then, 0), 250) * speed);
+  } catch {
+    return lost();
+  }
+  then = moment;
+  if (seq !== before || !isStill.matches) draw();
+  if (seq !== before) tell();
+  if (seq >= reel.last) return pause();
+  requestAnimationFrame(beat);
+}
+
+async function pass(left) {
+  const mine = wish;
+  while (left > 0 && seq < reel.last) {
+    if (seq >= scene.until) scene = await load(scene.until);
+    if (mine !== wish) return; // somebody has wound it elsewhere meanwhile
+    const next = scene.frames[seq - scene.after];
+    const gap = next[1] - time(seq);
+    const rate = byId("skip").checked && gap > LONG ? gap / BRIDGE : 1;
+    const needed = Math.max(0, next[1] - ms) / rate;
+    ms += Math.min(left, needed) * rate;
+    if (left < needed) return;
+    left -= needed;
+    put(next);
+  }
+  if (scene.until < reel.last && seq > scene.until - reel.part / 2) load(scene.until);
+}
+
+// What the controls say.
+
+function draw() {
+  const mark = reel.marks.findLast((known) => known.seq <= seq);
+  const text = words(ms / 1000);
+  scrubber.value = ms;
+  if (clock.textContent !== text) clock.textContent = text;
+  for (const ticking of stage.querySelectorAll("[data-elapsed-ms]")) {
+    const elapsed = words(Math.max(0, ms - Number(ticking.dataset.began)) / 1000);
+    if (ticking.textContent !== elapsed) ticking.textContent = elapsed;
+  }
+  say(mark?.words ?? now.dataset.asked, mark);
+}
+
+function say(text, mark) {
+  scrubber.setAttribute("aria-valuetext", `${clock.textContent}, ${text}`);
+  if (now.textContent === text && now.dataset.seq === String(mark?.seq)) return;
+  now.textContent = text;
+  now.dataset.kind = mark?.kind ?? "";
+  now.dataset.seq = mark?.seq;
+  stepLink.hidden = !mark?.step;
+  stepLink.href = `${reel.trace}#step-${mark?.step}`;
+  stepLink.firstElementChild.textContent = mark?.step;
+  for (const link of document.querySelectorAll("#moments a")) {
+    link.toggleAttribute("aria-current", Number(link.dataset.seq) === mark?.seq);
+  }
+}
+
+// Whoever does not see it hears where it stands when it stands, and else only what matters.
+function settle() {
+  clock.href = `?at=${seq}`;
+  byId("before").href = `?at=${previous()}`;
+  byId("next").href = `?at=${following()}`;
+  history.replaceState(null, "", `?at=${seq}`);
+  announcer.textContent = `${clock.textContent}, ${now.textContent}`;
+}
+
+function tell() {
+  if (TOLD.includes(now.dataset.kind)) announcer.textContent = now.textContent;
+}
+
+function lost() {
+  pause();
+  now.textContent = announcer.textContent = now.dataset.lost;
+}
+
+// Where to.
+
+const previous = () => reel.marks.findLast((mark) => mark.seq < seq)?.seq ?? 0;
+const following = () => reel.marks.find((mark) => mark.seq > seq)?.seq ?? reel.last;
+
+function pressed(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const is = (kinds) => event.target.closest(kinds);
+  if (is("input:not([type=range]), textarea, select")) return;
+  if (event.key === " " && is("button, a, summary")) return;
+  const moves = {
+    " ": toggle,
+    ArrowLeft: () => seek(event.shiftKey ? seq - 1 : previous()),
+    ArrowRight: () => seek(event.shiftKey ? seq + 1 : following()),
+    Home: () => seek(0),
+    End: () => seek(reel.last),
+  };
+  if (!(event.key in moves)) return;
+  event.preventDefault();
+  if (event.key !== " ") delete player.dataset.playing;
+  moves[event.key]();
+}
+
+function followed(event) {
+  const link = event.target.closest?.("#before, #next, #moments a");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  delete player.dataset.playing;
+  const places = { before: previous, next: following };
+  seek(places[link.id]?.() ?? Number(link.dataset.seq));
+}

@@ -1,0 +1,481 @@
+"""Runs are told to whoever else is set up to hear of them, and never wait for it."""
+
+import json
+import logging
+import time
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from agents import approvals, journal, otlp, runs, sinks, telemetry, toolset, trace
+from agents.approvals import Word
+from agents.engine.errors import ModelError
+from agents.engine.events import Stamp, Type
+from agents.engine.tool import ToolResult
+from agents.models import Agent, Approval, Run
+from agents.otlp import EPOCH, Exporter, encode
+from agents.spans import Course, Kind, Note, Span, Subject
+from project.environment import Environment
+from tests.collector import Collector, decode
+from tests.conftest import asked
+from tests.scripted import Says
+
+CALL = Says.call("calculator", "I need to calculate.", input="6 * 7")
+SECRET = "sk-abcdef0123456789"
+# A request as the packages of OpenTelemetry write it (opentelemetry-proto 1.4).
+GOLDEN = (
+    "0aec030a1b0a190a0c736572766963652e6e616d6512090a076173686961746f12cc030a090a076173686961"
+    "746f12be030a10000102030405060708090a0b0c0d0e0f12080001020304050607220808090a0b0c0d0e0f2a"
+    "0b6368617420e8b6b3e8b7a130033900ca53eb0e2578184100ca921f0f2578184ad4010a047465787412cb01"
+    "0ac8016161616161616161616161616161616161616161616161616161616161616161616161616161616161"
+    "6161616161616161616161616161616161616161616161616161616161616161616161616161616161616161"
+    "6161616161616161616161616161616161616161616161616161616161616161616161616161616161616161"
+    "6161616161616161616161616161616161616161616161616161616161616161616161616161616161616161"
+    "6161616161616161616161616161616161616161616161616161614a090a03796573120210014a080a026e6f"
+    "120210004a0c0a05636f756e74120318ac024a130a046c657373120b18ffffffffffffffffff014a110a0463"
+    "6f7374120921000000000000d03f4a1f0a07726561736f6e7312142a120a060a0473746f700a080a066c656e"
+    "6774685a22090065c5010f25781812067374617475731a0f0a046b696e6412070a0572657472797a0e120a49"
+    "74206661696c65642e1802"
+)
+
+
+@pytest.fixture
+def collector(monkeypatch):
+    monkeypatch.setattr(otlp, "PAUSES", (0.01, 0.01))
+    monkeypatch.setattr(telemetry, "EVERY", 0.02)
+    with Collector() as collector:
+        yield collector
+
+
+@pytest.fixture
+def listening():
+    """Sets telemetry up for a test, and has it say goodbye after it."""
+
+    def start(**settings):
+        telemetry.start(Environment(**settings))
+
+    yield start
+    telemetry.stop()
+    assert journal.readers == []
+
+
+rows = pytest.mark.django_db(transaction=True)
+with_agent = pytest.mark.usefixtures("agent", "workshop")
+
+
+def test_the_wire_is_that_of_opentelemetrys_own_packages():
+    def at(microseconds):
+        return EPOCH + timedelta(microseconds=microseconds)
+
+    note = Note(name="status", time=at(1763200000500000), attributes={"kind": "retry"})
+    span = Span(
+        trace=bytes(range(16)),
+        id=bytes(range(8)),
+        parent=bytes(range(8, 16)),
+        name="chat 足跡",
+        kind=Kind.CLIENT,
+        began=at(1763200000123456),
+        ended=at(1763200001000000),
+        attributes={
+            "text": "a" * 200,
+            "yes": True,
+            "no": False,
+            "count": 300,
+            "less": -1,
+            "cost": 0.25,
+            "reasons": ["stop", "length"],
+        },
+        notes=[note],
+        failure="It failed.",
+    )
+
+    wire = encode({"service.name": "ashiato"}, [span])
+
+    assert wire.hex() == GOLDEN
+    assert decode(wire)[1][0]["attributes"] == span.attributes
+
+
+@rows
+@with_agent
+async def test_a_run_arrives_at_a_collector_span_by_span(collector, listening, scripted):
+    listening(otlp_endpoint=collector.url, otlp_headers="x-key=abc, x-team = ours ")
+    scripted(CALL, Says(answer="It is 42."))
+
+    run = await asked("What is it?")
+    await sync_to_async(telemetry.stop)()
+
+    root = collector.named("invoke_agent helper")
+    first, second = [span for span in collector.spans if span["name"] == "chat demo"]
+    tool = collector.named("execute_tool calculator")
+    assert {span["trace"] for span in collector.spans} == {telemetry.trace_id(run)}
+    assert root["parent"] == ""
+    assert {span["parent"] for span in (first, second, tool)} == {root["id"]}
+    assert root["began"] <= first["began"] <= first["ended"] <= tool["ended"] <= root["ended"]
+    assert (root["kind"], first["kind"], tool["kind"]) == (1, 3, 1)
+    assert collector.paths[0] == "/v1/traces"
+    assert collector.headers["content-type"] == "application/x-protobuf"
+    assert (collector.headers["x-key"], collector.headers["x-team"]) == ("abc", "ours")
+    assert collector.resource["service.name"] == "ashiato"
+
+
+@rows
+@with_agent
+async def test_spans_say_what_the_conventions_ask_for_and_no_content(
+    collector, listening, scripted
+):
+    listening(otlp_endpoint=f"{collector.url}/v1/traces")
+    scripted(CALL, Says(answer="It is 42."))
+
+    run = await asked("What is it?")
+    await sync_to_async(telemetry.stop)()
+
+    chat = [span for span in collector.spans if span["name"] == "chat demo"][0]["attributes"]
+    assert chat["gen_ai.operation.name"] == "chat"
+    assert chat["gen_ai.provider.name"] == chat["gen_ai.system"] == "ashiato"
+    assert chat["gen_ai.request.model"] == chat["gen_ai.response.model"] == "demo"
+    assert chat["gen_ai.usage.input_tokens"] > 0
+    assert chat["gen_ai.usage.output_tokens"] > 0
+    assert chat["gen_ai.conversation.id"] == run.topic
+    tool = collector.named("execute_tool calculator")["attributes"]
+    assert tool["gen_ai.tool.name"] == "calculator"
+    assert tool["gen_ai.tool.call.id"] == "c0"
+    assert collector.named("invoke_agent helper")["attributes"]["gen_ai.agent.name"] == "helper"
+    everything = json.dumps(collector.spans)
+    assert not [w for w in ("What is it", "6 * 7", "It is 42", "calculate.") if w in everything]
+
+
+@rows
+@with_agent
+async def test_contents_are_sent_where_that_is_wanted_without_secrets(
+    collector, listening, scripted
+):
+    listening(otlp_endpoint=collector.url, otlp_content=True)
+    scripted(CALL, Says(answer="It is 42."))
+
+    await asked(f"What is it? My key is {SECRET}.")
+    await sync_to_async(telemetry.stop)()
+
+    root = collector.named("invoke_agent helper")["attributes"]
+    assert json.loads(root["gen_ai.output.messages"])[0]["parts"][0]["content"] == "It is 42."
+    tool = collector.named("execute_tool calculator")["attributes"]
+    assert json.loads(tool["gen_ai.tool.call.arguments"]) == {"input": "6 * 7"}
+    assert tool["gen_ai.tool.call.result"] == "42"
+    last = [span for span in collector.spans if span["name"] == "chat demo"][-1]["attributes"]
+    roles = [message["role"] for message in json.loads(last["gen_ai.input.messages"])]
+    assert roles == ["system", "user", "assistant", "tool"]
+    assert SECRET not in json.dumps(collector.spans)
+
+
+@rows
+@with_agent
+async def test_a_failure_is_an_error_of_its_span_and_of_the_run(collector, listening, scripted):
+    listening(otlp_endpoint=collector.url)
+    scripted(Says.call("nothing"), ModelError("The provider refused."))
+
+    await asked("What is it?")
+    await sync_to_async(telemetry.stop)()
+
+    tool = collector.named("execute_tool nothing")
+    assert (tool["status"], tool["attributes"]["error.type"]) == (2, "tool_error")
+    failed = [span for span in collector.spans if span["name"] == "chat demo"][-1]
+    assert (failed["status"], failed["message"]) == (2, "The provider refused.")
+    root = collector.named("invoke_agent helper")
+    assert (root["status"], root["attributes"]["error.type"]) == (2, "ModelError")
+
+
+@rows
+@with_agent
+async def test_what_one_agent_does_for_another_is_below_the_call(
+    collector, listening, scripted
+):
+    listening(otlp_endpoint=collector.url)
+    helper = await Agent.objects.aget()
+    other = await Agent.objects.acreate(name="counter", model=helper.model)
+    await helper.handoffs.aadd(other)
+    scripted(Says.call("ask_counter", task="Count."), Says(answer="3."), Says(answer="Three."))
+
+    await asked("How many?")
+    await sync_to_async(telemetry.stop)()
+
+    call = collector.named("execute_tool ask_counter")
+    errand = collector.named("invoke_agent counter")
+    assert errand["parent"] == call["id"]
+    inner = [span for span in collector.spans if span["parent"] == errand["id"]]
+    assert [span["name"] for span in inner] == ["chat demo"]
+
+
+class Letter:
+    name, description, needs_approval = "calculator", "Writes.", True
+    parameters = {"type": "object", "properties": {"input": {"type": "string"}}}
+
+    async def execute(self, input):
+        return ToolResult("Sent.")
+
+
+@rows
+@with_agent
+async def test_a_run_gone_on_with_by_another_process_goes_on_with_its_trace(
+    collector, listening, scripted, monkeypatch, person
+):
+    monkeypatch.setitem(toolset.BUILT_IN, "calculator", Letter)
+    scripted(CALL, Says(answer="It is written."))
+    listening(otlp_endpoint=collector.url)
+    run = await asked("Write to her.", user=person)
+    await sync_to_async(telemetry.stop)()
+    assert [span["name"] for span in collector.spans] == ["chat demo"]
+
+    listening(otlp_endpoint=collector.url)
+    question = await Approval.objects.aget(run=run)
+    await approvals.decide(person, question.pk, Word(digest=question.digest, is_approved=True))
+    await runs.wait(run)
+    await sync_to_async(telemetry.stop)()
+
+    names = [span["name"] for span in collector.spans]
+    later = ["execute_tool calculator", "chat demo", "invoke_agent helper"]
+    assert names == ["chat demo", *later]
+    root = collector.named("invoke_agent helper")
+    assert {span["trace"] for span in collector.spans} == {telemetry.trace_id(run)}
+    assert collector.spans[0]["parent"] == collector.spans[2]["parent"] == root["id"]
+    notes = [name for name, _about in root["notes"]]
+    assert notes == ["approval_requested", "run_paused", "approval_resolved"]
+
+
+@rows
+@with_agent
+async def test_what_did_not_fit_into_the_queue_is_read_from_the_rows(
+    collector, listening, scripted, monkeypatch
+):
+    listening(otlp_endpoint=collector.url)
+    [reader] = telemetry._readers
+    heard = []
+    monkeypatch.setattr(journal, "readers", [lambda *told: heard.append(told)])
+    scripted(CALL, Says(answer="It is 42."))
+    await asked("What is it?")
+    monkeypatch.undo()
+
+    reader.hear(*heard[0])
+    reader.hear(*heard[-1])
+    await sync_to_async(telemetry.stop)()
+
+    names = [span["name"] for span in collector.spans]
+    assert sorted(set(names)) == [
+        "chat demo",
+        "execute_tool calculator",
+        "invoke_agent helper",
+    ]
+
+
+def test_a_reader_that_is_far_behind_misses_something_and_holds_up_nobody(monkeypatch):
+    class Slow:
+        is_full = False
+
+        def take(self, run, events):
+            time.sleep(0.2)
+
+        flush = close = lambda self: None
+
+    monkeypatch.setattr(telemetry, "MOST_WAITING", 2)
+    reader = telemetry.Reader(Slow())
+    began = time.monotonic()
+
+    for _ in range(1000):
+        reader.hear(None, [None])
+
+    assert time.monotonic() - began < 0.2
+    assert reader.missed >= 997
+    reader.leave()
+
+
+def span():
+    now = datetime.now(UTC)
+    return Span(trace=b"t" * 16, id=b"i" * 8, name="chat demo", began=now, ended=now)
+
+
+def test_a_monitor_that_is_busy_is_asked_again(collector):
+    collector.answers = [503, 429]
+    exporter = Exporter(collector.url, {}, {})
+
+    assert exporter.send([span()])
+    exporter.close()
+
+    assert len(collector.paths) == 3
+    assert (len(collector.spans), exporter.lost) == (1, 0)
+
+
+def test_a_monitor_that_is_away_costs_one_warning_and_is_counted(caplog, collector):
+    exporter = Exporter("http://127.0.0.1:9", {}, {})
+
+    assert not exporter.send([span(), span()])
+    assert not exporter.send([span()])
+    assert exporter.lost == 3
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+
+    exporter.address = f"{collector.url}/v1/traces"
+    assert exporter.send([span()])
+    exporter.close()
+    assert "takes spans again; 3 were lost" in caplog.text
+
+
+def test_what_a_monitor_refuses_for_good_is_not_sent_again(collector):
+    collector.answers = [401]
+    exporter = Exporter(collector.url, {}, {})
+
+    assert not exporter.send([span()])
+    exporter.close()
+
+    assert len(collector.paths) == 1
+
+
+@rows
+@with_agent
+async def test_a_run_is_answered_though_the_monitor_is_away(listening, scripted, monkeypatch):
+    monkeypatch.setattr(otlp, "PAUSES", ())
+    listening(otlp_endpoint="http://127.0.0.1:9")
+    scripted(Says(answer="It is 42."))
+
+    run = await asked("What is it?")
+
+    assert (run.status, run.answer) == ("completed", "It is 42.")
+
+
+def lines(path):
+    return [json.loads(text) for text in path.read_text().splitlines()]
+
+
+@rows
+@with_agent
+async def test_a_file_has_a_line_for_every_start_call_and_end(listening, scripted, tmp_path):
+    path = tmp_path / "logs" / "trace.jsonl"
+    listening(trace_file=path)
+    scripted(CALL, Says(answer="It is 42."))
+
+    run = await asked("What is it?")
+    await sync_to_async(telemetry.stop)()
+
+    written = lines(path)
+    assert [(line["type"], line["level"]) for line in written] == [
+        ("run_started", "info"),
+        ("step", "info"),
+        ("tool_call", "info"),
+        ("tool_response", "info"),
+        ("step", "info"),
+        ("step", "info"),
+        ("run_finished", "info"),
+    ]
+    assert {(line["run"], line["agent"]) for line in written} == {(run.pk, "helper")}
+    assert written[2]["tool"] == "calculator"
+    assert written[-1]["stopped_reason"] == "completed"
+    text = path.read_text()
+    assert not [w for w in ("What is it", "6 * 7", "It is 42", "calculate.") if w in text]
+
+
+@rows
+@with_agent
+async def test_at_debug_there_is_everything_but_words_and_no_secret(
+    listening, scripted, tmp_path, capfd
+):
+    listening(trace_console="debug")
+    scripted(CALL, Says(answer="It is 42."))
+
+    await asked(f"What is it? My key is {SECRET}.")
+    await sync_to_async(telemetry.stop)()
+
+    text = capfd.readouterr().err
+    types = {json.loads(line)["type"] for line in text.splitlines()}
+    assert {"usage", "step_started", "thought", "run_finished"} <= types
+    assert not types & {"delta", "thought_delta"}
+    assert "6 * 7" in text
+    assert SECRET not in text
+
+
+LEVELS = {
+    "error": [("error", {"message": "No.", "type": "ModelError"})],
+    "warning": [
+        ("guardrail", {"action": "warn", "reason": "It matches."}),
+        ("status", {"kind": "model_fallback", "from": "a", "to": "b", "message": "No."}),
+        ("status", {"kind": "retry", "message": "No.", "seconds": 1, "attempt": 2}),
+        ("run_finished", {"stopped_reason": "blocked", "detail": "It matches."}),
+    ],
+    "info": [
+        ("handoff", {"query": "Count.", "model": "demo", "parent": 2}),
+        ("approval_requested", {"function": {"name": "mail", "arguments": "{}"}, "step": 2}),
+    ],
+    "debug": [("usage", {"prompt_tokens": 1, "step": 1})],
+}
+
+
+@pytest.mark.parametrize(
+    ("level", "type", "data"),
+    [(level, *event) for level, events in LEVELS.items() for event in events],
+)
+def test_events_are_told_from_the_level_at_which_they_matter(level, type, data, tmp_path):
+    order = list(LEVELS)
+    event = Stamp("helper")(Type(type), **data)
+
+    for at in order:
+        path = tmp_path / at
+        sink = sinks.Lines.in_file(path, at)
+        sink.take(SimpleNamespace(pk=7), [event])
+        sink.close()
+        assert (path.read_text() != "") == (order.index(at) >= order.index(level)), at
+
+
+def test_a_failed_call_and_a_failed_run_are_errors():
+    stamp = Stamp("helper")
+    failed = [
+        stamp(Type.TOOL_RESPONSE, is_error=True),
+        stamp(Type.RUN_FINISHED, stopped_reason="error"),
+    ]
+
+    assert [sinks.level_of(event) for event in failed] == [logging.ERROR, logging.ERROR]
+
+
+def test_what_a_person_wrote_is_content():
+    stamp = Stamp("helper")
+    event = stamp(Type.APPROVAL_RESOLVED, is_approved=False, reason="Call 090-1234", step=2)
+
+    assert "090" not in sinks.line(7, event, logging.INFO)
+    assert "090" in sinks.line(7, event, logging.DEBUG, with_content=True)
+
+
+def test_a_file_is_turned_over_when_it_is_large(tmp_path, monkeypatch):
+    monkeypatch.setattr(sinks, "MOST_BYTES", 2000)
+    sink = sinks.Lines.in_file(tmp_path / "{pid}.jsonl", "info")
+    event = Stamp("helper")(Type.RUN_PAUSED, reason="approval")
+
+    for _ in range(100):
+        sink.take(SimpleNamespace(pk=7), [event])
+    sink.close()
+
+    files = list(tmp_path.iterdir())
+    assert len(files) == 1 + sinks.KEPT_FILES
+    assert all(file.stat().st_size <= 2000 for file in files)
+
+
+def test_nobody_hears_of_anything_unless_that_is_set_up():
+    assert not sinks.are_wanted(Environment())
+    assert journal.readers == []
+    for wish in ({"otlp_endpoint": "http://a"}, {"trace_console": "info"}):
+        assert sinks.are_wanted(Environment(**wish))
+
+
+@rows
+def test_the_spans_of_a_run_that_was_cut_off_end_with_it():
+    run = Run.objects.create(topic="chat.1", query="?", agent_name="helper")
+    subject = Subject(number=run.pk, topic=run.topic, began=run.started_at)
+    stamp, course = Stamp("helper"), Course(subject)
+    asks = {"turn": 1, "kind": "thought", "request": {"model": "openai/gpt"}}
+    events = [
+        stamp(Type.RUN_STARTED, model="openai/gpt", query="?"),
+        stamp(Type.STEP_STARTED, step=1, **asks),
+    ]
+    trace.keep([(run.pk, event) for event in events])
+    ending = trace.close(run.pk, trace.Ending(trace.StopReason.INTERRUPTED))
+
+    over = [span for event in [*events, *ending] for span in course.take(event)]
+
+    assert [span.name for span in over] == ["chat openai/gpt", "invoke_agent helper"]
+    assert over[0].attributes["gen_ai.provider.name"] == "openai"
+    assert over[1].attributes["error.type"] == "interrupted"

@@ -1,0 +1,181 @@
+"""A run is played again as it was seen, with the mouse, the keyboard, or neither."""
+
+import re
+
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conversation import CALCULATION, SEVERAL, answered, begin, html
+from tests.browser.test_approvals import asks
+from tests.browser.test_everyone import faint_text, fits
+
+EVENTS = 10
+
+
+def replay(page: Page, at: str = "") -> Locator:
+    """The replay of the run that the page shows; gives its stage."""
+    number = page.locator(".run").last.get_attribute("id").removeprefix("run-")
+    page.goto(f"/traces/{number}/replay/{at}")
+    return page.locator("#stage")
+
+
+def bare(locator: Locator) -> str:
+    """Without the buttons that a script adds, and what only the clock says."""
+    added = r'<button[^>]*copy-code.*?</button>|<rect class="span"[^>]*>'
+    text = re.sub(added, "", html(locator), flags=re.S)
+    return re.sub(r' data-elapsed-ms="\d+"(?: data-began="[-\d.]+")?>[^<]*', ">", text)
+
+
+def place(page: Page) -> int:
+    return int(re.search(r"at=(\d+)", page.url)[1])
+
+
+def move(page: Page, key: str) -> int:
+    before = page.url
+    page.keyboard.press(key)
+    expect(page).not_to_have_url(before)
+    return place(page)
+
+
+def test_a_run_played_to_its_end_is_the_run_that_was_watched(page: Page):
+    watched = bare(answered(page, SEVERAL))
+    stage = replay(page)
+    expect(stage.locator(".run")).to_have_attribute("data-status", "running")
+    expect(stage.locator(".step")).to_have_count(0)
+
+    page.get_by_text("4×").click()
+    page.get_by_role("button", name="Play").click()
+
+    expect(stage.locator(".run")).to_have_attribute("data-status", "completed")
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
+    assert bare(stage.locator(".run")) == watched
+    expect(page.locator("#now")).to_have_text("The answer is there")
+
+
+def test_the_same_moments_are_seen_on_the_way_back(page: Page):
+    answered(page, CALCULATION)
+    run, seen = replay(page).locator(".run"), {}
+    for _ in range(EVENTS):
+        at = move(page, "Shift+ArrowRight")
+        seen[at] = bare(run)
+    assert list(seen) == list(range(1, EVENTS + 1))
+
+    for _ in range(EVENTS - 1):
+        at = move(page, "Shift+ArrowLeft")
+        assert bare(run) == seen[at], at
+    page.reload()
+    assert bare(run) == seen[1]
+
+
+def test_arrows_go_from_moment_to_moment_and_say_what_happens(page: Page):
+    answered(page, CALCULATION)
+    stage = replay(page)
+    now, announced = page.locator("#now"), page.locator("#announcer")
+
+    move(page, "ArrowRight")
+    expect(now).to_have_text("helper begins")
+    move(page, "ArrowRight")
+    move(page, "ArrowRight")
+    expect(now).to_have_text("calculator is used")
+    expect(announced).to_contain_text("calculator is used")
+    expect(stage.locator(".step[data-kind=tool]")).to_have_attribute("data-status", "running")
+    move(page, "ArrowRight")
+    expect(stage.locator(".seen pre")).to_contain_text("435")
+    move(page, "End")
+    expect(stage.locator(".run")).to_have_attribute("data-status", "completed")
+    move(page, "Home")
+    expect(stage.locator(".step")).to_have_count(0)
+    page.keyboard.press("Space")
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+
+
+def test_the_scrubber_goes_to_any_time_and_an_open_row_stays_open(page: Page):
+    answered(page, CALCULATION)
+    stage = replay(page, "?at=999")
+    row = stage.locator(".step").first
+    row.locator("summary").click()
+    scrubber = page.get_by_role("slider", name="Moment of the run")
+
+    scrubber.evaluate("e => { e.value = 0.6 * e.max; e.dispatchEvent(new Event('input')) }")
+    expect(stage.locator(".run")).to_have_attribute("data-status", "running")
+    expect(row.locator("details")).to_have_attribute("open", "")
+    scrubber.evaluate("e => { e.value = e.max; e.dispatchEvent(new Event('input')) }")
+
+    expect(stage.locator(".run")).to_have_attribute("data-status", "completed")
+    expect(row.locator("details")).to_have_attribute("open", "")
+
+
+def test_a_question_is_seen_as_it_was_asked_and_cannot_be_answered_again(page: Page):
+    asks(page)
+    page.get_by_role("button", name="Approve", exact=True).click()
+    expect(page.locator(".run").last).to_have_attribute("data-status", "completed")
+    stage = replay(page)
+
+    page.locator("#moments summary").click()
+    page.get_by_role("link", name="It waits for a person").click()
+
+    approve = stage.get_by_role("button", name="Approve", exact=True)
+    expect(approve).to_be_visible()
+    expect(approve).to_be_disabled()
+    move(page, "ArrowRight")
+    expect(stage.locator(".approval")).to_contain_text("demo: approved")
+
+
+def test_a_stopped_run_and_one_that_goes_on_are_played_as_far_as_they_came(slow_page: Page):
+    begin(slow_page, CALCULATION)
+    stage = replay(slow_page, "?at=999")
+    expect(stage.locator(".run")).to_have_attribute("data-status", "running")
+    expect(slow_page.locator(".still-going")).to_be_visible()
+
+    slow_page.go_back()
+    slow_page.get_by_role("button", name="Stop").click()
+    expect(slow_page.locator(".run").last).to_have_attribute("data-status", "stopped")
+    stage = replay(slow_page, "?at=999")
+    expect(stage.locator(".run")).to_have_attribute("data-status", "stopped")
+    expect(slow_page.locator("#now")).to_contain_text("You stopped this run.")
+
+
+def test_without_javascript_every_moment_is_a_page(visit, page: Page, server):
+    answered(page, CALCULATION)
+    replay(page)
+    address = page.url
+    bare_page = visit(server, java_script_enabled=False)
+    bare_page.goto(address)
+
+    for _ in range(3):
+        bare_page.get_by_role("link", name="One moment on").click()
+    expect(bare_page.locator("#now")).to_have_text("calculator is used")
+    tool = bare_page.locator(".step[data-kind=tool]")
+    expect(tool).to_have_attribute("data-status", "running")
+    bare_page.get_by_role("link", name="One moment back").click()
+    expect(tool).to_have_count(0)
+    expect(bare_page.get_by_role("button", name="Play")).to_be_hidden()
+
+
+def test_it_fits_a_phone_and_can_be_read_by_day_and_by_night(visit, page: Page, server):
+    answered(page, SEVERAL)
+    replay(page)
+    address = f"{page.url}?at=30"
+    phone = visit(server, viewport={"width": 390, "height": 844}, is_mobile=True)
+    phone.goto(address)
+
+    assert fits(phone)
+    expect(phone.locator("#play")).to_be_in_viewport()
+    page.goto(address)
+    assert faint_text(page) == []
+    for control in page.locator("#player").locator("button, a, input").all():
+        if control.is_visible():
+            expect(control).to_have_accessible_name(re.compile(r"\S"))
+
+
+def test_a_server_that_is_away_is_said_and_asked_again(page: Page, watch):
+    watch.expect("Failed to load resource|net::ERR_FAILED")
+    answered(page, CALCULATION)
+    stage = replay(page)
+    page.route("**/scene/**", lambda route: route.abort())
+
+    page.keyboard.press("End")
+    expect(page.locator("#now")).to_have_text("The server did not answer. Try again.")
+    page.unroute("**/scene/**")
+    page.keyboard.press("End")
+
+    expect(stage.locator(".run")).to_have_attribute("data-status", "completed")
