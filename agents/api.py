@@ -1,16 +1,19 @@
 """The stream of a run for other programs, as server-sent events."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
+from typing import Any
 
 from channels.auth import get_user
 from channels.db import database_sync_to_async
 from django.contrib.sessions.backends.db import SessionStore
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
-from django.shortcuts import aget_object_or_404
+from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_GET
 
-from agents import live
+from agents import audit, live, masking
+from agents.masking import Veil
 from agents.models import Run
 
 MOST_ID = 10
@@ -18,37 +21,55 @@ MOST_ID = 10
 
 @require_GET
 async def events(request: HttpRequest, pk: int) -> HttpResponse:
-    """Everything after `Last-Event-ID` (or `?after=`), and then what happens, to the end."""
-    user = await request.auser()
-    mine = await database_sync_to_async(Run.objects.for_user)(user)
-    run = await aget_object_or_404(mine, pk=pk)
+    """Everything after `Last-Event-ID` (or `?after=`), and then what happens, to the end.
+
+    Of another's run it is masked: words come a little behind, and the last of them only with
+    the event that ends their step.
+    """
+    run, veil = await database_sync_to_async(_find)(request, pk)
     after = request.headers.get("Last-Event-ID") or request.GET.get("after", "0")
     seq = int(after) if after.isascii() and after.isdigit() and len(after) < MOST_ID else 0
     response = StreamingHttpResponse(
-        _lines(request, run, seq), content_type="text/event-stream"
+        _lines(request, run, seq, veil), content_type="text/event-stream"
     )
     response["Cache-Control"] = "no-cache"
     response["X-Accel-Buffering"] = "no"
     return response
 
 
-async def _lines(request: HttpRequest, run: Run, after: int) -> AsyncIterator[str]:
-    async for row in live.events(run, after):
+def _find(request: HttpRequest, pk: int) -> tuple[Run, Veil | None]:
+    run = get_object_or_404(Run.objects.for_user(request.user), pk=pk)
+    audit.viewed(request.user, run, "api")
+    return run, Veil() if masking.hides(run, request.user, request.session) else None
+
+
+async def _lines(
+    request: HttpRequest, run: Run, after: int, veil: Veil | None
+) -> AsyncIterator[str]:
+    # Whatever was said before tells whether what is said now is a part of something personal.
+    async for row in live.events(run, after if veil is None else 0):
         if row is None:
-            if not await _is_allowed(request, run):
+            if not await _is_allowed(request, run, veil):
                 return
             yield ": still here\n\n"
             continue
-        event = row.value
+        shown = row if veil is None else await asyncio.to_thread(veil.event, row)
+        if shown.seq <= after:
+            continue
+        event = shown.value
         data = json.dumps(event.to_dict(), ensure_ascii=False)
         yield f"id: {event.seq}\nevent: {event.type}\ndata: {data}\n\n"
 
 
-async def _is_allowed(request: HttpRequest, run: Run) -> bool:
+async def _is_allowed(request: HttpRequest, run: Run, veil: Veil | None) -> bool:
     """Asked anew from time to time: whoever has logged out hears no more."""
     kept = SessionStore(request.session.session_key)
     user = await get_user({"session": kept})
     if not user.is_authenticated:
         return False
-    mine = await database_sync_to_async(Run.objects.for_user)(user)
-    return await mine.filter(pk=run.pk).aexists()
+    return await database_sync_to_async(_may_still_see)(user, kept, run, veil)
+
+
+def _may_still_see(user: Any, session: SessionStore, run: Run, veil: Veil | None) -> bool:
+    is_right = veil is not None or not masking.hides(run, user, session)
+    return is_right and Run.objects.for_user(user).filter(pk=run.pk).exists()

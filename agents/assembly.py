@@ -3,9 +3,12 @@
 import asyncio
 import os
 import threading
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from channels.db import database_sync_to_async
 from django.conf import settings
@@ -24,14 +27,23 @@ from agents.engine.runtime import AgentRuntime, Events
 from agents.engine.state import AgentState, Message
 from agents.engine.stream import Deadlines
 from agents.engine.termination import standard_policy
-from agents.engine.tool import Tool
+from agents.engine.tool import Tool, ToolRegistry
 from agents.llm import discovery, tokens, windows
 from agents.llm.demo_model import DemoModel
 from agents.llm.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel
 from agents.llm.roads import road
-from agents.models import Agent, GuardrailPattern, Run, ToolRegistration
+from agents.models import (
+    Agent,
+    AgentStep,
+    GuardrailPattern,
+    Run,
+    RunEvent,
+    ToolRegistration,
+)
 from agents.models.prepared import prepared
+
+Registry = Callable[..., Awaitable[ToolRegistry]]  # as toolset.registry
 
 DEMO = "demo"
 PACE = 0.06
@@ -62,6 +74,7 @@ class Parts:
     own: list[Tool]
     patterns: list[GuardrailPattern]
     colleagues: list[Agent]
+    is_rerun: bool
 
 
 async def begin(run: Run) -> Events:
@@ -73,27 +86,42 @@ async def begin(run: Run) -> Events:
 async def resume(run: Run) -> Events:
     """The events of a run that has paused or was left behind, from there on."""
     runtime = await build(run)
-    past = await database_sync_to_async(_past)(run)
-    if not past:
-        return runtime.stream(run.query, _state(run.history))
-    return runtime.resume(past, _state(run.history))
+    past, recorded = await database_sync_to_async(_course)(run)
+    state = _state(run.history)
+    if len(past) < len(recorded):
+        return runtime.rerun(recorded, past, state)
+    return runtime.resume(past, state) if past else runtime.stream(run.query, state)
 
 
-async def build(run: Run) -> AgentRuntime:
-    """An agent as the rows describe it at this moment, and whoever it may ask."""
+async def rehearse(run: Run, registry: Registry) -> Events:
+    """The events of a run whose tools do nothing, so that nobody is asked about them."""
+    runtime = await build(run, registry, asks=False)
+    return runtime.stream(run.query, _state(run.history))
+
+
+async def build(
+    run: Run, registry: Registry = toolset.registry, *, asks: bool = True
+) -> AgentRuntime:
+    """An agent as the rows describe it at this moment, and whoever it may ask.
+
+    `registry` makes the tools of each of them.
+    """
     everybody = await database_sync_to_async(_everybody)(run)
     team: dict[str, AgentRuntime] = {}
     for parts in everybody:
         handoffs = [_handoff(colleague, team) for colleague in parts.colleagues]
-        team[parts.agent.name] = await _runtime(parts, handoffs)
+        # What a person reads again may not be what they want done again.
+        careful = {"asks_before_writing": True} if parts.is_rerun else {}
+        tools = await registry(parts.tools, parts.own, handoffs, **careful)
+        team[parts.agent.name] = _runtime(parts, tools, asks)
     return team[everybody[0].agent.name]
 
 
-async def _runtime(parts: Parts, handoffs: list[Handoff]) -> AgentRuntime:
+def _runtime(parts: Parts, tools: ToolRegistry, asks: bool) -> AgentRuntime:
     agent, (planner, *fallbacks) = parts.agent, parts.planners
     return AgentRuntime(
         planner,
-        await toolset.registry(parts.tools, parts.own, handoffs),
+        tools,
         _guardrails(parts),
         FallbackStrategy(),
         agent.max_steps,
@@ -105,7 +133,7 @@ async def _runtime(parts: Parts, handoffs: list[Handoff]) -> AgentRuntime:
             max_tokens=agent.max_run_tokens,
             max_cost=agent.max_cost,
         ),
-        auto_execute_tools=agent.auto_execute_tools,
+        auto_execute_tools=agent.auto_execute_tools or not asks,
         output=OutputSchema(agent.output_schema) if agent.output_schema is not None else None,
         fallback_planners=fallbacks,
         circuits=CIRCUITS,
@@ -117,6 +145,20 @@ def models_of(agent: Agent) -> list[str]:
     """Its model, and those that it falls back to."""
     first = model_name(agent)
     return [first, *(name for name in agent.fallback_models.split() if name != first)]
+
+
+def instructions(agent: Agent) -> str:
+    return agent.instructions or INSTRUCTIONS.format(agent=agent.name)
+
+
+def tool_names(agent: Agent) -> list[str]:
+    """What it may call: tools, and those it may ask."""
+    tools = [row.name for row in _tools(agent.pk)]
+    return sorted([*tools, *(other.asked_as for other in _colleagues(agent.pk))])
+
+
+def guardrail_names() -> list[str]:
+    return [row.name for row in _patterns()]
 
 
 def _planners(agent: Agent, model: str) -> list[ReActPlanner]:
@@ -131,7 +173,7 @@ def _planner(agent: Agent, model: str) -> ReActPlanner:
         asked,
         model,
         dialect=agent.dialect,
-        instructions=agent.instructions or INSTRUCTIONS.format(agent=agent.name),
+        instructions=instructions(agent),
         parameters={} if model == DEMO else {"max_tokens": agent.max_output_tokens},
         pace=0 if getattr(asked, "pace", 0) else PACE,
         deadlines=_deadlines(),
@@ -210,19 +252,39 @@ def _everybody(run: Run) -> list[Parts]:
     """The agent of the run first, then all that can be reached from it."""
     if run.agent is None or not run.agent.enabled:
         raise NoAgent("The agent of this run was switched off.")
-    patterns = _patterns()
     found: dict[int, Parts] = {}
-    waiting = [run.agent]
+    waiting = [_overridden(run.agent, run.overrides)]
     while waiting:
         agent = waiting.pop()
         if agent.pk not in found:
-            colleagues = [other for other in _colleagues(agent.pk) if other != agent]
-            model = run.model if agent.pk == run.agent_id else model_name(agent)
-            planners, tools = _planners(agent, model), _tools(agent.pk)
-            own = toolset.made(tools)
-            found[agent.pk] = Parts(agent, planners, tools, own, patterns, colleagues)
-            waiting += colleagues
+            found[agent.pk] = parts = _parts(run, agent)
+            waiting += parts.colleagues
     return list(found.values())
+
+
+def _parts(run: Run, agent: Agent) -> Parts:
+    is_first = agent.pk == run.agent_id
+    chosen = run.overrides.get("tools") if is_first else None
+    off = run.overrides.get("guardrails_off", ())
+    tools = [row for row in _tools(agent.pk) if chosen is None or row.name in chosen]
+    colleagues = [other for other in _colleagues(agent.pk) if other != agent]
+    return Parts(
+        agent,
+        _planners(agent, run.model if is_first else model_name(agent)),
+        tools,
+        toolset.made(tools),
+        [row for row in _patterns() if row.name not in off],
+        [other for other in colleagues if chosen is None or other.asked_as in chosen],
+        is_rerun=run.is_rerun,
+    )
+
+
+def _overridden(agent: Agent, overrides: dict[str, Any]) -> Agent:
+    """The agent with what is different in a run that was run again; the row stays as it is."""
+    changed = copy(agent)
+    for name in ("instructions", "fallback_models"):
+        setattr(changed, name, overrides.get(name, getattr(agent, name)))
+    return changed
 
 
 @prepared
@@ -258,8 +320,14 @@ def _guardrails(parts: Parts) -> Guardrails:
     )
 
 
-def _past(run: Run) -> list[Event]:
-    return [row.value for row in run.events.order_by("seq")]
+def _course(run: Run) -> tuple[list[Event], list[Event]]:
+    """What was told of a run, and what is told again in it before it goes its own way."""
+    past = [row.value for row in run.events.order_by("seq")]
+    first = AgentStep.objects.filter(run=run.origin_id, number=run.origin_step).first()
+    if first is None or first.first_seq <= 2:  # nothing but the question comes before it
+        return past, []
+    recorded = RunEvent.objects.filter(run=run.origin_id, seq__lt=first.first_seq)
+    return past, [row.value for row in recorded.order_by("seq")]
 
 
 def _state(history: list[Message]) -> AgentState:

@@ -21,8 +21,9 @@ from django.utils import translation
 from django.utils.functional import Promise as StrPromise
 from django.utils.translation import gettext_lazy as _
 
-from agents import live, pulse, storage
+from agents import audit, fragments, live, masking, pulse, storage
 from agents.fragments import Watched
+from agents.masking import Veil
 from agents.models import Run
 from agents.pace import Pace
 from agents.visitors import SessionStore
@@ -148,6 +149,15 @@ class WatchingConsumer(AsyncWebsocketConsumer):
             del self.watched[run]
             return ""
 
+    async def run_judged(self, told: dict[str, Any]) -> None:
+        """Somebody has rated an answer, or corrected it."""
+        if self.stands_here(told["run"]):
+            await self.show(fragments.judged, told["run"], self.place)
+
+    def stands_here(self, run: int) -> bool:
+        """Whether it is on this page: others of its topic may not be for whoever looks."""
+        return run in self.watched
+
     async def message_added(self, told: dict[str, Any]) -> None:
         """Only a chat shows messages, but whoever follows its topic is told of them."""
 
@@ -197,9 +207,9 @@ class WatchingConsumer(AsyncWebsocketConsumer):
                 await asyncio.sleep(TOLD_WITHIN)  # else what is on its way would seem lost
                 self.hear(live.LOOK_AGAIN, {"kept": kept})
 
-    def watching(self, run: int, may_decide: bool = True) -> str:
+    def watching(self, run: int, may_decide: bool = True, veil: Veil | None = None) -> str:
         """This run as it is now; what happens to it from here on is shown, too."""
-        self.watched[run] = Watched(run, self.place, may_decide)
+        self.watched[run] = Watched(run, self.place, may_decide, veil=veil)
         return self.watched[run].snapshot()
 
     async def show(self, fragment, *subject: Any) -> None:
@@ -226,6 +236,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         """Logging out ends the browser's session, and with it what its open tabs may do."""
         request = HttpRequest()
         request.session = SessionStore(self.scope["cookies"].get(settings.SESSION_COOKIE_NAME))
+        self.session = request.session
         self.scope["user"] = auth.get_user(request)
         return self.scope["user"].is_authenticated
 
@@ -243,17 +254,31 @@ class RunConsumer(WatchingConsumer):
     """The page of one run."""
 
     place = "trace"
+    is_masked = True
 
     def find_topic(self) -> str | None:
         if not self.is_signed_in():
             return None
         pk = self.scope["url_route"]["kwargs"]["pk"]
         self.run = Run.objects.for_user(self.scope["user"]).filter(pk=pk).first()
-        return self.run and self.run.topic
+        if self.run is None or self._is_masked_by_now():
+            return None
+        return self.run.topic
+
+    def _is_masked_by_now(self) -> bool:
+        """Whether what was shown as it is must be masked: the page is to be loaded anew."""
+        was, user = self.is_masked, self.scope["user"]
+        self.is_masked = masking.hides(self.run, user, self.session)
+        return self.is_masked and not was
 
     async def greet(self) -> None:
-        is_theirs = self.run.user_id == self.scope["user"].pk
-        await self.show(self.watching, self.run.pk, is_theirs)
+        await self.show(self.look_in)
+
+    def look_in(self) -> str:
+        user, run = self.scope["user"], self.run
+        audit.viewed(user, run, "socket")
+        veil = Veil() if self.is_masked else None
+        return self.watching(run.pk, run.user_id == user.pk, veil)
 
 
 def _joined(told: list[Told]) -> list[Told]:

@@ -12,9 +12,10 @@ from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from agents import trace, wording
+from agents import masking, trace, wording
 from agents.engine.termination import StopReason
 from agents.ledger import Ledger
+from agents.masking import ANSWER, Row, Veil
 from agents.meaning import decoded
 from agents.models import AgentStep, Approval, Run
 from agents.models.prepared import prepared
@@ -40,6 +41,7 @@ class StepView:
     until: int | None = None
     approval: "ApprovalView | None" = None
     words: str | None = None  # what it has said so far, where that is known
+    veil: Veil | None = None
     now: datetime | None = None  # the time of a moment that is looked at again, if not ours
     bar: Bar | None = None  # on the run's clock, where that has stopped
 
@@ -73,6 +75,11 @@ class StepView:
     @property
     def kind_label(self) -> str:
         return str(AgentStep.Kind(self.step.kind).label)
+
+    @property
+    def is_replayed(self) -> bool:
+        """Whether another run did this, and it was only told again in this one."""
+        return self.step.number < (self.run.origin_step or 0)
 
     @property
     def is_live(self) -> bool:
@@ -163,7 +170,8 @@ class StepView:
             return ""
         if self.words is not None:
             return self.words
-        return trace.thought_so_far(self.run, self.step, self.until)
+        said = trace.thought_so_far(self.run, self.step, self.until)
+        return said if self.veil is None else self.veil.begin(self.step.number, said)
 
     def _share(self, moment: datetime) -> float:
         """Where on the run's clock, in percent."""
@@ -226,6 +234,26 @@ class ApprovalView:
 
 
 @dataclass(frozen=True)
+class CorrectionView:
+    """What a reviewer says that an answer should have been, signed."""
+
+    review: Any
+
+    @property
+    def text(self) -> SafeString:
+        return render_markdown(self.review.correction)
+
+    @property
+    def at(self) -> datetime:
+        return self.review.corrected_at
+
+    @property
+    def by(self) -> str:
+        person = self.review.corrected_by
+        return (person.get_full_name() or person.get_username()) if person else ""
+
+
+@dataclass(frozen=True)
 class RunView:
     """A run with its rows and its answer; `until` shows it as it was after that event."""
 
@@ -234,11 +262,16 @@ class RunView:
     until: int | None = None
     may_decide: bool = True
     has_asked: bool = True  # False where it is known that nobody was asked anything
+    is_judged: bool = True  # False where it ended just now, and nobody can have judged it
     grown: GrowingProse | None = None  # the answer, where somebody has watched it grow
+    veil: Veil | None = None  # where it is another's: `run` is masked, and so are its rows
     now: datetime | None = None  # the time of a moment that is looked at again, if not ours
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.run, name)
+
+    def shown(self, row: Row) -> Row:
+        return row if self.veil is None else masking.masked(row)
 
     @cached_property
     def steps(self) -> list[StepView]:
@@ -247,10 +280,13 @@ class RunView:
         return step_views(self) if self.waterfall is None else self._drawn(self.waterfall)
 
     def _drawn(self, waterfall: Waterfall) -> list[StepView]:
-        asked = {row.step: ApprovalView(row, self.may_decide) for row in waterfall.approvals}
+        asked = {
+            row.step: ApprovalView(self.shown(row), self.may_decide)
+            for row in waterfall.approvals
+        }
         return [
             StepView(
-                step,
+                self.shown(step),
                 self.run,
                 self.place,
                 approval=asked.get(step.number),
@@ -287,11 +323,14 @@ class RunView:
 
     @cached_property
     def ledger(self) -> Ledger | None:
-        return Ledger.of(self.steps) if self.waterfall else None
+        """Of what is only told again in this run, another one's says what it did."""
+        done = [step for step in self.steps if not step.is_replayed]
+        return Ledger.of(done) if self.waterfall else None
 
     @cached_property
     def prose(self) -> GrowingProse:
-        return GrowingProse("" if self.until == 0 else trace.said_so_far(self.run, self.until))
+        said = "" if self.until == 0 else trace.said_so_far(self.run, self.until)
+        return GrowingProse(said if self.veil is None else self.veil.begin(ANSWER, said))
 
     @property
     def frozen(self) -> SafeString:
@@ -393,6 +432,32 @@ class RunView:
     def advice(self) -> str:
         return told(self.run.advice)
 
+    @cached_property
+    def rating(self) -> Any:
+        """What whoever asked thinks of it."""
+        given = self.run.ratings.all() if self.is_judged and not self.run.is_live else ()
+        return next((row for row in given if row.user_id == self.run.user_id), None)
+
+    @cached_property
+    def judgement(self) -> Any:
+        """What reviewers make of it, if it is with them."""
+        is_there = self.is_judged and not self.run.is_live
+        return getattr(self.run, "review", None) if is_there else None
+
+    @property
+    def is_flagged(self) -> bool:
+        """Whether whoever asked has asked for a reviewer, who has not looked yet."""
+        review = self.judgement
+        return (
+            review is not None and review.is_open and review.flagged_by_id == self.run.user_id
+        )
+
+    @property
+    def correction(self) -> CorrectionView | None:
+        """What the answer should have been."""
+        review = self.judgement
+        return CorrectionView(review) if review is not None and review.correction else None
+
 
 @lru_cache(maxsize=1024)
 def _trace(run: int) -> str:
@@ -403,9 +468,17 @@ def step_views(view: RunView, only: Collection[int] | None = None) -> list[StepV
     """The rows of a run, or `only` some of them, with what a person was asked about them."""
     run, until = view.run, view.until
     questions = run.approvals.all() if view.has_asked else ()
-    asked = {row.step: ApprovalView(row, view.may_decide) for row in questions}
+    asked = {row.step: ApprovalView(view.shown(row), view.may_decide) for row in questions}
     return [
-        StepView(step, run, view.place, until, asked.get(step.number), now=view.now)
+        StepView(
+            view.shown(step),
+            run,
+            view.place,
+            until,
+            asked.get(step.number),
+            veil=view.veil,
+            now=view.now,
+        )
         for step in _steps(run, only)
         if until is None or step.first_seq <= until
     ]

@@ -8,9 +8,10 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from agents import trace
+from agents import masking, trace
 from agents.display import RunView, StepView, step_views
 from agents.engine.events import Type
+from agents.masking import ANSWER, Veil
 from agents.models import Run
 from agents.models.prepared import prepared
 from agents.prose import GrowingProse
@@ -28,6 +29,8 @@ CHANGED_ROW = {
     Type.THOUGHT,
 }
 
+JUDGED = ("_rating.html", "_corrected.html", "_correction.html")
+
 
 @dataclass
 class Watched:
@@ -39,9 +42,11 @@ class Watched:
     seq: int = 0
     is_live: bool = True
     has_asked: bool = True
+    is_judged: bool = True
     rows: set[int] = field(default_factory=set)
     growing: set[int] = field(default_factory=set)
     prose: GrowingProse = field(default_factory=GrowingProse)
+    veil: Veil | None = None  # where personal data is masked for this page
 
     def snapshot(self) -> SafeString:
         """The whole run as it is now; what comes afterwards is added to it."""
@@ -50,7 +55,7 @@ class Watched:
     def view(self) -> RunView:
         # The number first: what is kept while the row is read will be told. Of a run that
         # has ended by then, all was kept before.
-        self.seq, self.has_asked = self.last_kept(), True
+        self.seq, self.has_asked, self.is_judged = self.last_kept(), True, True
         run = self._row()
         if not run.is_live:
             self.seq = trace.last_seq(run)
@@ -83,7 +88,7 @@ class Watched:
     def words(self, events: Sequence[dict[str, Any]]) -> str:
         """Frames for events that are nothing but words: no row has to be read."""
         self.seq = events[-1]["seq"]
-        answer, thoughts = _words(events)
+        answer, thoughts = self._heard(events)
         frames = [self._thought(step, text) for step, text in thoughts.items()]
         return "".join([*frames, self._answer(answer)])
 
@@ -92,7 +97,7 @@ class Watched:
         run, types = self._row(), {event["type"] for event in events}
         self.seq = events[-1]["seq"]
         self.has_asked |= Type.APPROVAL_REQUESTED in types
-        answer, thoughts = _words(events)
+        answer, thoughts = self._heard(events)
         if types & TURNS or (Type.APPROVAL_RESOLVED in types and not run.is_waiting):
             return self._turned(run, answer)
         view = self._view(run)
@@ -102,8 +107,17 @@ class Watched:
             frames.append(self._taken_back(events))
         return "".join(frames)
 
+    def _heard(self, events: Sequence[dict[str, Any]]) -> tuple[str, dict[int, str]]:
+        """What was said, as far as this page may be shown it by now."""
+        answer, thoughts = _words(events)
+        if self.veil is None:
+            return answer, thoughts
+        shown = {step: self.veil.add(step, text) for step, text in thoughts.items()}
+        return self.veil.add(ANSWER, answer), shown
+
     def _turned(self, run: Run, answer: str) -> SafeString:
         """The run is another one now: it ended, it waits, or it goes on again."""
+        self.is_judged = False
         self.prose.feed(answer)
         return _element("_run.html", {"view": self._whole(run)})
 
@@ -131,7 +145,7 @@ class Watched:
 
     def _row(self) -> Run:
         for run in _runs(self.run_pk):
-            return run
+            return run if self.veil is None else masking.masked(run)
         raise Run.DoesNotExist
 
     def _view(self, run: Run) -> RunView:
@@ -141,7 +155,9 @@ class Watched:
             until=self.seq,
             may_decide=self.may_decide,
             has_asked=self.has_asked,
+            is_judged=self.is_judged,
             grown=self.prose,
+            veil=self.veil,
         )
 
     def _added(self, row: SafeString) -> SafeString:
@@ -169,9 +185,16 @@ class Watched:
     def _taken_back(self, events: Sequence[dict[str, Any]]) -> str:
         """What looked like an answer was a thought: the answer begins anew."""
         last = max(at for at, event in enumerate(events) if _is_thought(event))
-        self.prose = GrowingProse(_words(events[last + 1 :])[0])
+        said = _words(events[last + 1 :])[0]
+        self.prose = GrowingProse(self.veil.begin(ANSWER, said) if self.veil else said)
         words = f'class="frozen" hx-swap-oob="true">{self.prose.frozen}'
         return f'<div id="answer-{self.run_pk}-frozen" {words}</div>{self._tail()}'
+
+
+def judged(run: int, place: str) -> str:
+    """What was said of a run that is over: a thumb, and what its answer should have been."""
+    views = [RunView(row, place) for row in _runs(run) if not row.is_live]
+    return "".join(_element(name, {"view": view}) for view in views for name in JUDGED)
 
 
 @prepared

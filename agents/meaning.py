@@ -1,11 +1,12 @@
 """What each event means for the rows. The events are the truth; a step is what they say."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.db.models import QuerySet
 
 from agents.engine.events import Event, Type
@@ -25,6 +26,8 @@ STATUS_OF = {
 # What of the beginning of a run says how it was set up.
 SETUP = ("model", "dialect", "instructions", "tools", "max_steps")
 VERSION = 8
+MOST_MARKS = 100
+MOST_NAME = 64
 MOST_LEVELS = 100
 NUL = "\\u0000"
 
@@ -63,6 +66,12 @@ class Rows:
         """The step as it is by now, for those who have to look at it first."""
         self.write()
         return AgentStep.objects.filter(run=run, number=event.data["step"])
+
+    def marks(self, run: int) -> str:
+        """What its steps are found by, in one line: to look through all of them takes long."""
+        self.write()
+        found = {mark for step in _kinds(run) for mark in _marks(*step)}
+        return f"|{'|'.join(sorted(found)[:MOST_MARKS])}|"
 
     def depth(self, run: int, number: int) -> int:
         self.write()
@@ -173,13 +182,19 @@ def _decided(rows: Rows, run: int, event: Event) -> None:
         verdict=approved if event.data["is_approved"] else Approval.Verdict.REJECTED,
         new_arguments=event.data["arguments"] or "",
         reason=event.data["reason"],
-        decided_by=event.data["by"],
+        decided_by=_somebody(event.data["by"]),
         decided_at=event.time,
     )
 
 
+def _somebody(pk: int | None) -> int | None:
+    """This person; nobody, where their account is gone by the time it is told again."""
+    return pk if get_user_model().objects.filter(pk=pk).exists() else None
+
+
 def _paused(rows: Rows, run: int, event: Event) -> None:
-    rows.change_run(run, status=Run.Status.WAITING)
+    if not event.is_replayed:
+        rows.change_run(run, status=Run.Status.WAITING)
 
 
 def _tool_called(rows: Rows, run: int, event: Event) -> None:
@@ -216,6 +231,8 @@ def _told(rows: Rows, run: int, event: Event) -> None:
 
 
 def _used(rows: Rows, run: int, event: Event) -> None:
+    if event.is_replayed:
+        return  # the run that it happened in has paid for it
     tokens = {name: event.data[name] for name in ("prompt_tokens", "completion_tokens")}
     cost = event.data["cost"]
     rows.change_step(run, event, **tokens, cost=cost)
@@ -270,7 +287,26 @@ def _finished(rows: Rows, run: int, event: Event) -> None:
         turns=event.data["turns"],
         ended_at=ended,
         seconds=max(0.0, (ended - rows.began(run)).total_seconds()),
+        marks=rows.marks(run),
     )
+
+
+def mark(kind: str, name: str) -> str:
+    """A tool by its name, a guardrail by what it did."""
+    return f"{kind}={name[:MOST_NAME].replace('|', ' ').lower()}"
+
+
+def _marks(kind: str, action: str, status: str) -> Iterator[str]:
+    yield kind
+    if kind in {AgentStep.Kind.TOOL, AgentStep.Kind.GUARDRAIL}:
+        yield mark(kind, action)
+    if status == AgentStep.Status.FAILED:
+        yield status
+
+
+@prepared
+def _kinds(run):
+    return AgentStep.objects.filter(run=run).values_list("kind", "action", "status")
 
 
 @prepared

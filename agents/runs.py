@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 from typing import Any
+from uuid import uuid4
 
 from channels.db import database_sync_to_async
 from django.conf import settings
@@ -38,24 +39,48 @@ def prepare(
 ) -> Run:
     """A new run, as a row; raises StillAnswering while another one lives on the topic."""
     agent = agent or assembly.default_agent()
+    asked = {"query": query, "history": history or [], "topic": topic, "user": user}
     try:
         with transaction.atomic():
-            run = Run.objects.create(
-                query=query,
-                history=history or [],
-                topic=topic,
-                user=user,
-                agent=agent,
-                agent_name=agent.name,
-                model=assembly.model_name(agent),
-                dialect=agent.dialect,
-                max_steps=agent.max_steps,
-                **leases.next_owner(),
-            )
+            run = _created(agent, **asked, model=assembly.model_name(agent))
     except IntegrityError as error:
         raise StillAnswering from error
     _line_up(run)
     return run
+
+
+def prepare_again(
+    origin: Run, *, step: int, overrides: dict[str, Any], user: Any, agent: Agent
+) -> Run:
+    """A run that goes the way of another one up to this step, as a row, on a topic of its own.
+
+    What is told of it again, and how it goes on from there, is `resume`'s to see to.
+    """
+    with transaction.atomic():
+        run = _created(
+            agent,
+            query=origin.query,
+            history=origin.history,
+            topic=f"rerun.{uuid4().hex}",
+            user=user,
+            model=overrides.get("model") or assembly.model_name(agent),
+            origin=origin,
+            origin_step=step,
+            overrides=overrides,
+        )
+        _line_up(run)
+    return run
+
+
+def _created(agent: Agent, **columns: Any) -> Run:
+    return Run.objects.create(
+        **columns,
+        agent=agent,
+        agent_name=agent.name,
+        dialect=agent.dialect,
+        max_steps=agent.max_steps,
+        **leases.next_owner(),
+    )
 
 
 def wake(run: Run) -> Run | None:

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from agents import knowledge, servers
+from agents.engine.fallback import effect
 from agents.engine.function import FunctionTool
 from agents.engine.tool import Tool, ToolRegistry
 from agents.models import ToolRegistration
@@ -29,12 +30,18 @@ BUILT_IN: dict[str, Callable[[], Tool]] = {
 
 
 async def registry(
-    rows: Sequence[ToolRegistration], own: Iterable[Tool], more: Iterable[Tool] = ()
+    rows: Sequence[ToolRegistration],
+    own: Iterable[Tool],
+    more: Iterable[Tool] = (),
+    *,
+    asks_before_writing: bool = False,
 ) -> ToolRegistry:
     """What these rows stand for now: what was made of them, and the tools of servers."""
     remote = [row for row in rows if row.source == ToolRegistration.Source.MCP]
-    tools = [*own, *await servers.tools(remote)]
+    tools: list[Any] = [*own, *await servers.tools(remote)]
     _name_stand_ins(tools, rows)
+    for tool in tools if asks_before_writing else ():
+        tool.needs_approval = getattr(tool, "needs_approval", False) or effect(tool) != "read"
     others = {tool.name: tool for tool in more}  # a colleague's name goes before a tool's
     return ToolRegistry([*(t for t in tools if t.name not in others), *others.values()])
 

@@ -21,6 +21,7 @@ from agents.models.prepared import prepared
 from agents.storable import storable
 
 PREVIEW = 200
+CORRECTED = "(A reviewer has corrected this answer. It should have been the following.)"
 MOST_FOUND = 2000
 CANCELLED, UNKNOWN = Fate(status="cancelled"), Fate(status="unknown")
 
@@ -172,8 +173,16 @@ def transcript(run: Run) -> list[Message]:
             calls = []
         if step is not None:
             calls.append(step)
-    messages.append({"role": "assistant", "content": run.answer or _no_answer(run)})
+    messages.append({"role": "assistant", "content": _last_word(run)})
     return legal(messages)
+
+
+def _last_word(run: Run) -> str:
+    """The answer, and what a reviewer says that it should have been."""
+    answer, review = run.answer or _no_answer(run), getattr(run, "review", None)
+    if review is None or not review.correction:
+        return answer
+    return f"{answer}\n\n{CORRECTED}\n\n{review.correction}"
 
 
 def _exchange(calls: Sequence[AgentStep]) -> list[Message]:

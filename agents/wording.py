@@ -57,6 +57,8 @@ def note(facts: dict[str, Any]) -> str:
             return _("%(tool)s is out of order, and is not used again in this run.") % facts
         case "resumed":
             return _("The server was restarted here, and the run went on.")
+        case "replayed":
+            return _("Up to here it was told again, at no cost; from here on it ran live.")
         case "finished_anyway":
             return _("It could not be stopped any more: it was done, and this is its result.")
         case "compaction":

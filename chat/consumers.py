@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from agents import runs
 from agents.consumers import BadFrame, Events, Kept, WatchingConsumer
 from agents.engine.events import Type
-from agents.fragments import Watched
+from agents.fragments import Watched, judged
 from agents.models import Run
 from agents.models.prepared import prepared
 from chat import fragments, sessions
@@ -20,6 +20,7 @@ from chat.models import ChatSession, Message
 # What changes what stands around the conversation, too.
 AROUND = {Type.RUN_FINISHED, Type.RUN_PAUSED, Type.APPROVAL_RESOLVED}
 MOST_PK = 2**63 - 1
+MOST_CORRECTED = 50
 
 
 class ChatConsumer(WatchingConsumer):
@@ -47,6 +48,8 @@ class ChatConsumer(WatchingConsumer):
         answered = self.session.messages.filter(run__isnull=False, pk__lte=self.last)
         shown = answered.order_by("pk").last()
         frames = [] if shown is None else [self.watching(shown.run_id)]
+        # Whoever was away was not told of what was corrected meanwhile, however long ago asked.
+        frames += [judged(run, self.place) for run in _corrected(self.session.pk)]
         return "".join([*frames, self._new_messages(), self.around.changes(self.session)])
 
     def missed(self, kept: Kept) -> str:
@@ -112,6 +115,10 @@ class ChatConsumer(WatchingConsumer):
         else:
             await self.show(partial(fragments.composer_state, returned=text), self.session)
 
+    def stands_here(self, run: int) -> bool:
+        """All that are told of to a session are in it, if not all of them on the page."""
+        return True
+
     async def message_added(self, told: dict[str, Any]) -> None:
         if told["message"] > self.last:
             await self.show(self._new_messages, told["run"])
@@ -164,6 +171,12 @@ def _sessions(user, pk):
 def _answered_after(session, pk):
     messages = Message.objects.filter(session=session, pk__gt=pk, run__isnull=False)
     return messages.select_related("run").order_by("pk")
+
+
+@prepared
+def _corrected(session):
+    runs = Run.objects.filter(message__session=session, review__corrected_at__isnull=False)
+    return runs.order_by("-pk").values_list("pk", flat=True)[:MOST_CORRECTED]
 
 
 def _number(value: str | int) -> int | None:

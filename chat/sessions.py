@@ -234,7 +234,8 @@ def history(session: ChatSession) -> list[HistoryMessage]:
 
 @prepared
 def _recent_runs(session):
-    return Run.objects.filter(message__session=session).order_by("-message__pk")[:REMEMBERED]
+    runs = Run.objects.filter(message__session=session).select_related("review")
+    return runs.order_by("-message__pk")[:REMEMBERED]
 
 
 def cleaned(text: str) -> str:

@@ -194,8 +194,8 @@ def _conversation(chat: ChatSession, before: str = "") -> dict:
     """The last messages, or those before one of them; `earlier` says that there are more."""
     messages = (
         chat.messages.said()
-        .select_related("run", "run__user")
-        .prefetch_related("run__steps", "run__approvals__decided_by")
+        .select_related("run", "run__user", "run__review__corrected_by")
+        .prefetch_related("run__steps", "run__approvals__decided_by", "run__ratings")
     )
     if before.isascii() and before.isdigit() and len(before) < 19:
         messages = messages.filter(pk__lt=int(before))

@@ -104,12 +104,12 @@ async def tab(user, path, *, headers=(ORIGIN,), query=b""):
         await socket.disconnect()
 
 
-async def asked(query, *, topic="chat.1", user=None, history=()):
+async def asked(query, *, topic="chat.1", user=None, agent=None, history=()):
     """A run from its question to its end."""
     from agents import runs
 
     run = await sync_to_async(runs.prepare)(
-        query=query, topic=topic, user=user, history=list(history)
+        query=query, topic=topic, user=user, agent=agent, history=list(history)
     )
     runs.launch(run)
     await runs.wait(run)

@@ -5,7 +5,7 @@ an event that ends something says when it began (`started`), and belongs to a st
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Self
@@ -43,6 +43,11 @@ class Event:
     time: datetime = field(default_factory=lambda: datetime.now(UTC))
     seq: int = 0
 
+    @property
+    def is_replayed(self) -> bool:
+        """Whether it happened in another run, and is only told again in this one."""
+        return bool(self.data.get("replayed"))
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "time": self.time.isoformat(timespec="milliseconds"),
@@ -61,6 +66,11 @@ class Event:
             time=datetime.fromisoformat(value["time"]),
             seq=value["seq"],
         )
+
+
+def replayed(event: Event) -> Event:
+    """The same, at its time and with its number, as it is told in a run that repeats it."""
+    return replace(event, data={**event.data, "replayed": True})
 
 
 @dataclass(slots=True)

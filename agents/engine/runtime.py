@@ -10,7 +10,7 @@ from .approval import Asking
 from .aside import aside
 from .breaker import Circuits
 from .errors import AgentError, PlanParseError
-from .events import Event, Stamp, Type
+from .events import Event, Stamp, Type, replayed
 from .fallback import FallbackStrategy
 from .guardrails import GuardrailAction, Guardrails
 from .listening import Listening
@@ -20,7 +20,7 @@ from .phases import OutputPhase, ThinkingAloud
 from .planner import ReActPlanner
 from .retry import RetryPolicy
 from .state import AgentState, AgentStep
-from .telling import failed, finished, guarded, started
+from .telling import failed, finished, guarded, resumed, started
 from .termination import (
     BudgetPolicy,
     ContinueWithThinking,
@@ -108,11 +108,35 @@ class AgentRuntime:
         """
         return self.go_on(retrace(events, Stamp(self.name), history or AgentState()))
 
+    async def rerun(
+        self,
+        recorded: Sequence[Event],
+        kept: Sequence[Event] = (),
+        history: AgentState | None = None,
+    ) -> Events:
+        """Tell once more what another run did, doing none of it, and go on live from there.
+
+        `kept` is what was told of it already, where this was cut off in the middle.
+        """
+        told = list(kept) or [self._begun(recorded[0])]
+        if not kept:
+            yield told[0]
+        for event in map(replayed, recorded[len(told) :]):
+            told.append(event)
+            yield event
+        async with aclosing(self.resume(told, history)) as events:
+            async for event in events:
+                yield event
+
     def begin(self, trail: Trail) -> Events:
         return _Course(self, trail).begin()
 
     def go_on(self, trail: Trail) -> Events:
         return _Course(self, trail).go_on()
+
+    def _begun(self, origin: Event) -> Event:
+        """The beginning of a run that has the question of another, and a setup of its own."""
+        return _Course(self, Trail.start(self.name, origin.data["query"])).started()
 
 
 @dataclass(slots=True)
@@ -148,10 +172,12 @@ class _Course:
     def state(self) -> AgentState:
         return self.trail.state
 
+    def started(self) -> Event:
+        agent = self.agent
+        return started(self.trail, agent.planner, self.toolbox.offered(), agent.max_steps)
+
     async def begin(self) -> Events:
-        yield started(
-            self.trail, self.agent.planner, self.toolbox.offered(), self.agent.max_steps
-        )
+        yield self.started()
         async with aclosing(self._watched(self._first_turn())) as events:
             async for event in events:
                 yield event
@@ -203,7 +229,7 @@ class _Course:
         """What was begun is seen to first; then everything goes on as ever."""
         trail, cut = self.trail, self.trail.cut
         if trail.emit.parent is None and trail.past[-1].type is not Type.APPROVAL_RESOLVED:
-            yield trail.emit(Type.STATUS, kind="resumed", step=trail.step)
+            yield resumed(trail)
         for event in mend(trail):
             yield event
         doubt(trail, self.agent.tools)

@@ -29,6 +29,13 @@ def started(
     )
 
 
+def resumed(trail: Trail) -> Event:
+    """It goes on: after it was left behind, or after what was told once more."""
+    if trail.past[-1].is_replayed:
+        return trail.emit(Type.STATUS, kind="replayed", step=trail.emit.count.steps)
+    return trail.emit(Type.STATUS, kind="resumed", step=trail.step)
+
+
 def guarded(trail: Trail, finding: GuardrailResult) -> Event:
     return trail.emit(
         Type.GUARDRAIL,

@@ -13,6 +13,9 @@ from .turn import ToolCall
 
 Data = Mapping[str, Any]
 
+# What another run used up, and which models and tools failed it, is no matter of this one.
+_OF_THE_ORIGIN = {Type.USAGE, Type.STATUS}
+
 
 @dataclass(slots=True)
 class Trail:
@@ -89,6 +92,8 @@ def retrace(events: Sequence[Event], stamp: Stamp, state: AgentState) -> Trail:
     for event in events:
         stamp.count.seq = max(stamp.count.seq, event.seq)
         stamp.count.steps = max(stamp.count.steps, event.data.get("step", 0))
+        if event.is_replayed and event.type in _OF_THE_ORIGIN:
+            continue
         if event.type is Type.USAGE:
             trail.progress.used.add(dict(event.data))
         elif event.data.get("parent") == stamp.parent and event.type in _READERS:
@@ -99,12 +104,14 @@ def retrace(events: Sequence[Event], stamp: Stamp, state: AgentState) -> Trail:
 
 def _seconds(events: Sequence[Event]) -> float:
     """How long the run has worked; while it waited, or nobody drove it, it did not."""
-    pairs = [(a, b) for a, b in pairwise(events) if not _ends_a_rest(b)]
+    own = [event for event in events if not event.is_replayed]
+    pairs = [(a, b) for a, b in pairwise(own) if not _ends_a_rest(b)]
     return sum(max(0.0, (b.time - a.time).total_seconds()) for a, b in pairs)
 
 
 def _ends_a_rest(event: Event) -> bool:
-    return event.type is Type.APPROVAL_RESOLVED or event.data.get("kind") == "resumed"
+    goes_on = event.data.get("kind") in {"resumed", "replayed"}
+    return event.type is Type.APPROVAL_RESOLVED or goes_on
 
 
 def _asked(trail: Trail, data: Data) -> None:

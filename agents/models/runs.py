@@ -131,6 +131,12 @@ class Run(models.Model):
         help_text=_("Its owner is asked to end it."),
     )
     takeovers = models.PositiveSmallIntegerField(_("takeovers"), default=0)
+    marks = models.TextField(
+        _("marks"),
+        blank=True,
+        db_default="",
+        help_text=_("Of a run that is over: the kinds of its steps, to find it by."),
+    )
     started_at = models.DateTimeField(_("started"), auto_now_add=True, db_index=True)
     ended_at = models.DateTimeField(_("ended"), null=True, blank=True)
     seconds = models.FloatField(_("seconds"), null=True, blank=True)
@@ -141,7 +147,11 @@ class Run(models.Model):
         verbose_name = _("run")
         verbose_name_plural = _("runs")
         ordering = ["-pk"]
-        permissions = [("review_runs", "Can review everybody's runs")]
+        permissions = [
+            ("review_runs", "Can review everybody's runs"),
+            ("see_personal_data", "Can see personal data in others' runs"),
+            ("rerun_runs", "Can run again what others asked, with other guardrails, too"),
+        ]
         # Which few are live, or failed lately, is asked all the time.
         indexes = [
             models.Index(fields=["status", "ended_at"], name="runs_of_a_status"),
@@ -165,6 +175,11 @@ class Run(models.Model):
     @property
     def is_waiting(self) -> bool:
         return self.status == self.Status.WAITING
+
+    @property
+    def is_rerun(self) -> bool:
+        """Also where the run that it goes back to is gone."""
+        return self.origin_step is not None
 
     @property
     def total_tokens(self) -> int:

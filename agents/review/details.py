@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from agents import masking
 from agents.engine.events import Type
 from agents.engine.state import Message
+from agents.masking import Row
 from agents.models import AgentStep, Run, RunEvent
 from agents.readable import unfolded, unpacked
 
@@ -72,6 +74,7 @@ class Prompt:
 class Details:
     run: Run
     step: AgentStep
+    is_masked: bool = False  # both are then, and all else that is read has to be
 
     @cached_property
     def result(self) -> str:
@@ -101,7 +104,7 @@ class Details:
         earlier = self.run.steps.filter(number__lt=self.step.number, **same).order_by("number")
         for request in earlier.values_list("request", flat=True):
             if request and "messages" in request:
-                yield request
+                yield masking.masked_value(request) if self.is_masked else request
 
     @cached_property
     def tools(self) -> list[dict[str, Any]]:
@@ -138,7 +141,8 @@ class Details:
     def guardrails(self) -> list[AgentStep]:
         """What was said of this turn by those who check it."""
         same = {"turn": self.step.turn, "parent": self.step.parent}
-        return list(self.run.steps.filter(kind=AgentStep.Kind.GUARDRAIL, **same))
+        guards = self.run.steps.filter(kind=AgentStep.Kind.GUARDRAIL, **same)
+        return [self._shown(guard) for guard in guards]
 
     @cached_property
     def usage(self) -> dict[str, Any]:
@@ -170,12 +174,16 @@ class Details:
     @cached_property
     def raw(self) -> str:
         """The events of the step as they were told; of its words only how many there were."""
-        events = [event.value.to_dict() for event in self._told[:MOST_EVENTS]]
+        told = [self._shown(event) for event in self._told[:MOST_EVENTS]]
+        events = [event.value.to_dict() for event in told]
         return unfolded(events)
 
     @cached_property
     def words(self) -> int:
         return self._events.filter(type__in=WORDS).count()
+
+    def _shown(self, row: Row) -> Row:
+        return masking.masked(row) if self.is_masked else row
 
     @property
     def _told(self):

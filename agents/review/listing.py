@@ -1,11 +1,153 @@
-"""Runs one after the other, as a list of them is walked through."""
+"""The list of runs: a page of those that a filter means, newest first, whatever there is.
 
+Pages are cut by the number of a run, so none costs more than the first. One look through the
+runs gives the page, how many there are and what the charts show. It ends after `MOST_FOUND`
+that match, or `MOST_READ` that were looked at, and the page says so.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from django.db.models import QuerySet
+
+from agents.display import RunView
+from agents.masking import masked
 from agents.models import Run
+from agents.review.filters import Filter, parse
+from agents.review.models import Rating, Review
+
+A_PAGE = 50
+MOST_FOUND = 3_000
+MOST_READ = 250_000
+# The list shows none of them, and they are what is long in a row.
+LONG = ("history", "answer", "output", "overrides", "detail", "advice", "marks")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A run that matches, as far as it is counted and drawn."""
+
+    pk: int
+    started_at: datetime
+    status: str
+    seconds: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cursor:
+    """Where a page begins: behind the runs down to one, or just before it. Else at the top."""
+
+    older: int | None = None
+    newer: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRow:
+    view: RunView
+    ups: int = 0
+    downs: int = 0
+    is_flagged: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunPage:
+    """`found` begins with the runs of the page; `unread` is where the look ended early."""
+
+    reader: int
+    found: list[Found]
+    has_newer: bool = False
+    unread: int | None = None
+
+    @property
+    def is_cut(self) -> bool:
+        return len(self.found) > MOST_FOUND
+
+    @property
+    def count(self) -> int:
+        """How many there are from here on, or how many are known of."""
+        return min(len(self.found), MOST_FOUND)
+
+    @property
+    def newer(self) -> int | None:
+        return self.found[0].pk if self.found and self.has_newer else None
+
+    @property
+    def older(self) -> int | None:
+        """Behind which run the next page begins: the last one shown, or the last one read."""
+        return self.found[A_PAGE - 1].pk if len(self.found) > A_PAGE else self.unread
+
+    @cached_property
+    def rows(self) -> list[RunRow]:
+        return _rows([found.pk for found in self.found[:A_PAGE]], self.reader)
+
+
+def page(user, asked: Filter, cursor: Cursor) -> RunPage:
+    runs = asked.apply(Run.objects.for_user(user))
+    if cursor.newer is not None:
+        return _newer(user, runs, cursor.newer) or page(user, asked, Cursor())
+    if cursor.older is not None:
+        runs = runs.filter(pk__lt=cursor.older)
+    last = _last_read(user, asked, cursor.older)
+    found = _found(runs.filter(pk__gte=last) if last else runs)
+    is_unread = len(found) <= A_PAGE and last and Run.objects.filter(pk__lt=last).exists()
+    unread = last if is_unread else None
+    has_newer = cursor.older is not None
+    return RunPage(reader=user.pk, found=found, has_newer=has_newer, unread=unread)
 
 
 def neighbours(user, query: str, pk: int) -> tuple[int | None, int | None]:
-    """The next newer run and the next older one that this person may see."""
-    runs = Run.objects.for_user(user)
-    newer = runs.filter(pk__gt=pk).order_by("pk").values_list("pk", flat=True).first()
-    older = runs.filter(pk__lt=pk).order_by("-pk").values_list("pk", flat=True).first()
-    return newer, older
+    """The runs beside one within a filter: the next newer one and the next older one."""
+    asked = parse(query, is_reviewer=is_reviewer(user))
+    runs = asked.apply(Run.objects.for_user(user)).values_list("pk", flat=True)
+    if is_reviewer(user):
+        runs = runs.filter(pk__range=(pk - MOST_READ, pk + MOST_READ))
+    newer = runs.filter(pk__gt=pk).order_by("pk").first()
+    return newer, runs.filter(pk__lt=pk).order_by("-pk").first()
+
+
+def is_reviewer(user) -> bool:
+    return user.has_perm("agents.review_runs")
+
+
+def _newer(user, runs: QuerySet[Run], pk: int) -> RunPage | None:
+    """The page just before a run; none where that is the first one."""
+    pks = runs.filter(pk__gt=pk).order_by("pk").values_list("pk", flat=True)
+    before = list(pks[: A_PAGE + 1])
+    if len(before) <= A_PAGE:
+        return None
+    found = _found(runs.filter(pk__lte=before[A_PAGE - 1]))
+    return RunPage(reader=user.pk, found=found, has_newer=True)
+
+
+def _last_read(user, asked: Filter, older: int | None) -> int | None:
+    """Where a look through everybody's runs ends; one's own are few."""
+    if not asked.terms or not is_reviewer(user):
+        return None
+    first = older or Run.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+    return first - MOST_READ if first > MOST_READ else None
+
+
+def _found(runs: QuerySet[Run]) -> list[Found]:
+    rows = runs.order_by("-pk").values_list("pk", "started_at", "status", "seconds")
+    return [Found(*row) for row in rows[: MOST_FOUND + 1]]
+
+
+def _rows(pks: list[int], reader: int) -> list[RunRow]:
+    runs = Run.objects.filter(pk__in=pks).select_related("user").defer(*LONG)
+    said = list(Rating.objects.filter(run__in=pks).values_list("run", "is_good"))
+    flagged = set(Review.objects.filter(run__in=pks).values_list("run", flat=True))
+    return [
+        RunRow(
+            view=RunView(run if run.user_id == reader else masked(run), place="trace"),
+            ups=said.count((run.pk, True)),
+            downs=said.count((run.pk, False)),
+            is_flagged=run.pk in flagged,
+        )
+        for run in _newest_first(runs)
+    ]
+
+
+def _newest_first(runs: Iterable[Run]) -> list[Run]:
+    return sorted(runs, key=lambda run: -run.pk)

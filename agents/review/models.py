@@ -106,6 +106,20 @@ class Label(models.Model):
         return self.name
 
 
+class ReviewQuerySet(models.QuerySet):
+    def for_user(self, user):
+        """Those that this person may judge: of runs in their scope, and of nobody else's."""
+        if not user.has_perm("agents.review_runs"):
+            return self.none()
+        return self.filter(run__in=Run.objects.for_user(user))
+
+    def open(self):
+        return self.filter(verdict="")
+
+    def decided(self):
+        return self.exclude(verdict="")
+
+
 class Review(models.Model):
     """A run in the queue: why, for whom, and what was found.
 
@@ -132,6 +146,8 @@ class Review(models.Model):
     corrected_by = _by(_("corrected by"))
     corrected_at = models.DateTimeField(_("corrected"), null=True, blank=True)
 
+    objects = ReviewQuerySet.as_manager()
+
     class Meta:
         verbose_name = _("review")
         verbose_name_plural = _("reviews")
@@ -144,6 +160,12 @@ class Review(models.Model):
     @property
     def is_open(self) -> bool:
         return not self.verdict
+
+    @property
+    def stamp(self) -> str:
+        """Another one whenever somebody has decided or corrected."""
+        moments = (self.decided_at, self.corrected_at)
+        return " ".join(moment.isoformat() for moment in moments if moment)
 
 
 class Example(models.Model):

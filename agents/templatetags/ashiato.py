@@ -8,15 +8,17 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
-from agents.models import Approval
+from agents.display import RunView
+from agents.models import Approval, Run
 
 register = template.Library()
 
 NOTHING = "—"
+A_NUMBER = 987_654_321_987_654_321
 DRAWN_AS = {"completed": "done", "stopped": "cancelled", "interrupted": "unknown"}
 
 
@@ -97,6 +99,20 @@ def status_mark(status: str, label: str) -> SafeString:
 def path(name: str, *arguments: int) -> str:
     """As `url`, but worked out once: a long list has hundreds of them."""
     return reverse(name, args=arguments)
+
+
+@register.simple_tag
+def rating(view: RunView) -> SafeString:
+    """The thumbs below an answer: most of them nobody has touched, and those are all alike."""
+    if view.rating or view.is_flagged:
+        return render_to_string("_rating.html", {"view": view})
+    return mark_safe(_untouched(get_language()).replace(str(A_NUMBER), view.pk))
+
+
+@cache
+def _untouched(language: str) -> str:
+    run = Run(pk=A_NUMBER, status=Run.Status.COMPLETED)
+    return render_to_string("_rating.html", {"view": RunView(run, is_judged=False)})
 
 
 @register.simple_tag

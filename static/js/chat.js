@@ -1,6 +1,7 @@
 import { compose } from "./composer.js";
 import { watch } from "./connection.js";
 import { queue } from "./queue.js";
+import { rate } from "./rating.js";
 import { start } from "./run.js";
 import { follow } from "./scroll.js";
 import { tend } from "./sessions.js";
@@ -10,4 +11,5 @@ watch();
 tend();
 compose();
 queue();
+rate();
 follow();

@@ -1,9 +1,12 @@
 from datetime import timedelta
 
 import pytest
+from django.template.loader import render_to_string
 from django.utils import timezone, translation
 
-from agents.templatetags.ashiato import cost, count, day, duration, icon
+from agents.display import RunView
+from agents.models import Run
+from agents.templatetags.ashiato import cost, count, day, duration, icon, rating
 
 
 @pytest.mark.parametrize(
@@ -50,3 +53,12 @@ def test_sessions_are_listed_under_their_day(ago, heading):
 def test_an_icon_is_for_the_eye_only():
     assert 'aria-hidden="true"' in icon("tool")
     assert "#i-done" in icon("completed")
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_thumbs_that_nobody_has_touched_are_those_of_the_template(language):
+    view = RunView(Run(pk=7, status="completed"), is_judged=False)
+
+    with translation.override(language):
+        assert rating(view) == render_to_string("_rating.html", {"view": view})
+        assert 'id="rating-7"' in rating(view)

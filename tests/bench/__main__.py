@@ -12,10 +12,11 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import psutil
 
-from tests.bench import chat, engine, growth, idle, peers, scaled, startup
+from tests.bench import chat, engine, growth, idle, peers, scaled, startup, traces
 from tests.bench.rounds import Size, printed
 
 WHOLE = Size(
@@ -27,6 +28,7 @@ WHOLE = Size(
     idle=35,
     messages=(10, 100, 1000, 5000),
     sessions=(100, 10_000, 100_000),
+    traces=200_000,
 )
 QUICK = Size(
     rounds=1,
@@ -37,12 +39,14 @@ QUICK = Size(
     idle=5,
     messages=(10, 200),
     sessions=(100, 1000),
+    traces=2_000,
 )
 PARTS: dict[str, tuple[Callable[[Size], list[dict]], str]] = {
     "engine": (engine.measure, engine.ABOUT),
     "chat": (chat.measure, chat.ABOUT),
     "idle": (idle.measure, idle.ABOUT),
     "growth": (growth.measure, growth.ABOUT),
+    "traces": (traces.measure, traces.ABOUT),
     "startup": (startup.measure, startup.ABOUT),
     "scaled": (scaled.measure, scaled.ABOUT),
     "peers": (peers.measure, peers.ABOUT),
@@ -57,6 +61,7 @@ def main() -> None:
     signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
     options = _options()
     size = QUICK if options.quick else WHOLE
+    size = replace(size, traces=options.traces or size.traces)
     report, began = {"machine": _machine()}, time.monotonic()
     for part in options.only or USUAL:
         measure, about = PARTS[part]
@@ -72,6 +77,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--json", action="store_true", help="everything, as JSON")
     parser.add_argument("--quick", action="store_true", help="one small round, to try it")
     parser.add_argument("--only", nargs="+", choices=PARTS, help="these parts alone")
+    parser.add_argument("--traces", type=int, help="so many runs in the list of traces")
     return parser.parse_args()
 
 

@@ -17,6 +17,7 @@ class Size:
     idle: float = 0
     messages: tuple[int, ...] = ()
     sessions: tuple[int, ...] = ()
+    traces: int = 0
 
 
 @dataclass(frozen=True, slots=True)

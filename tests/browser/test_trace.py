@@ -155,25 +155,6 @@ def test_the_page_of_a_run_is_live_and_equals_its_reload(slow_page: Page):
     assert html(run) == watched
 
 
-def test_the_list_finds_runs_by_status_and_by_words(page: Page):
-    answered(page, "What is 3131 + 1?")
-    number = last_run(page).get_attribute("id").removeprefix("run-")
-    page.goto("/traces/")
-    rows = page.locator(".runs tbody tr")
-    expect(rows.first).to_contain_text(f"#{number} ")
-
-    page.locator(".chips a[href*=completed]").click()
-    expect(rows.first).to_contain_text("3131")
-    statuses = page.locator(".runs .status")
-    assert {s.get_attribute("data-status") for s in statuses.all()} == {"completed"}
-
-    page.get_by_label("Search the questions").fill("3131")
-    page.keyboard.press("Enter")
-    expect(rows).to_have_count(1)
-    page.locator(".chips a[href*=failed]").click()
-    expect(page.locator(".empty")).to_contain_text("No run matches this")
-
-
 def test_a_run_that_is_not_there_or_not_ones_own_is_answered_kindly(
     visit, page, server, guest, watch
 ):

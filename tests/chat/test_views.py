@@ -92,25 +92,6 @@ def test_a_page_of_a_long_conversation_asks_the_database_little(
         client.get(f"/chat/{chat.pk}/")
 
 
-def test_the_list_of_runs_asks_the_database_little(client, chat, django_assert_max_num_queries):
-    told(chat, 60)
-
-    with django_assert_max_num_queries(12):
-        page = client.get("/traces/").content.decode()
-
-    assert "Page 1 of 2" in page
-
-
-def test_runs_are_found_by_status_and_words(client, chat):
-    told(chat, 2)
-    Run.objects.create(topic="x", user=chat.user, query="Broken", status="failed")
-
-    assert "Broken" in client.get("/traces/?status=failed").content.decode()
-    assert "Question 1" not in client.get("/traces/?status=failed").content.decode()
-    assert "Question 2" in client.get("/traces/?q=question+2").content.decode()
-    assert "No run matches this." in client.get("/traces/?q=zebra").content.decode()
-
-
 def test_the_page_of_a_run_leads_back_to_its_conversation(client, chat):
     told(chat, 1)
     run = Run.objects.get()

@@ -1,9 +1,86 @@
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import Permission
+from django.test import Client
+from django.utils import timezone
+
+from agents.models import Agent, AgentStep, Approval, Run, RunEvent
+
+MAIL, PHONE = "ada@example.com", "090-1234-5678"
+PERSONAL = (MAIL, PHONE)
+
+
+def may(user, *codenames):
+    user.user_permissions.add(*Permission.objects.filter(codename__in=codenames))
+    return type(user).objects.get(pk=user.pk)
+
+
+def client_of(user, **options):
+    client = Client(**options)
+    client.force_login(user)
+    return client
 
 
 @pytest.fixture
-def reviewer(db):
-    reviewer = User.objects.create_user("rei", password="x")
-    reviewer.user_permissions.add(Permission.objects.get(codename="review_runs"))
-    return reviewer
+def reviewer(django_user_model):
+    return may(django_user_model.objects.create_user("rei", password="x"), "review_runs")
+
+
+@pytest.fixture
+def auditor(django_user_model):
+    auditor = django_user_model.objects.create_user("aud")
+    return may(auditor, "review_runs", "see_personal_data")
+
+
+@pytest.fixture
+def personal_run(person, db):
+    """A run that is over, with something personal in every text it has."""
+    run = Run.objects.create(
+        user=person,
+        agent=Agent.objects.create(name="clerk"),
+        agent_name="clerk",
+        topic="chat.1",
+        query=f"Who is {MAIL}?",
+        history=[{"role": "user", "content": f"I am {MAIL}"}],
+        answer=f"It is **Ada**, {PHONE}.",
+        status="completed",
+        stopped_reason="completed",
+        detail=f"Told {MAIL}.",
+        overrides={"prompt": MAIL},
+        ended_at=timezone.now(),
+    )
+    when = run.started_at
+    AgentStep.objects.create(
+        run=run,
+        number=1,
+        kind="tool",
+        status="done",
+        agent_name="clerk",
+        action="database",
+        action_input={"mail": MAIL, "rows": [1, 2]},
+        observation=f'{{"phone": "{PHONE}"}}',
+        thought=f"I look for {MAIL}.",
+        request={"messages": [{"role": "user", "content": MAIL}], MAIL: 1},
+        notes=[{"kind": "retry", "message": MAIL, "seconds": 1, "attempt": 2}],
+        started_at=when,
+        ended_at=when,
+    )
+    Approval.objects.create(
+        run=run,
+        step=1,
+        call_id="c1",
+        agent_name="clerk",
+        tool="database",
+        arguments=f'{{"mail": "{MAIL}"}}',
+        digest="0" * 64,
+        verdict="approved",
+        reason=f"Ask {PHONE}",
+        asked_at=when,
+    )
+    words = [("delta", {"content": f"It is {MAIL[:5]}", "step": 2})]
+    words += [("delta", {"content": f"{MAIL[5:]}, fine.", "step": 2})]
+    done = [("step", {"step": 2, "thought": MAIL}), ("run_finished", {"answer": run.answer})]
+    RunEvent.objects.bulk_create(
+        RunEvent(run=run, seq=seq, type=type, agent="clerk", time=when, data=data)
+        for seq, (type, data) in enumerate([*words, *done], start=1)
+    )
+    return run

@@ -11,6 +11,7 @@ from agents import approvals, jobs, leases, runs, toolset, workshop
 from agents.approvals import Word
 from agents.engine.tool import ToolResult
 from agents.models import Approval, Run
+from agents.review import rerunning
 from tests.conftest import checked, until
 from tests.scripted import Says
 
@@ -167,3 +168,21 @@ async def test_a_decision_lines_the_run_up_again(monkeypatch, scripted, person):
     assert run.pk in await sync_to_async(in_line)()
     await runs.drive(run.pk)
     assert (await checked(run)).answer == "Done."
+
+
+async def test_a_run_again_stands_in_line_and_a_worker_tells_it_again(scripted, person):
+    origin = await sync_to_async(prepared)(user=person)
+    await runs.drive(origin.pk)
+
+    def again():
+        run = Run.objects.select_related("agent").get(pk=origin.pk)
+        return rerunning.prepare(run, 3, rerunning.Setup(run).before, person)
+
+    run = await sync_to_async(again)()
+    assert await sync_to_async(in_line)() == [origin.pk, run.pk]
+    assert run.owner == ""
+    await runs.drive(run.pk)
+
+    run = await checked(run)
+    assert run.answer == (await Run.objects.aget(pk=origin.pk)).answer
+    assert await run.events.filter(data__replayed=True).acount() > 5

@@ -1,33 +1,134 @@
-"""The list of runs."""
+"""The list of runs, its filter, and the filters that somebody has saved."""
 
-from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_GET
+from typing import Any
+from urllib.parse import urlencode
 
-from agents import display
-from agents.models import Run
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.cache import patch_vary_headers
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_GET, require_POST
 
-A_PAGE = 50
-MOST_QUERY = 200
+from agents.review import completion, listing
+from agents.review.charts import charts
+from agents.review.filters import Filter, Problem, clean, parse
+from agents.review.listing import A_PAGE, MOST_FOUND, Cursor, RunPage, is_reviewer
+from agents.review.models import A_NAME, SavedView
+
+MOST_VIEWS = 50
+BIGGEST = 2**63 - 1
+READY_MADE = {
+    "status:failed": gettext_lazy("Failed"),
+    "duration:>30s": gettext_lazy("Slow"),
+    "cost:>0.05": gettext_lazy("Costly"),
+    "rating:down": gettext_lazy("Thumbs down"),
+    "flag:open": gettext_lazy("Waiting for review"),
+}
 
 
 @require_GET
 def run_list(request: HttpRequest) -> HttpResponse:
-    status = request.GET.get("status", "")
-    query = request.GET.get("q", "").replace("\0", "")[:MOST_QUERY]
-    runs = Run.objects.for_user(request.user).select_related("user")
-    if status in Run.Status:
-        runs = runs.filter(status=status)
-    if query:
-        runs = runs.filter(query__icontains=query)
-    page = Paginator(runs, A_PAGE).get_page(request.GET.get("page"))
-    page.object_list = display.rows(page.object_list)
+    is_part = request.htmx and not request.htmx.history_restore_request
+    asked = _asked(request)
+    cursor = Cursor(older=_number(request, "older"), newer=_number(request, "newer"))
+    page = listing.page(request.user, asked, cursor)
     context = {
+        "is_part": is_part,
+        "asked": asked,
         "page": page,
-        "status": status,
-        "statuses": Run.Status.choices,
-        "q": query,
-        "show_people": request.user.has_perm("agents.review_runs"),
+        "charts": [] if cursor != Cursor() else charts(page.found[:MOST_FOUND]),
+        "is_first": cursor == Cursor(),
+        "chips": _chips(asked),
+        "problems": _problems(
+            asked, [] if page.found else completion.meant(request.user, asked)
+        ),
+        "ready_made": _views(asked, READY_MADE.items()),
+        "saved": SavedView.objects.filter(user=request.user),
+        "fields": completion.fields(request.user),
+        "show_people": is_reviewer(request.user),
+        "within": f"?{urlencode({'within': asked.text})}" if asked.text else "",
+        "counted": _counted(page, cursor),
     }
-    return render(request, "trace/list.html", context)
+    response = render(request, f"trace/list.html{'#found' if is_part else ''}", context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+@require_GET
+def completions(request: HttpRequest) -> JsonResponse:
+    return JsonResponse({"fields": completion.offered(request.user)})
+
+
+@require_POST
+def save_view(request: HttpRequest) -> HttpResponse:
+    """A filter under a name; a name that is there already gets the new filter."""
+    query = clean(request.POST.get("q", ""))
+    name = clean(request.POST.get("name", ""))[:A_NAME] or query[:A_NAME]
+    saved = SavedView.objects.filter(user=request.user)
+    if saved.count() >= MOST_VIEWS and not saved.filter(name=name).exists():
+        messages.error(request, _("There is no room for more. Delete a saved view first."))
+    elif query:
+        saved.update_or_create({"query": query}, user=request.user, name=name)
+    return redirect(address(query))
+
+
+@require_POST
+def delete_view(request: HttpRequest, pk: int) -> HttpResponse:
+    get_object_or_404(SavedView, user=request.user, pk=pk).delete()
+    return redirect(address(clean(request.POST.get("q", ""))))
+
+
+def address(query: str) -> str:
+    """The list with this filter."""
+    return reverse("trace:list") + (f"?{urlencode({'q': query})}" if query else "")
+
+
+def _asked(request: HttpRequest) -> Filter:
+    return parse(request.GET.get("q", ""), is_reviewer=is_reviewer(request.user))
+
+
+def _number(request: HttpRequest, name: str) -> int | None:
+    text = request.GET.get(name, "")
+    is_number = text.isascii() and text.isdigit() and len(text) < 20
+    return min(int(text), BIGGEST) if is_number else None
+
+
+def _chips(asked: Filter) -> list[dict[str, Any]]:
+    """Each term, and the list without it."""
+    return [
+        {"text": asked.said(term), "is_not": term.is_not, "url": address(asked.without(term))}
+        for term in asked.terms
+    ]
+
+
+def _problems(asked: Filter, more: list[Problem]) -> list[dict[str, str]]:
+    return [
+        {
+            "sentence": problem.sentence,
+            "instead": problem.instead,
+            "url": address(asked.mended(problem)) if problem.instead else "",
+        }
+        for problem in (*asked.problems, *more)
+    ]
+
+
+def _views(asked: Filter, views) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "url": address(query), "is_current": query == asked.text}
+        for query, name in views
+    ]
+
+
+def _counted(page: RunPage, cursor: Cursor) -> str:
+    """How many there are, as far as that is known: nobody counts everything."""
+    about = {"shown": min(page.count, A_PAGE), "count": f"{page.count:,}"}
+    if page.unread:
+        return _("%(count)s so far") % about
+    if page.is_cut:
+        return _("%(shown)s of more than %(count)s") % about
+    if cursor == Cursor():
+        return _("%(shown)s of %(count)s") % about
+    return _("%(shown)s of the last %(count)s") % about

@@ -6,9 +6,10 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
 from agents.display import RunView, StepView
-from agents.models import AgentStep, Run
+from agents.models import AgentStep
 from agents.review.details import Details, Excerpt
 from agents.review.listing import neighbours
+from agents.review.reading import read
 
 TABS = {
     "result": _("Result"),
@@ -24,20 +25,19 @@ MOST_FILTER = 500
 
 @require_GET
 def run(request: HttpRequest, pk: int) -> HttpResponse:
-    row = get_object_or_404(Run.objects.for_user(request.user), pk=pk)
-    is_own = row.user_id == request.user.pk
-    view = RunView(row, place="trace", may_decide=is_own)
+    found = read(request, pk)
+    view = found.view()
     within = request.GET.get("within", "").replace("\0", "")[:MOST_FILTER]
     newer, older = neighbours(request.user, within, pk)
     context = {
         "view": view,
-        "question": row.query,
-        "chat_url": view.chat_url if is_own else "",
-        "is_own": is_own,
+        "question": view.query,
+        "chat_url": view.chat_url if found.is_own else "",
+        "is_own": found.is_own,
         "within": within,
         "newer": newer,
         "older": older,
-        "origin": row.origin_id,
+        "origin": found.row.origin_id,
     }
     return render(request, "trace/run.html", context)
 
@@ -45,10 +45,9 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
 @require_GET
 def steps(request: HttpRequest, pk: int) -> HttpResponse:
     """The rows that a long run's page does not begin with."""
-    row = get_object_or_404(Run.objects.for_user(request.user), pk=pk)
+    view = read(request, pk).view()
     after = _number(request.GET.get("after", "0"))
-    view = RunView(row, place="trace", may_decide=row.user_id == request.user.pk)
-    context = {"view": view, "rows": view.steps[after:], "question": row.query}
+    context = {"view": view, "rows": view.steps[after:], "question": view.query}
     template = "trace/steps.html#rows" if request.htmx else "trace/steps.html"
     return render(request, template, context)
 
@@ -85,9 +84,9 @@ def payload(request: HttpRequest, pk: int, number: int, name: str) -> HttpRespon
 
 
 def _details(request: HttpRequest, pk: int, number: int) -> Details:
-    run = get_object_or_404(Run.objects.for_user(request.user), pk=pk)
-    step = get_object_or_404(AgentStep, run=run, number=number)
-    return Details(run, step)
+    found = read(request, pk)
+    step = get_object_or_404(AgentStep, run=found.row, number=number)
+    return Details(found.run, found.shown(step), found.is_masked)
 
 
 def _number(text: str) -> int:

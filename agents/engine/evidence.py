@@ -1,0 +1,245 @@
+"""What makes a number, a word or a line personal: how much of what was met counts.
+
+Each check is given what a pattern has met, and gives back the part of it that is personal;
+nothing where it is none.
+"""
+
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
+
+from . import check_digits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What a pattern has met, with what stands around it."""
+
+    value: str
+    before: str
+    after: str
+
+    @property
+    def digits(self) -> str:
+        return re.sub(r"[^0-9]", "", self.value)
+
+    @property
+    def groups(self) -> list[str]:
+        return re.findall(r"[0-9]+", self.value)
+
+
+def whole(seen: Seen) -> str:
+    return seen.value
+
+
+def apart(seen: Seen) -> str:
+    return "" if JOINED.search(seen.before) else seen.value
+
+
+# Another thing's number: it is said so before it, or it goes on with what stands there.
+_CALLED = r"[\W_]?(?:number|no|num|code|id|番号|コード|ナンバー)"
+OTHER = re.compile(
+    r"(?:(?:order|invoice|ticket|tracking|shipment|receipt|serial|isbn|issn|jan|ean|upc|sku"
+    r"|build|commit|ref|注文|受注|発注|伝票|追跡|請求書|領収書|品番|型番|型式|商品|製品|製造|チケット|法人)"
+    rf"(?:{_CALLED})?|(?:part|item|model|product|job|batch|lot|case|issue|reference|corporate"
+    rf"|customer|member|受付|予約|登録|会員|管理|顧客|社員|案件|問い?合わ?せ)(?:{_CALLED})"
+    r"|(?:\b|_)id|(?-i:[a-z]Id))"
+    r"[^0-9A-Za-z\n‹›]{0,6}\Z",
+    re.I,
+)
+JOINED = re.compile(r"(?:[0-9][.,/:-]|[A-Za-z_]-|[A-Za-z0-9]/)\Z")
+GOES_ON = re.compile(r"[.,/:-]?[0-9]|[-_/]?[A-Za-z]")
+DATE = re.compile(r"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])")
+COUNTED = re.compile(r" ?(?:[年月日時分秒人円件個歳本回位倍度週万億社台枚点名%]|yen|dollars)")
+
+
+def _alone(seen: Seen) -> bool:
+    """Whether this number is a number of its own, and nobody has said that it is another's."""
+    return not (
+        JOINED.search(seen.before)
+        or GOES_ON.match(seen.after)
+        or COUNTED.match(seen.after)
+        or OTHER.search(seen.before)
+    )
+
+
+def _is_date(digits: str) -> bool:
+    return DATE.match(digits) is not None
+
+
+SHAPES = {(2, 4, 4), (3, 3, 4), (4, 2, 4), (5, 1, 4), (3, 4, 4), (4, 3, 4), (5, 3, 3)}
+IN_TWO = {(5, 6), (4, 7), (3, 8), (5, 5)}
+FREE = ("0120", "0570", "0800", "0990", "0180")
+SHORTEST_WITH_COUNTRY, LONGEST = 9, 15
+
+
+def grouped_phone(seen: Seen) -> str:
+    shape = tuple(len(group) for group in seen.groups)
+    is_spaced = re.fullmatch(r"\(?[0-9]+\)? [0-9]+", seen.value) is not None
+    is_free = shape == (4, 3, 3) and seen.value.startswith(FREE)
+    fits = shape in SHAPES or is_free or (shape in IN_TWO and is_spaced)
+    return seen.value if fits and _alone(seen) else ""
+
+
+def any_phone(seen: Seen) -> str:
+    return seen.value if _alone(seen) else ""
+
+
+def abroad(seen: Seen) -> str:
+    is_long = SHORTEST_WITH_COUNTRY <= len(seen.digits) <= LONGEST
+    return seen.value if is_long and not GOES_ON.match(seen.after) else ""
+
+
+def labelled_phone(seen: Seen) -> str:
+    is_phone = 7 <= len(seen.digits) <= LONGEST and not _is_date(seen.digits)
+    is_whole = not re.match(r"[0-9]|\.[0-9]", seen.after) and not COUNTED.match(seen.after)
+    return seen.value if is_phone and is_whole else ""
+
+
+ISSUERS = re.compile(
+    r"4[0-9]{15}(?:[0-9]{3})?"  # Visa; those of 13 digits are of the past
+    r"|(?:5[1-5][0-9]{2}|222[1-9]|22[3-9][0-9]|2[3-6][0-9]{2}|27[01][0-9]|2720)[0-9]{12}"
+    r"|3[47][0-9]{13}"  # American Express
+    r"|35(?:2[89]|[3-8][0-9])[0-9]{12}"  # JCB
+    r"|3(?:0[0-5]|[68][0-9])[0-9]{11}"  # Diners Club
+    r"|6(?:011|5[0-9]{2}|4[4-9][0-9])[0-9]{12}"  # Discover
+    r"|62[0-9]{14,17}"  # UnionPay
+)
+
+
+def card(seen: Seen) -> str:
+    """A few digits more than four times four may be something else that follows."""
+    values = [seen.value, re.sub(r"[ -][0-9]{3}\Z", "", seen.value)]
+    if JOINED.search(seen.before) or re.match(r"[0-9A-Za-z_]", seen.after):
+        return ""
+    return next(filter(_is_card, dict.fromkeys(values)), "")
+
+
+def _is_card(value: str) -> bool:
+    digits = re.sub(r"[^0-9]", "", value)
+    return ISSUERS.fullmatch(digits) is not None and check_digits.luhn(digits)
+
+
+def iban(seen: Seen) -> str:
+    """As many characters as its country has; what comes after them is not its own."""
+    length = check_digits.IBAN_LENGTHS.get(seen.value[:2].upper(), 0)
+    found = re.match(rf"(?:[ -]?[0-9A-Za-z]){{{length}}}", seen.value) if length else None
+    if found is None or re.match("[0-9A-Za-z]", (seen.value + seen.after)[found.end() :]):
+        return ""
+    code = re.sub(r"[ -]", "", found[0]).upper()
+    return found[0] if check_digits.iban(code) else ""
+
+
+def account(seen: Seen) -> str:
+    is_long = 6 <= len(seen.digits) <= 17 and not _is_date(seen.digits)
+    is_whole = not re.match(r"[0-9]|[.,][0-9]", seen.after) and not COUNTED.match(seen.after)
+    return seen.value if is_long and is_whole else ""
+
+
+def my_number(seen: Seen) -> str:
+    is_more = re.match(r"[ -][0-9]{2}", seen.after)
+    proves = check_digits.my_number(seen.digits) and not _is_date(seen.digits)
+    return seen.value if proves and not is_more and _alone(seen) else ""
+
+
+def labelled_number(seen: Seen) -> str:
+    return "" if re.match("-?[0-9]", seen.after) else seen.value
+
+
+def passport(seen: Seen) -> str:
+    return "" if re.match("[0-9A-Za-z]", seen.after) else seen.value
+
+
+PARTICLE = re.compile("[はがでにをとへも、][0-9一二三四五六七八九十]")
+BLOCK = re.compile("[0-9一二三四五六七八九十](?:丁目|番|号|-[0-9])")
+YEAR = re.compile(r"(?:19|20)[0-9]{2} ")
+BEFORE_YEAR = re.compile(r"(?:in|since|by|until|from|of|during|before|after|top) \Z", re.I)
+
+
+def japanese_address(seen: Seen) -> str:
+    is_sentence = PARTICLE.search(seen.value) or COUNTED.match(seen.after)
+    return "" if is_sentence else seen.value
+
+
+def said_address(seen: Seen) -> str:
+    return seen.value if BLOCK.search(seen.value) else ""
+
+
+def street(seen: Seen) -> str:
+    is_year = YEAR.match(seen.value) and BEFORE_YEAR.search(seen.before)
+    is_ranked = seen.before.lower().endswith("top ")
+    return "" if is_year or is_ranked or JOINED.search(seen.before) else seen.value
+
+
+NOT_PERSONAL = re.compile(r"0\.0\.0\.0|127\.|255\.255\.")
+NAMED = re.compile(r"(?:[A-Za-z][/-]|[=<>~!]=\s?|[~^]|§ ?|第 ?|版 ?|バージョン:? ?)\Z")
+VERSIONED = re.compile(
+    r"(?:\b(?:version|ver|v|release|rev|revision|build|firmware|driver|section|sec|chapter"
+    r"|clause|ios|android|macos|windows|linux|kernel|python|node|java|php|ruby|chrome|firefox"
+    r"|safari|nginx|openssl|oid)s?\.?:? ?(?:is |of |to |from )?)\Z",
+    re.I,
+)
+
+
+def ip4(seen: Seen) -> str:
+    try:
+        IPv4Address(seen.value)
+    except AddressValueError:
+        return ""
+    is_version = NAMED.search(seen.before) or VERSIONED.search(seen.before)
+    is_more = re.match(r"\.[0-9]|-[A-Za-z]|[+_]", seen.after)
+    is_dull = NOT_PERSONAL.match(seen.value) or re.search(r"[0-9]\.\Z", seen.before)
+    return "" if is_version or is_more or is_dull else seen.value
+
+
+def ip6(seen: Seen) -> str:
+    """An address that machines are given: paths of code and times look alike."""
+    try:
+        IPv6Address(seen.value)
+    except AddressValueError:
+        return ""
+    is_given = re.match("[23][0-9a-f]{3}:|f[cdef][0-9a-f]{2}:", seen.value, re.I)
+    return seen.value if is_given and re.search("[0-9]", seen.value) else ""
+
+
+UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.I)
+LEAST_BITS = 3.0
+
+
+def with_digit(seen: Seen) -> str:
+    return seen.value if re.search("[0-9]", seen.value) else ""
+
+
+def credentials(seen: Seen) -> str:
+    value = seen.value.rstrip(".")
+    is_mixed = re.search(r"[0-9]|[a-z][A-Z]|=", value)
+    return value if is_mixed and len(value) >= 8 else ""
+
+
+def secret(seen: Seen) -> str:
+    """What nobody would write by hand."""
+    value = seen.value
+    is_named = re.search(r"(?:api|access|secret|client|private|auth|token)", seen.before, re.I)
+    if UUID.fullmatch(value) and not is_named:
+        return ""
+    is_mixed = re.search("[0-9]", value) and re.search("[A-Za-z]", value)
+    return value if is_mixed and _bits(value) >= LEAST_BITS else ""
+
+
+def _bits(text: str) -> float:
+    """How much each character tells, on average."""
+    shares = [count / len(text) for count in Counter(text).values()]
+    return -sum(share * math.log2(share) for share in shares)
+
+
+def password(seen: Seen) -> str:
+    is_word = re.fullmatch(r"[A-Za-z]+\W*", seen.value) is not None
+    return seen.value if re.search("[0-9A-Za-z]", seen.value) and not is_word else ""
+
+
+def email(seen: Seen) -> str:
+    """But for pictures of double size, where code is kept, and passwords of addresses."""
+    is_other = re.search(r"@[0-9]x\.|^git@", seen.value) or re.search(r"://\S*\Z", seen.before)
+    return "" if is_other else seen.value

@@ -1,0 +1,110 @@
+"""Rows as a reviewer may see them: the same rows, with personal data masked in every text."""
+
+from collections.abc import Hashable, MutableMapping
+from copy import copy
+from typing import Any, TypeVar
+
+from django.db import models
+
+from agents.engine.events import Type
+from agents.engine.privacy import Growing, mask
+from agents.models import AgentStep, Approval, Run, RunEvent
+
+SEE_ALL = "agents.see_personal_data"
+UNMASKED = "unmasked"
+ANSWER = 0  # steps are counted from 1
+MOST_LABELLED = 200
+WORDS = {Type.DELTA, Type.THOUGHT_DELTA}
+COLUMNS: dict[type[models.Model], tuple[str, ...]] = {
+    Run: ("query", "history", "answer", "output", "detail", "advice", "overrides"),
+    AgentStep: ("thought", "action_input", "observation", "request", "notes"),
+    Approval: ("arguments", "new_arguments", "reason"),
+    RunEvent: ("data",),
+}
+Row = TypeVar("Row", bound=models.Model)
+Session = MutableMapping[str, Any]
+
+
+def hides(run: Run, user: Any, session: Session) -> bool:
+    """Whether this person is shown the run masked: unless it is theirs, or they said why."""
+    if run.user_id is not None and run.user_id == user.pk:
+        return False
+    return run.pk not in session.get(UNMASKED, ()) or not user.has_perm(SEE_ALL)
+
+
+def unmask(run: Run, session: Session) -> None:
+    """Show this run as it is, for as long as this session of the browser lasts."""
+    session[UNMASKED] = sorted({*session.get(UNMASKED, ()), run.pk})
+
+
+def mask_again(run: Run, session: Session) -> None:
+    session[UNMASKED] = [pk for pk in session.get(UNMASKED, ()) if pk != run.pk]
+
+
+def masked(row: Row) -> Row:
+    """A copy to show. What was not read of the row is empty: it would be read as it is."""
+    shown = copy(row)
+    for name in COLUMNS[type(row)]:
+        empty = row._meta.get_field(name).get_default()
+        setattr(shown, name, masked_value(row.__dict__.get(name, empty)))
+    if isinstance(row, AgentStep) and "found" in row.__dict__:
+        _cut(shown, row)
+    return shown
+
+
+def _cut(shown: AgentStep, row: AgentStep) -> None:
+    """Of what is the beginning of more, the end may be half of something personal."""
+    del shown.found
+    if row.found_size > len(row.observation):
+        shown.observation = Growing().feed(row.observation)
+
+
+def masked_text(text: str) -> str:
+    return mask(text).text
+
+
+def masked_value(value: Any, label: str = "") -> Any:
+    """Every text and number in it; what a field is called says what is in it."""
+    if isinstance(value, str):
+        return _leaf(value, label)
+    if isinstance(value, dict):
+        return {masked_text(key): masked_value(item, key) for key, item in value.items()}
+    if isinstance(value, list):
+        return [masked_value(item, label) for item in value]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    text = _leaf(str(value), label)
+    return value if text == str(value) else text
+
+
+def _leaf(text: str, label: str) -> str:
+    called = f"{label}: "
+    if label and len(text) <= MOST_LABELLED:
+        labelled = masked_text(f"{called}{text}")
+        if labelled.startswith(called):
+            return labelled.removeprefix(called)
+    return masked_text(text)
+
+
+class Veil:
+    """What a page shows of words that are still being said: masked, and a little behind."""
+
+    def __init__(self) -> None:
+        self._growing: dict[Hashable, Growing] = {}
+
+    def begin(self, step: Hashable, text: str) -> str:
+        """What can be shown of a text that is known up to here."""
+        self._growing[step] = Growing()
+        return self._growing[step].feed(text)
+
+    def add(self, step: Hashable, text: str) -> str:
+        """What more can be shown, now that more was said."""
+        return self._growing.setdefault(step, Growing()).feed(text)
+
+    def event(self, row: RunEvent) -> RunEvent:
+        """The next event; what its words leave out is in the one that ends their step."""
+        if row.type not in WORDS:
+            return masked(row)
+        shown, words = copy(row), self.add((row.type, row.data["step"]), row.data["content"])
+        shown.data = {**row.data, "content": words}
+        return shown

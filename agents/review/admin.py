@@ -1,0 +1,22 @@
+from django.contrib import admin
+from django.http import HttpRequest
+
+from agents.review.models import Example
+
+
+@admin.register(Example)
+class ExampleAdmin(admin.ModelAdmin):
+    """What was recorded stays as it was; what is expected of the agent may change."""
+
+    list_display = ["name", "agent_name", "score", "scored_at", "saved_by", "saved_at"]
+    list_filter = ["agent_name"]
+    list_select_related = ["saved_by"]
+    search_fields = ["name", "question", "expected"]
+    fields = [
+        *("name", "expected", "agent", "question", "history", "observations"),
+        *("run", "score", "scored_at", "saved_by", "saved_at"),
+    ]
+    readonly_fields = [name for name in fields if name not in {"name", "expected", "agent"}]
+
+    def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return False

@@ -1,0 +1,59 @@
+"""Two courses of steps side by side: those that do the same stand in one row."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+Step = TypeVar("Step")
+Pair = tuple[Step | None, Step | None]
+Likeness = Callable[[Step, Step], float]
+
+# The table has a cell for each step of one with each of the other; longer ones go by stretches.
+STRETCH = 200
+
+
+def align(
+    left: Sequence[Step], right: Sequence[Step], likeness: Likeness[Step]
+) -> list[Pair[Step]]:
+    """Every step once, in its order. Pairs that are not alike at all (0) are never made."""
+    pairs: list[Pair[Step]] = []
+    for at in range(0, max(len(left), len(right)), STRETCH):
+        ours, theirs = left[at : at + STRETCH], right[at : at + STRETCH]
+        pairs += _walk(ours, theirs, _table(ours, theirs, likeness))
+    return pairs
+
+
+def _table(
+    left: Sequence[Step], right: Sequence[Step], likeness: Likeness[Step]
+) -> list[list[tuple[float, float]]]:
+    """How alike the rest of both is from each place on, at best; and these two steps alone."""
+    below = [(0.0, 0.0)] * (len(right) + 1)
+    table = [below]
+    for ours in reversed(left):
+        row = [(0.0, 0.0)]
+        for at in range(len(right) - 1, -1, -1):
+            alike = likeness(ours, right[at])
+            best = max(below[at][0], row[-1][0], alike + below[at + 1][0] if alike else 0.0)
+            row.append((best, alike))
+        below = row[::-1]
+        table.append(below)
+    return table[::-1]
+
+
+def _walk(
+    left: Sequence[Step], right: Sequence[Step], table: list[list[tuple[float, float]]]
+) -> list[Pair[Step]]:
+    pairs: list[Pair[Step]] = []
+    a = b = 0
+    while a < len(left) and b < len(right):
+        best, alike = table[a][b]
+        if alike and best == alike + table[a + 1][b + 1][0]:
+            pairs.append((left[a], right[b]))
+            a, b = a + 1, b + 1
+        elif best == table[a + 1][b][0]:
+            pairs.append((left[a], None))
+            a += 1
+        else:
+            pairs.append((None, right[b]))
+            b += 1
+    pairs += [(step, None) for step in left[a:]]
+    return pairs + [(None, step) for step in right[b:]]

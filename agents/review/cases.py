@@ -1,0 +1,163 @@
+"""A run as those who judge it see it: rows → what the templates show."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import Prefetch, Q, QuerySet
+from django.utils import timezone
+from django.utils.functional import cached_property
+from django.utils.safestring import SafeString
+
+from agents.display import RunView
+from agents.models import Run
+from agents.prose import render_markdown
+from agents.review import judging
+from agents.review.models import Example, Label, Note, Rating, Review
+
+A_PAGE = 30
+PEOPLE = [f"review__{who}" for who in ("flagged_by", "assignee", "decided_by", "corrected_by")]
+
+
+@dataclass(frozen=True)
+class CaseView:
+    """One run with all that was said of it. `typed` is what was not taken, to be mended."""
+
+    run: Run
+    user: Any
+    reviewers: Sequence[Any] = ()
+    may_review: bool = True
+    problem: str = ""
+    typed: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def pk(self) -> str:
+        return str(self.run.pk)
+
+    @cached_property
+    def view(self) -> RunView:
+        return RunView(self.run, place="trace")
+
+    @property
+    def question(self) -> str:
+        return self.run.query
+
+    @property
+    def words(self) -> str:
+        """The answer as it was given."""
+        return self.run.answer
+
+    @property
+    def answer(self) -> SafeString:
+        return render_markdown(self.words)
+
+    @cached_property
+    def review(self) -> Review | None:
+        return getattr(self.run, "review", None)
+
+    @property
+    def stamp(self) -> str:
+        return self.review.stamp if self.review else ""
+
+    @property
+    def verdicts(self) -> list[tuple[int, str, str]]:
+        """With the keys that give them."""
+        choices = enumerate(Review.Verdict.choices, start=1)
+        return [(number, value, label) for number, (value, label) in choices]
+
+    @property
+    def ratings(self) -> list[Rating]:
+        return list(self.run.ratings.all())
+
+    @property
+    def notes(self) -> list[Note]:
+        return list(self.run.review_notes.all())
+
+    @property
+    def labels(self) -> list[Label]:
+        return list(self.run.labels.all())
+
+    @property
+    def corrected(self) -> str:
+        """What the form for a better answer begins with."""
+        kept = self.review.correction if self.review else ""
+        return self.typed.get("correction") or kept or self.words
+
+    @property
+    def example_name(self) -> str:
+        return self.typed.get("name") or " ".join(self.question.split())[:60]
+
+    @property
+    def example_answer(self) -> str:
+        kept = self.review.correction if self.review else ""
+        return self.typed.get("expected") or kept or self.words
+
+    @property
+    def examples(self) -> list[Example]:
+        return list(self.run.examples.all())
+
+    @property
+    def can_be_kept(self) -> bool:
+        return not self.run.is_live and self.run.agent_id is not None
+
+
+def case(user, run: Run, **about: Any) -> CaseView:
+    """A run as this person may judge it."""
+    may_review = user.has_perm(judging.REVIEWS)
+    reviewers = judging.reviewers() if may_review else ()
+    whole = _whole(Run.objects.filter(pk=run.pk)).get()
+    return CaseView(whole, user, reviewers, may_review, **about)
+
+
+def queue(user, show: str, after: str = "") -> tuple[list[CaseView], str]:
+    """A page of the queue, and what comes after it, if anything does."""
+    reviews = _ordered(_chosen(user, show), show)
+    if after.isascii() and after.isdigit():
+        reviews = reviews.filter(_behind(Review.objects.filter(run=after).first(), show))
+    pks = list(reviews.values_list("run_id", flat=True)[: A_PAGE + 1])
+    more = str(pks[A_PAGE - 1]) if len(pks) > A_PAGE else ""
+    return _cases(user, pks[:A_PAGE]), more
+
+
+def _behind(last: Review | None, show: str) -> Q:
+    """What comes after this one: what was decided meanwhile moves nothing."""
+    if last is None:
+        return Q()
+    if show == "decided":
+        at = last.decided_at or timezone.now()
+        return Q(decided_at__lt=at) | Q(decided_at=at, pk__lt=last.pk)
+    return Q(flagged_at__gt=last.flagged_at) | Q(flagged_at=last.flagged_at, pk__gt=last.pk)
+
+
+def _chosen(user, show: str) -> QuerySet[Review]:
+    reviews = Review.objects.for_user(user)
+    match show:
+        case "mine":
+            return reviews.open().filter(assignee=user)
+        case "unassigned":
+            return reviews.open().filter(assignee=None)
+        case "decided":
+            return reviews.decided()
+    return reviews.open()
+
+
+def _ordered(reviews: QuerySet[Review], show: str) -> QuerySet[Review]:
+    """Those that have waited longest first; of those decided, the last one."""
+    order = ("-decided_at", "-pk") if show == "decided" else ("flagged_at", "pk")
+    return reviews.order_by(*order)
+
+
+def _cases(user, pks: Iterable[int]) -> list[CaseView]:
+    found = {run.pk: run for run in _whole(Run.objects.filter(pk__in=pks))}
+    reviewers = judging.reviewers()
+    return [CaseView(found[pk], user, reviewers) for pk in pks if pk in found]
+
+
+def _whole(runs: QuerySet[Run]) -> QuerySet[Run]:
+    """With everything that was said of them, in a few queries."""
+    return runs.select_related("user", "review", *PEOPLE).prefetch_related(
+        Prefetch("ratings", Rating.objects.select_related("user")),
+        Prefetch("review_notes", Note.objects.select_related("author")),
+        "labels",
+        "examples",
+    )

@@ -1,0 +1,320 @@
+"""Two runs side by side: where they part, what was set up differently, what came of it."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby
+from typing import Any, Literal
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from agents.display import RunView, StepView
+from agents.engine.events import Type
+from agents.models import AgentStep, Run
+from agents.readable import shown
+from agents.review.alignment import align
+from agents.review.differences import Difference, Reader, words
+
+Why = Literal["", "yet", "kind", "tool", "arguments", "observation", "words", "only", "ended"]
+Kind = Literal["same", "coming", "shown"]
+Started = Mapping[str, Any]
+Words = tuple[str, str, str, bool]  # label, both texts, and whether they are code
+
+TOOL = AgentStep.Kind.TOOL
+MOST_SIGNS = 64
+MOST_READ = 600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """One text of a step, or of a setup, in both runs."""
+
+    label: str
+    difference: Difference
+    is_code: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A step of one run beside that of the other which does the same, if there is one."""
+
+    at: int
+    left: StepView | None
+    right: StepView | None
+    why: Why
+    texts: Sequence[Text] = ()
+
+    @property
+    def differs(self) -> bool:
+        return self.why not in {"", "yet"}
+
+    @property
+    def is_alone(self) -> bool:
+        return self.left is None or self.right is None
+
+    @property
+    def kind(self) -> Kind:
+        if not self.why:
+            return "same"
+        return "coming" if self.why == "yet" and self.is_alone else "shown"
+
+    @property
+    def step(self) -> StepView:
+        return self.left or self.right
+
+    @property
+    def why_label(self) -> str:
+        tool = self.step.action
+        return {
+            "": _("The same"),
+            "yet": _("One of the runs is not that far yet"),
+            "kind": _("One went on where the other answered"),
+            "tool": _("Another tool"),
+            "arguments": _("Other arguments for %(tool)s") % {"tool": tool},
+            "observation": _("Something else was observed"),
+            "words": _("Other words"),
+            "only": _("Only in one of the runs"),
+            "ended": _("The other run had ended"),
+        }[self.why]
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Rows that follow each other, and are the same, still to come, or different."""
+
+    kind: Kind
+    rows: list[Row]
+
+    @property
+    def label(self) -> str:
+        """What it says where it is folded; what is different is not."""
+        count = len(self.rows)
+        if self.kind == "same":
+            words = ngettext("%(count)d step alike", "%(count)d steps alike", count)
+        else:
+            words = ngettext(
+                "%(count)d step that one of the runs has not come to yet",
+                "%(count)d steps that one of the runs has not come to yet",
+                count,
+            )
+        return words % {"count": count}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    left: RunView
+    right: RunView
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        pairs = align(self._marked(self.left), self._marked(self.right), _likeness)
+        ends = [_last(pairs, side) for side in (0, 1)]
+        return [self._row(at, pair, ends) for at, pair in enumerate(pairs, start=1)]
+
+    @property
+    def stretches(self) -> list[Stretch]:
+        groups = groupby(self.rows, key=lambda row: row.kind)
+        return [Stretch(kind, list(rows)) for kind, rows in groups]
+
+    @cached_property
+    def first(self) -> Row | None:
+        """The row in which the runs part."""
+        return next((row for row in self.rows if row.differs), None)
+
+    @cached_property
+    def answer(self) -> Difference:
+        return self._reader.compare(_answer(self.left), _answer(self.right))
+
+    @cached_property
+    def setup(self) -> list[Text]:
+        """What was set up differently, as both runs said when they began."""
+        return self._different(_settings(self.left.run, self.right.run))
+
+    @property
+    def sides(self) -> list[RunView]:
+        return [self.left, self.right]
+
+    @property
+    def question(self) -> str:
+        """What both were asked, if that is the same."""
+        return self.left.run.query if self.left.run.query == self.right.run.query else ""
+
+    @property
+    def is_live(self) -> bool:
+        return self.left.run.is_live or self.right.run.is_live
+
+    @property
+    def is_running(self) -> bool:
+        """Something moves; while a person is waited for, nothing does."""
+        return any(view.run.status == Run.Status.RUNNING for view in self.sides)
+
+    @property
+    def answers_differ(self) -> bool:
+        return not self.is_live and not self.answer.is_none
+
+    @cached_property
+    def _reader(self) -> Reader:
+        return Reader()
+
+    def _marked(self, view: RunView) -> list["_Marked"]:
+        return [_Marked(step) for step in view.steps]
+
+    def _row(self, at: int, pair: "_Pair", ends: Sequence[int]) -> Row:
+        left, right = (marked and marked.step for marked in pair)
+        if left is None or right is None:
+            why = self._alone(at, ends, side=0 if left is None else 1)
+            return Row(at=at, left=left, right=right, why=why)
+        why = _parting(left, right)
+        row = Row(at=at, left=left, right=right, why=why)
+        return replace(row, texts=self._different(_texts(left, right))) if row.differs else row
+
+    def _alone(self, at: int, ends: Sequence[int], side: int) -> Why:
+        """Why there is no step on this side."""
+        if at < ends[side]:
+            return "only"
+        return "yet" if self.sides[side].run.is_live else "ended"
+
+    def _different(self, texts: Iterable[Words]) -> list[Text]:
+        return [
+            Text(label=label, difference=self._reader.compare(left, right), is_code=is_code)
+            for label, left, right, is_code in texts
+            if left != right
+        ]
+
+
+class _Marked:
+    """A step with the few signs by which another one is told to be like it."""
+
+    __slots__ = ("name", "signs", "step")
+
+    def __init__(self, step: StepView) -> None:
+        is_tool = step.kind == TOOL
+        said = json.dumps(step.action_input, ensure_ascii=False) if is_tool else step.thought
+        self.step = step
+        colleague = step.agent_name if step.depth else ""
+        self.name = (step.kind, step.depth, colleague, step.action if is_tool else "")
+        self.signs = frozenset(words(said[:MOST_READ])[:MOST_SIGNS])
+
+
+_Pair = tuple[_Marked | None, _Marked | None]
+
+
+def _likeness(left: _Marked, right: _Marked) -> float:
+    """From 0 to 1. What is done weighs more than the words in which it is done."""
+    if left.name == right.name:
+        either = len(left.signs | right.signs)
+        return 0.5 + 0.5 * (len(left.signs & right.signs) / either if either else 1.0)
+    kinds = {left.name[0], right.name[0]}
+    if left.name[1] != right.name[1] or TOOL in kinds and len(kinds) > 1:
+        return 0.0
+    return 0.2 if AgentStep.Kind.GUARDRAIL not in kinds else 0.0
+
+
+def _last(pairs: Sequence[_Pair], side: int) -> int:
+    """The row of the last step on this side."""
+    there = [at for at, pair in enumerate(pairs, start=1) if pair[side] is not None]
+    return there[-1] if there else 0
+
+
+def _parting(left: StepView, right: StepView) -> Why:
+    """In what two steps differ first; one that goes on may still become the same."""
+    is_open = left.is_open or right.is_open
+    if left.kind == right.kind == TOOL:
+        if left.action != right.action:
+            return "tool"
+        if left.action_input != right.action_input:
+            return "arguments"
+    elif is_open:
+        return "yet"
+    elif left.kind != right.kind:
+        return "kind"
+    elif left.thought != right.thought:
+        return "words"
+    same = left.status == right.status and left.observation == right.observation
+    return "yet" if is_open else "" if same else "observation"
+
+
+def _texts(left: StepView, right: StepView) -> list[Words]:
+    return [
+        (_("Thought"), _thought(left), _thought(right), False),
+        (_("Arguments"), _arguments(left), _arguments(right), True),
+        (_("Observation"), left.result_text, right.result_text, True),
+    ]
+
+
+def _thought(step: StepView) -> str:
+    """That of a call is the one that stands in the row above it."""
+    return "" if step.kind == TOOL else shown(step.thought)
+
+
+def _arguments(step: StepView) -> str:
+    return shown(step.action_input) if step.kind == TOOL else ""
+
+
+def _answer(view: RunView) -> str:
+    return shown(view.run.answer if view.run.output is None else view.run.output)
+
+
+def _settings(left: Run, right: Run) -> list[Words]:
+    """What there is to say of how both were set up."""
+    ours, theirs = _started(left), _started(right)
+    labels = {
+        "model": _("Model"),
+        "dialect": _("Dialect"),
+        "road": _("Road"),
+        "max_steps": _("Most steps"),
+        "instructions": _("Instructions"),
+    }
+    texts = [
+        (_("Question"), left.query, right.query),
+        (_("Agent"), left.agent_name, right.agent_name),
+        *((label, _fact(ours, name), _fact(theirs, name)) for name, label in labels.items()),
+        (_("Said before"), _count(left.history), _count(right.history)),
+        (_("Falls back to"), _fallback(left), _fallback(right)),
+        (_("Guardrails switched off"), _off(left), _off(right)),
+    ]
+    return [*((*text, False) for text in texts), *_tools(ours, theirs)]
+
+
+def _started(run: Run) -> Started:
+    first = run.events.filter(type=Type.RUN_STARTED).order_by("seq").first()
+    return first.data if first else {}
+
+
+def _fact(started: Started, name: str) -> str:
+    return str(started.get(name, ""))
+
+
+def _count(history: Sequence[Any]) -> str:
+    said = ngettext("%(count)d message", "%(count)d messages", len(history))
+    return said % {"count": len(history)}
+
+
+def _fallback(run: Run) -> str:
+    if "fallback_models" not in run.overrides:
+        return _("as the agent has it")
+    return ", ".join(run.overrides["fallback_models"].split()) or _("none")
+
+
+def _off(run: Run) -> str:
+    return ", ".join(run.overrides.get("guardrails_off", ())) or _("none")
+
+
+def _tools(left: Started, right: Started) -> list[Words]:
+    ours, theirs = _specifications(left), _specifications(right)
+    texts = []
+    for name in sorted({*ours, *theirs}):
+        tools = ours.get(name), theirs.get(name)
+        a, b = map(shown if all(tools) else _offered, tools)
+        texts.append((_("Tool %(name)s") % {"name": name}, a, b, all(tools)))
+    return texts
+
+
+def _offered(tool: Any) -> str:
+    return _("offered") if tool else _("not offered")
+
+
+def _specifications(started: Started) -> dict[str, Any]:
+    return {tool["function"]["name"]: tool["function"] for tool in started.get("tools", ())}

@@ -1,0 +1,91 @@
+"""What can be written into the filter bar: fields, and the values that are in use."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from django.db.models import Exists, OuterRef
+from django.utils.translation import gettext as _
+
+from agents.models import Agent, Run
+from agents.review.fields import FIELDS, Field
+from agents.review.filters import Filter, Problem, Term
+from agents.review.listing import is_reviewer
+from agents.review.models import Label
+from agents.review.values import Word
+
+LATELY = 1_000
+MOST_VALUES = 100
+
+
+def fields(user) -> list[Field]:
+    return [each for each in FIELDS.values() if not each.for_reviewers or is_reviewer(user)]
+
+
+def offered(user) -> list[dict[str, Any]]:
+    """Every field with what it is about and the values that it may well be asked for."""
+    known = in_use(user)
+    return [
+        {"name": each.name, "about": str(each.about), "values": _values(each, known)}
+        for each in fields(user)
+    ]
+
+
+def in_use(user) -> dict[str, list[str]]:
+    """Names to look for: those set up, and those of the latest runs that one may see."""
+    runs = Run.objects.for_user(user)
+    lately = list(
+        runs.order_by("-pk").values_list(
+            "agent_name", "model", "version", "marks", "user__username"
+        )[:LATELY]
+    )
+    agents = Agent.objects.filter(enabled=True).values_list("name", flat=True)
+    seen = Label.objects.filter(Exists(runs.filter(pk=OuterRef("run"))))
+    labels = seen.order_by("name").values_list("name", flat=True).distinct()
+    known = {
+        "agent": _distinct([*agents, *(row[0] for row in lately)]),
+        "model": _distinct(row[1] for row in lately),
+        "version": _distinct(row[2] for row in lately),
+        "tool": _distinct(name for row in lately for name in _tools(row[3])),
+        "label": _distinct(labels[:MOST_VALUES]),
+    }
+    if is_reviewer(user):
+        known["user"] = _distinct(row[4] for row in lately)
+    return known
+
+
+def meant(user, asked: Filter) -> list[Problem]:
+    """Names that nothing is called by, each with the one that is nearest to it."""
+    known = in_use(user)
+    return [
+        problem
+        for term in asked.terms
+        for value in term.values
+        if isinstance(value, Word) and not value.is_beginning
+        if (problem := _misspelt(asked, term, value.text, known.get(term.field, ())))
+    ]
+
+
+def _misspelt(asked: Filter, term: Term, name: str, known: Sequence[str]) -> Problem | None:
+    near = get_close_matches(name, known, 1)
+    if not near or name.lower() in map(str.lower, known):
+        return None
+    sentence = _("Nothing is called “%(name)s”. Did you mean %(near)s?")
+    instead = asked.said(term).replace(name, near[0])
+    said = sentence % {"name": name, "near": near[0]}
+    return Problem(sentence=said, start=term.start, end=term.end, instead=instead)
+
+
+def _values(asked: Field, known: Mapping[str, list[str]]) -> list[dict[str, str]]:
+    if asked.choices:
+        return [{"value": name, "about": str(label)} for name, label in asked.choices.items()]
+    return [{"value": name, "about": ""} for name in known.get(asked.name, ())]
+
+
+def _tools(marks: str) -> Iterable[str]:
+    beginning = "tool="
+    return (m.removeprefix(beginning) for m in marks.split("|") if m.startswith(beginning))
+
+
+def _distinct(names: Iterable[str | None]) -> list[str]:
+    return sorted({name for name in names if name})[:MOST_VALUES]

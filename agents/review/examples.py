@@ -1,0 +1,204 @@
+"""Runs kept as cases: the same question is asked again, and held against what was said then.
+
+Tools answer from the recording, so nothing outside is touched. There is no row of such a run:
+it is nobody's, and would count as a person's in every list and figure.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from agents import assembly, servers
+from agents.engine.errors import AgentError
+from agents.engine.handoff import ASKS
+from agents.engine.runtime import Events
+from agents.engine.tool import Tool, ToolInput, ToolRegistry, ToolResult, specification
+from agents.models import Agent, AgentStep, Run, ToolRegistration
+from agents.review.judging import MOST_ANSWER, NotTaken, written
+from agents.review.likeness import likeness, shared
+from agents.review.models import Example
+
+MOST_NAME = 120
+ERROR = "Error: "
+NOT_RECORDED = (
+    "This is a trial from a recording, and this call was not recorded: "
+    "nothing was done. Go on without it."
+)
+
+
+def save(user, run: Run, name: str, expected: str) -> Example:
+    """Keep a run that is over, with what its tools said; raises NotTaken in words."""
+    name = " ".join(written(name).split())
+    if run.is_live:
+        raise NotTaken(_("This run is not over yet."))
+    if not 0 < len(name) <= MOST_NAME:
+        raise NotTaken(_("A name has 1 to %(most)d characters.") % {"most": MOST_NAME})
+    try:
+        with transaction.atomic():
+            return Example.objects.create(
+                name=name,
+                run=run,
+                agent=run.agent,
+                agent_name=run.agent_name,
+                question=run.query,
+                history=run.history,
+                observations=observations(run),
+                expected=written(expected, MOST_ANSWER),
+                saved_by=user,
+            )
+    except IntegrityError:
+        raise NotTaken(_("There is an example of this name already.")) from None
+
+
+def observations(run: Run) -> list[dict[str, Any]]:
+    """What the tools said, in order. What colleagues answered is left out: they are asked."""
+    calls = run.steps.filter(kind=AgentStep.Kind.TOOL).exclude(action__startswith=ASKS)
+    return [
+        {
+            "tool": step.action,
+            "arguments": step.action_input,
+            "observation": step.observation,
+            "is_error": step.status != AgentStep.Status.DONE,
+        }
+        for step in calls.order_by("number")
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What came of an example that was asked again."""
+
+    name: str
+    agent: str
+    model: str
+    answer: str = ""
+    calls: float = 0.0  # how far the same tools were used with the same arguments
+    likeness: float | None = None  # of the answers; None where none was expected
+    not_recorded: tuple[str, ...] = ()
+    problem: str = ""
+
+    @property
+    def score(self) -> float:
+        parts = [self.calls] if self.likeness is None else [self.calls, self.likeness]
+        return 0.0 if self.problem else sum(parts) / len(parts)
+
+
+class Tape:
+    """What the tools said then; a call that was made twice is answered as it was each time."""
+
+    def __init__(self, recorded: Iterable[Mapping[str, Any]]) -> None:
+        self.expected: list[str] = []
+        self.made: list[str] = []
+        self._said: dict[str, list[ToolResult]] = {}
+        for row in recorded:
+            key = call(row["tool"], row["arguments"])
+            self.expected.append(key)
+            self._said.setdefault(key, []).append(_result(row))
+
+    def answer(self, tool: str, input: ToolInput) -> ToolResult:
+        key = call(tool, input)
+        self.made.append(key)
+        said = self._said.get(key)
+        if said is None:
+            return ToolResult(error=NOT_RECORDED, mendable=True)
+        return said.pop(0) if len(said) > 1 else said[0]
+
+    @property
+    def not_recorded(self) -> tuple[str, ...]:
+        return tuple(key for key in self.made if key not in self._said)
+
+    async def registry(
+        self,
+        rows: Sequence[ToolRegistration],
+        own: Iterable[Tool],
+        more: Iterable[Tool] = (),
+    ) -> ToolRegistry:
+        """The tools that an agent has now, as it is told of them, answering from this."""
+        tools = [RecordedTool(self, specification(tool)) for tool in own]
+        tools += [RecordedTool(self, _remote(row)) for row in rows if servers.is_offered(row)]
+        others = {tool.name: tool for tool in more}
+        return ToolRegistry([*(t for t in tools if t.name not in others), *others.values()])
+
+
+@dataclass(slots=True)
+class RecordedTool:
+    """A tool as the model knows it, that does nothing."""
+
+    tape: Tape
+    told: Mapping[str, Any]
+    name: str = field(init=False)
+    description: str = field(init=False)
+    parameters: Mapping[str, Any] = field(init=False)
+    effect: str = "read"
+    needs_approval: bool = False
+
+    def __post_init__(self) -> None:
+        function = self.told["function"]
+        self.name, self.description = function["name"], function["description"]
+        self.parameters = function["parameters"]
+
+    async def execute(self, input: ToolInput, /) -> ToolResult:
+        return self.tape.answer(self.name, input)
+
+
+def call(tool: str, arguments: Any) -> str:
+    """A call in one line, the same for the same arguments in whatever order."""
+    text = json.dumps(arguments, sort_keys=True, ensure_ascii=False, default=dict)
+    return f"{tool} {text}"
+
+
+async def attempt(example: Example, agent: Agent, model: str = "") -> Trial:
+    """Ask again, as the agent is set up now, and compare."""
+    model = model or assembly.model_name(agent)
+    trial = {"name": example.name, "agent": agent.name, "model": model}
+    tape = Tape(example.observations)
+    run = Run(agent=agent, model=model, query=example.question, history=example.history)
+    try:
+        ending = await _ending(await assembly.rehearse(run, tape.registry))
+    except AgentError as error:
+        return Trial(**trial, problem=str(error))
+    return Trial(
+        **trial,
+        answer=ending["answer"],
+        calls=shared(tape.expected, tape.made),
+        likeness=likeness(example.expected, ending["answer"]) if example.expected else None,
+        not_recorded=tape.not_recorded,
+        problem="" if ending["answer"] else ending["detail"] or ending["stopped_reason"],
+    )
+
+
+async def _ending(course: Events) -> Mapping[str, Any]:
+    """Its last event: with nobody to ask, it comes to an end."""
+    async with aclosing(course) as events:
+        async for event in events:
+            last = event
+    return last.data
+
+
+def remember(example: Example, score: float) -> None:
+    Example.objects.filter(pk=example.pk).update(score=score, scored_at=timezone.now())
+
+
+def _result(row: Mapping[str, Any]) -> ToolResult:
+    text = row["observation"]
+    if row["is_error"]:
+        return ToolResult(error=text.removeprefix(ERROR), mendable=True)
+    return ToolResult(text)
+
+
+def _remote(row: ToolRegistration) -> Mapping[str, Any]:
+    """A server's tool, as it was accepted: the server itself is not asked."""
+    about = row.definition
+    return {
+        "function": {
+            "name": row.name,
+            "description": row.description or about.get("description", ""),
+            "parameters": about.get("parameters", {"type": "object"}),
+        }
+    }

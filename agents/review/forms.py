@@ -1,0 +1,64 @@
+"""What people fill in about runs."""
+
+from collections.abc import Iterable
+from dataclasses import asdict
+
+from django import forms
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from agents.review.rerunning import AS_THE_AGENT, Setup, Wish, may_change_guardrails
+
+MOST_INSTRUCTIONS = 50_000
+
+
+class RerunForm(forms.Form):
+    """What is to be different this time; filled in as the run had it."""
+
+    instructions = forms.CharField(
+        label=_("Instructions"),
+        max_length=MOST_INSTRUCTIONS,
+        required=False,
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 10, "spellcheck": "false"}),
+    )
+    model = forms.ChoiceField(label=_("Model"))
+    fallback = forms.ChoiceField(label=_("If it cannot be used"), required=False)
+    tools = forms.MultipleChoiceField(
+        label=_("Tools"), required=False, widget=forms.CheckboxSelectMultiple
+    )
+    guardrails = forms.MultipleChoiceField(
+        label=_("Guardrails"), required=False, widget=forms.CheckboxSelectMultiple
+    )
+
+    def __init__(self, setup: Setup, user, data=None) -> None:
+        before = setup.before
+        super().__init__(data, initial=asdict(before), label_suffix="")
+        models = dict.fromkeys([*setup.models, *before.fallback.split()])
+        self.fields["model"].choices = _choices(setup.models)
+        self.fields["fallback"].choices = [
+            (AS_THE_AGENT, _as_the_agent(setup)),
+            ("", _("No other model is asked")),
+            *_choices(name for name in models if name != AS_THE_AGENT),
+        ]
+        self.fields["tools"].choices = _choices(setup.tools)
+        self.fields["guardrails"].choices = _choices(setup.guardrails)
+        if not may_change_guardrails(user):
+            self.fields["guardrails"].disabled = True
+            self.initial["guardrails"] = setup.guardrails
+
+    @property
+    def wish(self) -> Wish:
+        said = self.cleaned_data
+        # A browser sends lines as the web does, and the run had them as Unix does.
+        return Wish(**said | {"instructions": said["instructions"].replace("\r\n", "\n")})
+
+
+def _choices(names: Iterable[str]) -> list[tuple[str, str]]:
+    return [(name, name) for name in names]
+
+
+def _as_the_agent(setup: Setup) -> str:
+    models = ", ".join(setup.agent.fallback_models.split())
+    as_it_is = gettext("As the agent has it")
+    return f"{as_it_is} ({models})" if models else as_it_is

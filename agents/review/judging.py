@@ -1,0 +1,247 @@
+"""What people say of runs: thumbs, notes, labels, verdicts, and the answer there should be.
+
+Whoever asked rates their own run and may have it looked at; a reviewer judges what is in
+their scope. Which runs those are was decided by whoever calls this.
+"""
+
+import unicodedata
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from agents import live
+from agents.models import AuditEntry, Run
+from agents.review.models import A_NAME, Label, Note, Rating, Review
+
+REVIEWS = "agents.review_runs"
+MOST_WORDS = 10_000
+MOST_ANSWER = 100_000
+
+
+class NotTaken(Exception):
+    """Something was not taken; the text says why, to the person who said it."""
+
+
+def reviewable(user) -> QuerySet[Run]:
+    """The runs that this person may judge."""
+    runs = Run.objects.for_user(user)
+    return runs if user.has_perm(REVIEWS) else runs.none()
+
+
+def reviewers() -> list[Any]:
+    """Everybody who may judge runs, be they in their scope or not."""
+    return list(get_user_model().objects.with_perm(REVIEWS).order_by("username"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thumb:
+    """Up, or down with a reason; `is_good` is None where it is taken back."""
+
+    is_good: bool | None
+    reason: str = ""
+    comment: str = ""
+    asks_reviewer: bool = False
+
+
+def rate(user, run: Run, thumb: Thumb) -> None:
+    """Keep it in place of the one before."""
+    _check_over(run)
+    with transaction.atomic():
+        if thumb.is_good is None:
+            Rating.objects.filter(run=run, user=user).delete()
+        else:
+            Rating.objects.update_or_create(_words(thumb), run_id=run.pk, user=user)
+        if thumb.asks_reviewer:
+            flag(user, run, thumb.comment)
+        _tell(run)
+
+
+def _words(thumb: Thumb) -> dict[str, Any]:
+    """A thumb up needs none."""
+    if thumb.is_good:
+        return {"is_good": True, "reason": "", "comment": ""}
+    reason = thumb.reason if thumb.reason in Rating.Reason else ""
+    return {"is_good": False, "reason": reason, "comment": written(thumb.comment)}
+
+
+def annotate(user, run: Run, text: str, step: int = 0) -> Note:
+    """Words on a run, or on one of its steps."""
+    _check_step(run, step)
+    return Note.objects.create(run=run, step=step, author=user, text=_said(text))
+
+
+def reword(user, run: Run, pk: int, text: str) -> Note:
+    """Change a note of one's own; raises Note.DoesNotExist for any other."""
+    note = Note.objects.get(run=run, author=user, pk=pk)
+    note.text, note.edited_at = _said(text), timezone.now()
+    note.save(update_fields=["text", "edited_at"])
+    return note
+
+
+def withdraw(user, run: Run, pk: int) -> None:
+    """Take back a note of one's own; raises Note.DoesNotExist for any other."""
+    Note.objects.get(run=run, author=user, pk=pk).delete()
+
+
+def label(user, run: Run, name: str, step: int = 0) -> Label:
+    """Put a word on it by which it is found; twice is once."""
+    name = label_name(name)
+    _check_step(run, step)
+    if not name:
+        raise NotTaken(_("Write something first."))
+    if len(name) > A_NAME:
+        raise NotTaken(_("A label has at most %(most)d characters.") % {"most": A_NAME})
+    return Label.objects.get_or_create({"author": user}, run=run, step=step, name=name)[0]
+
+
+def unlabel(run: Run, name: str, step: int = 0) -> None:
+    Label.objects.filter(run=run, step=step, name=label_name(name)).delete()
+
+
+def label_name(text: str) -> str:
+    """Written alike, however it was typed: width and capitals make no difference."""
+    return " ".join(unicodedata.normalize("NFKC", storable(text)).lower().split())
+
+
+def flag(user, run: Run, why: str) -> Review:
+    """Have it looked at. One that was decided is opened again; a reason is added to others."""
+    why = written(why)
+    with transaction.atomic():
+        review = _held(user, run, why=why)
+        if why not in review.why:
+            review.why = "\n".join(filter(None, [review.why, why]))
+        if not review.is_open:
+            review.flagged_at = timezone.now()
+        if not review.is_open or user.pk == run.user_id:
+            review.flagged_by = user
+        before, review.verdict = review.verdict, ""
+        review.decided_by = review.decided_at = None
+        review.save()
+        _note(user, "review.flag", run, why=why, before=before)
+        _tell(run)
+    return review
+
+
+def assign(user, run: Run, person) -> Review:
+    """Give it to somebody who may judge it, or to nobody."""
+    if person is not None and not reviewable(person).filter(pk=run.pk).exists():
+        raise NotTaken(_("This person may not judge this run."))
+    with transaction.atomic():
+        review = _held(user, run)
+        review.assignee = person
+        review.save(update_fields=["assignee"])
+        _note(user, "review.assign", run, to=person.get_username() if person else "")
+    return review
+
+
+def decide(user, run: Run, verdict: str, seen: str) -> Review:
+    """A verdict on what the person had before them: `seen` is its stamp."""
+    _check_over(run)
+    if verdict not in Review.Verdict:
+        raise NotTaken(_("Choose a verdict."))
+    with transaction.atomic():
+        review = _unchanged(user, run, seen)
+        before, review.verdict = review.verdict, verdict
+        review.decided_by, review.decided_at = user, timezone.now()
+        review.save()
+        _note(user, "review.verdict", run, verdict=verdict, before=before)
+        _tell(run)
+    return review
+
+
+def correct(user, run: Run, text: str, seen: str) -> Review:
+    """The answer there should have been, shown to whoever asked; an empty one takes it back.
+
+    An answer that had to be corrected was wrong, unless somebody has said so more exactly.
+    """
+    _check_over(run)
+    correction, now = written(text, MOST_ANSWER), timezone.now()
+    if correction and correction == run.answer.strip():
+        raise NotTaken(_("This is the answer as it was given: there is nothing to correct."))
+    with transaction.atomic():
+        review = _unchanged(user, run, seen)
+        before, review.correction = review.correction, correction
+        review.corrected_by, review.corrected_at = user, now
+        if correction and review.is_open:
+            review.verdict = Review.Verdict.WRONG
+            review.decided_by, review.decided_at = user, now
+        review.save()
+        _note(user, "review.correction", run, before=before)
+        _tell(run)
+    return review
+
+
+def _unchanged(user, run: Run, seen: str) -> Review:
+    review = _held(user, run)
+    if review.stamp != seen:
+        raise NotTaken(_overtaken(review))
+    return review
+
+
+def _overtaken(review: Review) -> str:
+    by = review.decided_by or review.corrected_by
+    person = by.get_username() if by else _("Somebody")
+    verdict = review.get_verdict_display() or _("not decided")
+    was = _("%(person)s was quicker: %(verdict)s.") % {"person": person, "verdict": verdict}
+    return f"{was} {_('Yours was not taken. Send it again if it is to replace that.')}"
+
+
+def _held(user, run: Run, **first: Any) -> Review:
+    """The review of this run, which nobody else can change until we are done with it."""
+    Review.objects.get_or_create({"flagged_by": user, **first}, run_id=run.pk)
+    return Review.objects.select_for_update().get(run_id=run.pk)
+
+
+def _tell(run: Run) -> None:
+    """Pages that show the run, once this is kept."""
+    tell = partial(async_to_sync(live.publish), run.topic, "run.judged", run=run.pk)
+    transaction.on_commit(tell)
+
+
+def _check_over(run: Run) -> None:
+    if run.is_live:
+        raise NotTaken(_("This run is not over yet."))
+
+
+def _check_step(run: Run, step: int) -> None:
+    if step and not run.steps.filter(number=step).exists():
+        raise NotTaken(_("There is no such step."))
+
+
+def _said(text: str) -> str:
+    if not (words := written(text)):
+        raise NotTaken(_("Write something first."))
+    return words
+
+
+def written(text: str, most: int = MOST_WORDS) -> str:
+    """The text as it can be kept; raises NotTaken where it is too much."""
+    words = storable(text).replace("\r\n", "\n").strip()
+    if len(words) > most:
+        raise NotTaken(
+            _("This is too long: %(count)d characters, and at most %(most)d can be kept.")
+            % {"count": len(words), "most": most}
+        )
+    return words
+
+
+def storable(text: str) -> str:
+    """Without what a database refuses: NUL, and halves of characters."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode()
+
+
+def _note(user, action: str, run: Run, **detail: Any) -> None:
+    AuditEntry.objects.create(
+        actor=user,
+        actor_name=user.get_username(),
+        action=action,
+        subject=f"run:{run.pk}",
+        detail=detail,
+    )

@@ -1,0 +1,166 @@
+import asyncio
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from unicodedata import east_asian_width
+
+from channels.db import database_sync_to_async
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from agents import runs
+from agents.models import Agent
+from agents.review import examples
+from agents.review.examples import Trial
+from agents.review.models import Example
+
+WIDEST = 40
+
+
+class Command(BaseCommand):
+    help = (
+        "Runs that were kept as examples. `run` asks their questions again, as the agents are "
+        "set up now. Tools answer from the recording: a call that was not recorded is told so, "
+        "and counts against it; nothing outside is touched. The score is the mean of two "
+        "parts: how far the same tools were called with the same arguments, and how alike the "
+        "answers are, by words and, in Japanese, by characters. It is kept, unless another "
+        "agent or model is tried."
+    )
+
+    def add_arguments(self, parser) -> None:
+        actions = parser.add_subparsers(dest="action", required=True)
+        run = actions.add_parser("run", help="ask again and compare")
+        run.add_argument("names", nargs="*", metavar="name", help="all of them if left out")
+        run.add_argument("--agent", default="", help="another agent than the one asked then")
+        run.add_argument("--model", default="", help="another model than the agent's")
+        run.add_argument("--json", action="store_true", help="one result a line, as JSON")
+        run.add_argument(
+            "--fail-under",
+            type=float,
+            metavar="SCORE",
+            help="exit with 1 where any of them scores less, for example 0.8",
+        )
+        actions.add_parser("list", help="what there is, and how it scored last")
+        remove = actions.add_parser("remove", help="let go of some")
+        remove.add_argument("names", nargs="+", metavar="name")
+
+    def handle(self, action: str, **options) -> None:
+        if action == "list":
+            self._list()
+        elif action == "remove":
+            self._remove(options["names"])
+        else:
+            self._run(**options)
+
+    def _list(self) -> None:
+        rows = [
+            (row.name, row.agent_name, _score(row.score), _when(row.scored_at))
+            for row in Example.objects.all()
+        ]
+        self._table(("example", "agent", "score", "last tried"), rows)
+
+    def _remove(self, names: Sequence[str]) -> None:
+        for example in _named(names):
+            example.delete()
+            self.stdout.write(f"Removed {example.name!r}.")
+
+    def _run(self, names, agent, model, fail_under, **options) -> None:
+        chosen = _named(names) if names else list(Example.objects.select_related("agent"))
+        if not chosen:
+            raise CommandError("There are no examples yet. Save one from the page of a run.")
+        trials = asyncio.run(_tried(chosen, _agent(agent), model))
+        self._report(trials, as_json=options["json"])
+        under = [t.name for t in trials if fail_under is not None and t.score < fail_under]
+        if under:
+            raise CommandError(f"Under {fail_under:g}: {', '.join(under)}.")
+
+    def _report(self, trials: Sequence[Trial], *, as_json: bool) -> None:
+        if as_json:
+            for trial in trials:
+                row = asdict(trial) | {"score": trial.score}
+                self.stdout.write(json.dumps(row, ensure_ascii=False))
+            return
+        self._table(
+            ("example", "agent", "model", "calls", "answer", "score"),
+            [
+                (t.name, t.agent, t.model, _score(t.calls), _score(t.likeness), _score(t.score))
+                for t in trials
+            ],
+        )
+        for line in _remarks(trials):
+            self.stdout.write(line)
+
+    def _table(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Columns as wide as what is in them, Japanese letters counted as two."""
+        table = [head, *([_cut(cell) for cell in row] for row in rows)]
+        widths = [max(map(_width, column)) for column in zip(*table, strict=True)]
+        for row in table:
+            cells = zip(row, widths, strict=True)
+            line = "  ".join(cell + " " * (width - _width(cell)) for cell, width in cells)
+            self.stdout.write(line.rstrip())
+
+
+async def _tried(chosen: Sequence[Example], agent: Agent | None, model: str) -> list[Trial]:
+    try:
+        return [await _try(example, agent, model) for example in chosen]
+    finally:
+        await runs.shut_down(hand_over=False)
+
+
+async def _try(example: Example, agent: Agent | None, model: str) -> Trial:
+    asked = agent or example.agent
+    if asked is None:
+        gone = f"The agent {example.agent_name} is gone. Name another one with --agent."
+        return Trial(name=example.name, agent=example.agent_name, model=model, problem=gone)
+    trial = await examples.attempt(example, asked, model)
+    if agent is None and not model:
+        await database_sync_to_async(examples.remember)(example, trial.score)
+    return trial
+
+
+def _remarks(trials: Sequence[Trial]) -> Iterator[str]:
+    """What the figures do not say."""
+    for trial in trials:
+        if trial.problem:
+            yield f"{trial.name}: {trial.problem}"
+        for call in trial.not_recorded:
+            yield f"{trial.name}: not recorded: {call}"
+    mean = sum(trial.score for trial in trials) / len(trials)
+    yield f"Mean of {len(trials)}: {mean:.2f}"
+
+
+def _named(names: Sequence[str]) -> list[Example]:
+    found = {row.name: row for row in Example.objects.select_related("agent")}
+    for name in names:
+        if name not in found:
+            raise CommandError(
+                f"There is no example named {name!r}. See: manage.py examples list"
+            )
+    return [found[name] for name in names]
+
+
+def _agent(name: str) -> Agent | None:
+    if not name:
+        return None
+    try:
+        return Agent.objects.get(name=name, enabled=True)
+    except Agent.DoesNotExist as error:
+        known = ", ".join(Agent.objects.filter(enabled=True).values_list("name", flat=True))
+        raise CommandError(f"There is no agent named {name!r}. Agents: {known}.") from error
+
+
+def _score(score: float | None) -> str:
+    return "—" if score is None else f"{score:.2f}"
+
+
+def _when(moment: datetime | None) -> str:
+    return f"{timezone.localtime(moment):%Y-%m-%d %H:%M}" if moment else "never"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
+
+
+def _width(text: str) -> int:
+    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)

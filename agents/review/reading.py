@@ -1,0 +1,42 @@
+"""A run as one person may read it: another's is masked, and every look at it is kept."""
+
+from dataclasses import dataclass
+
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+
+from agents import audit, masking
+from agents.display import RunView
+from agents.masking import Row, Veil
+from agents.models import Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """`row` is the run as it is kept, `run` as it is shown."""
+
+    row: Run
+    run: Run
+    is_own: bool
+    veil: Veil | None = None
+
+    @property
+    def is_masked(self) -> bool:
+        return self.veil is not None
+
+    def shown(self, row: Row) -> Row:
+        """Another row of this run, as it may be read."""
+        return masking.masked(row) if self.is_masked else row
+
+    def view(self) -> RunView:
+        return RunView(self.run, "trace", may_decide=self.is_own, veil=self.veil)
+
+
+def read(request: HttpRequest, pk: int, door: str = "page") -> Reading:
+    """What is not this person's to see is a 404, as what is not there."""
+    row = get_object_or_404(Run.objects.for_user(request.user), pk=pk)
+    audit.viewed(request.user, row, door)
+    is_own = row.user_id == request.user.pk
+    if not masking.hides(row, request.user, request.session):
+        return Reading(row=row, run=row, is_own=is_own)
+    return Reading(row=row, run=masking.masked(row), is_own=is_own, veil=Veil())

@@ -1,0 +1,148 @@
+"""A run once more from one of its steps: the same up to there, and something else about it."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.functional import cached_property
+from django.utils.translation import gettext as _
+
+from agents import assembly, runs
+from agents.engine.events import Type
+from agents.models import Agent, AgentStep, AuditEntry, Run
+
+MAY = "agents.rerun_runs"
+AS_THE_AGENT = "agent"
+
+
+class NotRerun(Exception):
+    """It cannot be run again; the text says why, to the person who wants to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What is to be as in the run that is run again, or not; names of what is chosen."""
+
+    instructions: str
+    model: str
+    fallback: str
+    tools: list[str]
+    guardrails: list[str]
+
+
+class Setup:
+    """What a run had, and what could be in its place now."""
+
+    def __init__(self, run: Run) -> None:
+        if run.agent is None or not run.agent.enabled:
+            raise NotRerun(_("The agent of this run is gone, or switched off."))
+        self.run = run
+        self.agent: Agent = run.agent
+
+    @cached_property
+    def tools(self) -> list[str]:
+        return assembly.tool_names(self.agent)
+
+    @cached_property
+    def guardrails(self) -> list[str]:
+        return assembly.guardrail_names()
+
+    @cached_property
+    def models(self) -> list[str]:
+        """Those that this installation uses: somebody has to pay for them."""
+        used = [assembly.models_of(agent) for agent in Agent.objects.filter(enabled=True)]
+        return sorted({self.run.model, *(name for names in used for name in names)})
+
+    @property
+    def before(self) -> Wish:
+        """As the run began, as far as that can be had now."""
+        started = self._started
+        known = {tool["function"]["name"] for tool in started.get("tools", ())}
+        off = self.run.overrides.get("guardrails_off", ())
+        return Wish(
+            instructions=started.get("instructions") or assembly.instructions(self.agent),
+            model=self.run.model,
+            fallback=self.run.overrides.get("fallback_models", AS_THE_AGENT),
+            tools=[name for name in self.tools if name in known] if started else self.tools,
+            guardrails=[name for name in self.guardrails if name not in off],
+        )
+
+    @property
+    def missing(self) -> list[str]:
+        """Tools that the run had, and that its agent has no more."""
+        had = {tool["function"]["name"] for tool in self._started.get("tools", ())}
+        return sorted(had - set(self.tools))
+
+    def overrides(self, wish: Wish) -> dict[str, Any]:
+        """What of the wish is not as the agent has it now."""
+        agent, chosen = self.agent, {}
+        if wish.instructions and wish.instructions != assembly.instructions(agent):
+            chosen["instructions"] = wish.instructions
+        if wish.model != assembly.model_name(agent):
+            chosen["model"] = wish.model
+        if wish.fallback != AS_THE_AGENT:
+            chosen["fallback_models"] = wish.fallback
+        if set(wish.tools) != set(self.tools):
+            chosen["tools"] = sorted(wish.tools)
+        if off := [name for name in self.guardrails if name not in wish.guardrails]:
+            chosen["guardrails_off"] = off
+        return chosen
+
+    @cached_property
+    def _started(self) -> dict[str, Any]:
+        events = self.run.events.filter(type=Type.RUN_STARTED).order_by("seq")
+        return events.values_list("data", flat=True).first() or {}
+
+
+def may(user, run: Run) -> bool:
+    """One's own runs; those of others with a right of its own, on top of seeing them."""
+    return run.user_id == user.pk or user.has_perm(MAY)
+
+
+def may_change_guardrails(user) -> bool:
+    """Else whoever is held up by one could simply run again without it."""
+    return user.has_perm(MAY)
+
+
+def nearest(run: Run, number: int) -> int:
+    """This step, or the nearest before it at which all that was begun had come to an end.
+
+    That is so neither among calls that were asked about together, nor within what another
+    agent was asked to do; and what a guardrail stopped is said anew.
+    """
+    ends, found, busy_until, was_blocked = _ends(run), 1, 0.0, False
+    for step in run.steps.filter(number__lte=number).order_by("number"):
+        if step.parent is None and step.first_seq > busy_until and not was_blocked:
+            found = step.number
+        is_guardrail = step.kind == AgentStep.Kind.GUARDRAIL
+        ended = step.first_seq if is_guardrail else ends.get(step.number, math.inf)
+        busy_until = max(busy_until, ended)
+        was_blocked = step.status == AgentStep.Status.BLOCKED
+    return found
+
+
+def prepare(run: Run, step: int, wish: Wish, user) -> Run:
+    """The new run as a row; for what others asked, it is kept who did that."""
+    setup = Setup(run)
+    again = runs.prepare_again(
+        run,
+        step=nearest(run, step),
+        overrides=setup.overrides(wish),
+        user=user,
+        agent=setup.agent,
+    )
+    if run.user_id != user.pk:
+        AuditEntry.objects.create(
+            actor=user,
+            actor_name=user.get_username(),
+            action="run.rerun",
+            subject=f"run:{run.pk}",
+            detail={"run": again.pk, "step": again.origin_step},
+        )
+    return again
+
+
+def _ends(run: Run) -> dict[int, int]:
+    """The number of the event with which each step ended."""
+    ended = run.events.filter(type=Type.STEP).order_by("seq")
+    return {step: seq for seq, step in ended.values_list("seq", "data__step")}

@@ -1,0 +1,105 @@
+"""Links by which a run can be read without an account, for a while."""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from hashlib import sha256
+from typing import Any
+
+from django.db.models import F, QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from agents import audit
+from agents.masking import SEE_ALL
+from agents.models import Run
+from agents.review.models import ShareLink
+
+Level = ShareLink.Level
+BYTES = 32
+# In hours.
+LIFETIMES: Mapping[int, Any] = {
+    1: gettext_lazy("1 hour"),
+    24: gettext_lazy("1 day"),
+    7 * 24: gettext_lazy("7 days"),
+    30 * 24: gettext_lazy("30 days"),
+}
+
+
+class NotShared(Exception):
+    """A link was not made; the text says why, to the person who asked for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """What somebody can do about the links of a run."""
+
+    levels: list[tuple[str, Any]]
+    lifetimes: list[tuple[int, Any]]
+    links: QuerySet[ShareLink]
+
+
+def panel(run: Run, user: Any, *, is_masked: bool) -> Panel:
+    levels = [(level.value, level.label) for level in Level if _may_make(level, is_masked)]
+    return Panel(levels=levels, lifetimes=list(LIFETIMES.items()), links=links(run, user))
+
+
+def links(run: Run, user: Any) -> QuerySet[ShareLink]:
+    """Those that still work, for whoever may end them: all for whose run it is."""
+    working = ShareLink.objects.open().filter(run=run).select_related("made_by")
+    is_own = run.user_id is not None and run.user_id == user.pk
+    return working if is_own else working.filter(made_by=user)
+
+
+def make(run: Run, user: Any, level: str, hours: str, *, is_masked: bool) -> str:
+    """A link's token, which is told this once: only its digest is kept."""
+    if level not in Level.values or hours not in map(str, LIFETIMES):
+        raise NotShared(_("Choose what it shows, and for how long."))
+    if not _may_make(Level(level), is_masked):
+        raise NotShared(_("Only somebody who sees this run unmasked can share it so."))
+    token = secrets.token_urlsafe(BYTES)
+    link = ShareLink.objects.create(
+        run=run,
+        digest=_digest(token),
+        level=level,
+        made_by=user,
+        expires_at=timezone.now() + timedelta(hours=int(hours)),
+    )
+    audit.record(user, audit.SHARED, run, link=link.pk, level=level, hours=int(hours))
+    return token
+
+
+def revoke(link: ShareLink, user: Any) -> None:
+    ShareLink.objects.filter(pk=link.pk).update(revoked_at=timezone.now())
+    audit.record(user, audit.SHARE_REVOKED, link.run, link=link.pk)
+
+
+def open_link(token: str, visitor: Any) -> ShareLink | None:
+    """The link of this token, counted and kept as opened; None if it does not work."""
+    working = ShareLink.objects.open().select_related("run", "made_by")
+    link = working.filter(digest=_digest(token)).first()
+    if link is None or not _is_still_theirs(link):
+        return None
+    ShareLink.objects.filter(pk=link.pk).update(opened=F("opened") + 1)
+    audit.record(visitor, audit.SHARE_OPENED, link.run, link=link.pk, level=link.level)
+    return link
+
+
+def _may_make(level: Level, is_masked: bool) -> bool:
+    return level is not Level.AUDITOR or not is_masked
+
+
+def _is_still_theirs(link: ShareLink) -> bool:
+    """A link shows no more than whoever made it may see by now."""
+    user, run = link.made_by, link.run
+    if user is None or not user.is_active:
+        return False
+    if not Run.objects.for_user(user).filter(pk=run.pk).exists():
+        return False
+    return link.level != Level.AUDITOR or run.user_id == user.pk or user.has_perm(SEE_ALL)
+
+
+def _digest(token: str) -> str:
+    return sha256(token.encode(errors="replace")).hexdigest()

@@ -1,0 +1,230 @@
+"""Runs of a company that does not exist, each told by the events that it would have left."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from random import Random
+from typing import Any
+
+from agents.engine.events import Event, Type
+from agents.engine.termination import StopReason
+
+# Dollars for a million tokens read and written.
+MODELS = {
+    "openai/gpt-5-mini": (0.25, 2.0),
+    "anthropic/claude-sonnet-4-5": (3.0, 15.0),
+    "openai/qwen3-32b": (None, None),
+    "gemini/gemini-2.5-flash": (0.3, 2.5),
+}
+AGENTS = ["helper", "helper", "helper", "reporter", "researcher"]
+TOOLS = {
+    "database": ("sql", "SELECT name, total FROM orders WHERE id = {n}", '{{"total": {n}}}'),
+    "search": ("query", "returns after {n} days", "Returns are taken back within 30 days."),
+    "calculator": ("expression", "{n} * 1.1", "{n}.1"),
+    "shop_find_order": ("order", "{n}", '{{"order": {n}, "state": "shipped"}}'),
+    "weather": ("place", "Osaka", '{{"sky": "clear", "degrees": 21}}'),
+}
+# What is asked, what is answered, and which tools that takes.
+TALKS = [
+    ("What is {n} plus tax?", "With tax it comes to **{n}.1**.", ["calculator"]),
+    ("Where is order {n}?", "Order {n} has been shipped.", ["shop_find_order"]),
+    ("Which customers bought for more than {n} dollars?", "There are 12.", ["database"]),
+    ("How do I return something after {n} days?", "Within 30 days, by post.", ["search"]),
+    ("Compare order {n} with last year.", "It grew.", ["database", "database"]),
+    ("Say hello in {n} words.", "Hello, and a good day to you.", []),
+    ("Why was invoice {n} paid twice?", "By mistake.", ["database", "search"]),
+    ("{n}円の税込み価格はいくらですか？", "税込みで **{n}.1円** です。", ["calculator"]),
+    ("注文{n}は今どこにありますか？", "注文{n}は発送済みです。", ["shop_find_order"]),
+    ("{n}日後でも返品できますか？", "30日以内であれば返品できます。", ["search"]),
+    ("売上が{n}円を超えた顧客を教えて。", "12名いらっしゃいます。", ["database"]),
+    ("大阪の天気と注文{n}の状況は？", "晴れです。", ["weather", "shop_find_order"]),
+]
+MORE = {
+    True: "詳しくは担当の者からご連絡いたします。ご不明な点がありましたらお知らせください。",
+    False: "If anything is missing, say so and somebody will look into it for you. ",
+}
+# How runs end, and how often.
+ENDINGS = {
+    StopReason.COMPLETED: 86,
+    StopReason.ERROR: 5,
+    StopReason.CANCELLED: 3,
+    StopReason.MAX_STEPS: 2,
+    StopReason.BLOCKED: 2,
+    StopReason.DEGRADED: 1,
+    StopReason.INTERRUPTED: 1,
+}
+FAULTS = [
+    "The model did not answer within 60 s.",
+    "The tool database failed: too many connections.",
+    "The provider says that there were too many requests.",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    tool: str
+    arguments: str
+    result: str
+    seconds: float
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Story:
+    """A run as it will have been. `words` are the pieces that its answer was streamed in."""
+
+    query: str
+    answer: str
+    agent: str
+    model: str
+    calls: Sequence[Call]
+    ending: StopReason
+    detail: str = ""
+    history: Sequence[dict[str, Any]] = ()
+    is_warned: bool = False
+    thinks: float = 1.0
+    words: int = 1
+    prompt_tokens: int = 400
+
+    def usage(self, written: int) -> dict[str, Any]:
+        read, write = MODELS.get(self.model, (None, None))
+        cost = None if read is None else (read * self.prompt_tokens + write * written) / 1e6
+        used = {"prompt_tokens": self.prompt_tokens, "completion_tokens": written}
+        return used | {"total_tokens": self.prompt_tokens + written, "cost": cost}
+
+
+def story(random: Random, number: int, words: int) -> Story:
+    query, answer, tools = random.choices(TALKS, [1 if talk[2] else 3 for talk in TALKS])[0]
+    ending = random.choices(list(ENDINGS), list(ENDINGS.values()))[0]
+    is_blocked = ending is StopReason.BLOCKED
+    is_japanese = not query.isascii()
+    whole = answer.format(n=number) + MORE[is_japanese] * random.choice([1, 2, 2, 3, 5, 12])
+    return Story(
+        query=query.format(n=number),
+        answer=whole if ending in {StopReason.COMPLETED, StopReason.DEGRADED} else "",
+        agent=random.choice(AGENTS),
+        model=random.choice(list(MODELS)),
+        calls=[] if is_blocked else [_call(random, tool, number) for tool in tools],
+        ending=ending,
+        detail=random.choice(FAULTS) if ending is StopReason.ERROR else "",
+        history=_before(random, number),
+        is_warned=random.random() < 0.03,
+        thinks=random.lognormvariate(0.3, 0.7),
+        words=words,
+        prompt_tokens=random.randint(300, 6_000),
+    )
+
+
+def _call(random: Random, tool: str, number: int) -> Call:
+    name, value, result = TOOLS[tool]
+    return Call(
+        tool=tool,
+        arguments=json.dumps({name: value.format(n=number)}),
+        result=result.format(n=number),
+        seconds=random.lognormvariate(-0.7, 0.9),
+        is_error=random.random() < 0.04,
+    )
+
+
+def _before(random: Random, number: int) -> list[dict[str, Any]]:
+    """What was said in the conversation before, in every third one."""
+    talks = random.randint(1, 4) if random.random() < 0.33 else 0
+    said = []
+    for query, answer, _ in random.choices(TALKS, k=talks):
+        said.append({"role": "user", "content": query.format(n=number)})
+        said.append({"role": "assistant", "content": answer.format(n=number) + MORE[False]})
+    return said
+
+
+class Telling:
+    """The events of a story, on a clock that begins with it."""
+
+    def __init__(self, story: Story, began: datetime) -> None:
+        self.story, self.now = story, began
+        self.seq = self.step = self.turn = 0
+
+    def events(self) -> Iterator[Event]:
+        story = self.story
+        yield self._emit(Type.RUN_STARTED, **self._setup())
+        if story.is_warned or story.ending is StopReason.BLOCKED:
+            yield self._guarded()
+        for call in story.calls:
+            yield from self._turn(call)
+        if story.ending is not StopReason.BLOCKED:
+            yield from self._last_turn()
+        yield self._finished()
+
+    def _setup(self) -> dict[str, Any]:
+        story = self.story
+        asked = {"query": story.query, "path": [story.agent], "model": story.model}
+        how = {"dialect": "native", "road": "direct", "max_steps": 10}
+        return asked | how | {"instructions": "Help the customers of the shop.", "tools": []}
+
+    def _guarded(self) -> Event:
+        self.step += 1
+        is_blocked = self.story.ending is StopReason.BLOCKED
+        said = {"action": "block" if is_blocked else "warn", "details": {"pattern": "numbers"}}
+        reason = "It looks like the number of a card."
+        return self._emit(Type.GUARDRAIL, step=self.step, turn=0, reason=reason, **said)
+
+    def _turn(self, call: Call) -> Iterator[Event]:
+        yield self._thinks()
+        function = {"name": call.tool, "arguments": call.arguments}
+        self._pass(self.story.thinks)
+        yield self._emit(Type.USAGE, step=self.step, **self.story.usage(40))
+        started = {"started": self.now.isoformat(), "step": self.step, "turn": self.turn}
+        call_id = {"id": f"call_{self.step}"}
+        yield self._emit(Type.TOOL_CALL, function=function, **call_id, **started)
+        self._pass(call.seconds)
+        yield self._emit(
+            Type.TOOL_RESPONSE,
+            tool_call_id=call_id["id"],
+            name=call.tool,
+            content_preview=call.result[:200],
+            content=call.result,
+            is_error=call.is_error,
+            attempts=1,
+            **started,
+        )
+        status = "failed" if call.is_error else "done"
+        yield self._emit(Type.STEP, kind="tool", status=status, action=call.tool, **started)
+
+    def _last_turn(self) -> Iterator[Event]:
+        yield self._thinks()
+        for words in _pieces(self.story.answer, self.story.words):
+            self._pass(self.story.thinks / self.story.words)
+            yield self._emit(Type.DELTA, content=words, step=self.step)
+        if self.story.ending is StopReason.ERROR:
+            about = {"type": "ModelError", "advice": "Ask again.", "step": self.step}
+            yield self._emit(Type.ERROR, message=self.story.detail, **about)
+            return
+        written = max(20, len(self.story.answer) // 4)
+        yield self._emit(Type.USAGE, step=self.step, **self.story.usage(written))
+        status = "done" if self.story.answer else "cancelled"
+        yield self._emit(Type.STEP, step=self.step, kind="answer", status=status)
+
+    def _thinks(self) -> Event:
+        self.step, self.turn = self.step + 1, self.turn + 1
+        request = {"kept": 0, "messages": [{"role": "user", "content": self.story.query}]}
+        about = {"step": self.step, "turn": self.turn, "kind": "thought", "request": request}
+        return self._emit(Type.STEP_STARTED, **about)
+
+    def _finished(self) -> Event:
+        story = self.story
+        calls, advice = len(story.calls), "Ask again." if story.detail else ""
+        said = {"answer": story.answer, "detail": story.detail, "advice": advice}
+        reason = {"stopped_reason": story.ending.value, "turns": self.turn}
+        return self._emit(Type.RUN_FINISHED, **said, **reason, tool_calls=calls, output=None)
+
+    def _emit(self, type: Type, /, **data: Any) -> Event:
+        self.seq += 1
+        return Event(type=type, data=data, agent=self.story.agent, time=self.now, seq=self.seq)
+
+    def _pass(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+def _pieces(text: str, count: int) -> list[str]:
+    size = max(1, -(-len(text) // count))
+    return [text[at : at + size] for at in range(0, len(text), size)] or [""]

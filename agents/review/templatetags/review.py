@@ -1,0 +1,23 @@
+"""What pages show of reviews."""
+
+from django import template
+
+from agents.display import RunView
+from agents.review import cases, judging
+from agents.review.models import Review
+
+register = template.Library()
+
+
+@register.simple_tag(takes_context=True)
+def case_of(context: template.Context, view: RunView) -> cases.CaseView:
+    """A run with what was said of it, as the person who looks at this page may judge it."""
+    return cases.case(context["user"], view.run)
+
+
+@register.simple_tag(takes_context=True)
+def open_reviews(context: template.Context) -> int | None:
+    """How many wait to be judged; None for whoever judges nothing."""
+    user = context["user"]
+    may_review = user.has_perm(judging.REVIEWS)
+    return Review.objects.for_user(user).open().count() if may_review else None

@@ -1,0 +1,12 @@
+from django import template
+
+from agents.display import RunView
+from agents.review import sharing
+
+register = template.Library()
+
+
+@register.simple_tag(takes_context=True)
+def share_panel(context: template.Context, view: RunView) -> sharing.Panel:
+    """What the person who looks at this page can do about links to this run."""
+    return sharing.panel(view.run, context["user"], is_masked=view.veil is not None)

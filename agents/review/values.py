@@ -1,0 +1,157 @@
+"""What a term of the filter may say, by type: text → a value, or what it takes instead."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from typing import Any
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+MOST = 1e15
+YEARS = range(1970, 3000)
+NUMBER = re.compile(r"(\d+)(?:\.(\d+))?")
+UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+DURATION = re.compile(rf"({NUMBER.pattern})\s*(ms|s|min|m|h|d)?")
+AGO = re.compile(r"-(\d+)([mhd])")
+COMPARED = re.compile(r"(>=|<=|>|<)?(.*)", re.DOTALL)
+DAYS_AGO = {"today": 0, "今日": 0, "yesterday": 1, "昨日": 1}
+
+Read = Callable[[str], Any]
+
+
+class BadValue(Exception):
+    """The field does not take this value; the message says what it takes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """From one value up to another; an end that is not there is None."""
+
+    low: Any = None
+    high: Any = None
+    has_low: bool = True
+    has_high: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Word:
+    """A name, whole or, with a star behind it, its beginning."""
+
+    text: str
+    is_beginning: bool = False
+
+
+def word(text: str) -> Word:
+    return Word(text=text.removesuffix("*"), is_beginning=text.endswith("*"))
+
+
+def words(text: str) -> str:
+    return text
+
+
+def one_of(choices: Mapping[str, Any]) -> Read:
+    """One of these, by its name or as the page calls it."""
+
+    def read(text: str) -> str:
+        asked = text.casefold()
+        for name, label in choices.items():
+            if asked in (name, str(label).casefold()):
+                return name
+        raise BadValue(_("It takes %(choices)s.") % {"choices": ", ".join(choices)})
+
+    return read
+
+
+def number(text: str) -> Range:
+    return _compared(text, _number, _("It takes a number, as in 5, >5, <=5 or 2..8."))
+
+
+def money(text: str) -> Range:
+    bare = text.replace("$", "").replace("US", "")
+    return _compared(bare, _number, _("It takes dollars, as in >0.01 or 0.5..2."))
+
+
+def duration(text: str) -> Range:
+    return _compared(text, _duration, _("It takes a time, as in >5s, <300ms or 1m..1h."))
+
+
+def day(text: str) -> Range:
+    """A day, or several, as the moments at which it begins and at which it is over."""
+    first, dots, last = text.partition("..")
+    try:
+        begins, ends = _day(first), _day(last or first)
+    except (ValueError, OverflowError) as error:
+        takes = _("It takes a day, as in 2026-11-01, today, yesterday, -7d or -12h.")
+        raise BadValue(takes) from error
+    is_open = bool(dots) and not last
+    return Range(low=begins[0], high=None if is_open else ends[1], has_high=False)
+
+
+def _compared(text: str, read: Callable[[str], tuple[float, float]], takes: str) -> Range:
+    """`>5`, `2..8` or `5`, which is everything that would be written so."""
+    try:
+        sign, rest = COMPARED.fullmatch(text.strip()).groups()
+        first, dots, last = rest.partition("..")
+        if dots and not sign and (first or last):
+            ends = [read(end)[0] if end else None for end in (first, last)]
+            return Range(low=ends[0], high=ends[1])
+        value, grain = read(rest)
+    except ValueError as error:
+        raise BadValue(takes) from error
+    match sign:
+        case ">" | ">=":
+            return Range(low=value, has_low=sign == ">=")
+        case "<" | "<=":
+            return Range(high=value, has_high=sign == "<=")
+    return Range(low=value, high=value + grain, has_high=False)
+
+
+def _number(text: str) -> tuple[float, float]:
+    """A number and the least that would make it another one."""
+    found = NUMBER.fullmatch(text.strip())
+    if not found:
+        raise ValueError(text)
+    value = float(found[0])
+    if value > MOST:
+        raise ValueError(text)
+    return value, 10.0 ** -min(len(found[2] or ""), 9)
+
+
+def _duration(text: str) -> tuple[float, float]:
+    found = DURATION.fullmatch(text.strip())
+    if not found:
+        raise ValueError(text)
+    value, grain = _number(found[1])
+    unit = UNITS[found[4] or "s"]
+    return value * unit, grain * unit
+
+
+def _day(text: str) -> tuple[datetime, datetime]:
+    text = text.strip().lower()
+    if found := AGO.fullmatch(text):
+        then = timezone.now() - timedelta(seconds=int(found[1]) * UNITS[found[2]])
+        return then, then + timedelta(seconds=UNITS[found[2]])
+    if text in DAYS_AGO:
+        return _whole(timezone.localdate() - timedelta(days=DAYS_AGO[text]))
+    if re.fullmatch(r"\d{4}-\d\d", text):
+        first = date.fromisoformat(f"{text}-01")
+        return _begins(first), _begins((first + timedelta(days=31)).replace(day=1))
+    if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
+        return _whole(date.fromisoformat(text))
+    moment = datetime.fromisoformat(text)
+    moment = moment if moment.tzinfo else timezone.make_aware(moment)
+    if moment.year not in YEARS:
+        raise ValueError(text)
+    return moment, moment + timedelta(minutes=1)
+
+
+def _whole(day: date) -> tuple[datetime, datetime]:
+    return _begins(day), _begins(day + timedelta(days=1))
+
+
+def _begins(day: date) -> datetime:
+    if day.year not in YEARS:
+        raise ValueError(day)
+    return timezone.make_aware(datetime.combine(day, time.min))

@@ -1,0 +1,208 @@
+"""What people say of runs: each as a fragment, and as a plain form where there is no script."""
+
+from functools import wraps
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.contrib.auth import get_user_model
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
+
+from agents import storage
+from agents.display import RunView
+from agents.models import Run
+from agents.review import cases, examples, judging
+from agents.review.models import Note, Review
+
+SHOWN = ("open", "mine", "unassigned", "decided")
+FIELDS = ("text", "label", "why", "correction", "name", "expected")
+
+
+@require_POST
+def rate(request: HttpRequest, pk: int) -> HttpResponse:
+    """A thumb, a reason, or both taken back, by whoever asked: others give verdicts."""
+    run = get_object_or_404(Run.objects.for_user(request.user), pk=pk, user=request.user)
+    problem = ""
+    try:
+        with storage.refusing(judging.NotTaken):
+            judging.rate(request.user, run, _thumb(request, run))
+    except judging.NotTaken as sentence:
+        problem = str(sentence)
+    return _rated(request, run, problem)
+
+
+def _rated(request: HttpRequest, run: Run, problem: str) -> HttpResponse:
+    if request.htmx:
+        view, is_asking = RunView(run), "reason" in request.POST
+        context = {"view": view, "problem": problem, "is_asking": is_asking}
+        return render(request, "_rating.html", context)
+    if not problem:
+        return redirect(_back(request, run.pk, f"rating-{run.pk}"))
+    case = cases.case(request.user, run, problem=problem)
+    return render(request, "trace/case.html", {"case": case}, status=422)
+
+
+def _thumb(request: HttpRequest, run: Run) -> judging.Thumb:
+    said = request.POST.get("rating", "bad")
+    return judging.Thumb(
+        is_good={"good": True, "none": None}.get(said, False),
+        reason=_reason(request, run),
+        comment=request.POST.get(f"comment-{run.pk}", ""),
+        asks_reviewer=said == "flag",
+    )
+
+
+def _reason(request: HttpRequest, run: Run) -> str:
+    """The one that was pressed, unless it was pressed before; else the one that is kept."""
+    kept = run.ratings.filter(user=request.user).values_list("reason", flat=True).first() or ""
+    pressed = request.POST.get("reason")
+    return kept if pressed is None else "" if pressed == kept else pressed
+
+
+def judges(view):
+    """A view in which a reviewer says something of a run; what comes of it is shown."""
+
+    @require_POST
+    @wraps(view)
+    def judged(request: HttpRequest, pk: int, **more: int) -> HttpResponse:
+        run = get_object_or_404(judging.reviewable(request.user), pk=pk)
+        return _taken(request, run, lambda: view(request, run, **more))
+
+    return judged
+
+
+def _taken(request: HttpRequest, run: Run, act) -> HttpResponse:
+    try:
+        with storage.refusing(judging.NotTaken):
+            act()
+    except judging.NotTaken as sentence:
+        return _shown(request, run, str(sentence))
+    except Note.DoesNotExist:
+        raise Http404 from None
+    return _shown(request, run)
+
+
+@judges
+def annotate(request: HttpRequest, run: Run) -> None:
+    judging.annotate(request.user, run, request.POST.get("text", ""), _step(request))
+
+
+@judges
+def note(request: HttpRequest, run: Run, note: int) -> None:
+    """Change a note of one's own, or take it back."""
+    if "delete" in request.POST:
+        judging.withdraw(request.user, run, note)
+    else:
+        judging.reword(request.user, run, note, request.POST.get("text", ""))
+
+
+@judges
+def label(request: HttpRequest, run: Run) -> None:
+    if "remove" in request.POST:
+        judging.unlabel(run, request.POST["remove"], _step(request))
+    else:
+        judging.label(request.user, run, request.POST.get("label", ""), _step(request))
+
+
+@judges
+def assign(request: HttpRequest, run: Run) -> None:
+    name = request.user.get_username() if "me" in request.POST else request.POST.get("to", "")
+    name = judging.storable(name)
+    person = get_user_model().objects.filter(username=name).first() if name else None
+    if name and person is None:
+        raise Http404
+    judging.assign(request.user, run, person)
+
+
+@judges
+def decide(request: HttpRequest, run: Run) -> None:
+    verdict, seen = request.POST.get("verdict", ""), request.POST.get("seen", "")
+    judging.decide(request.user, run, verdict, seen)
+
+
+@judges
+def correct(request: HttpRequest, run: Run) -> None:
+    text = "" if "withdraw" in request.POST else request.POST.get("correction", "")
+    judging.correct(request.user, run, text, request.POST.get("seen", ""))
+
+
+@judges
+def keep(request: HttpRequest, run: Run) -> None:
+    """Keep it as an example, which can be asked again at any time."""
+    name, expected = request.POST.get("name", ""), request.POST.get("expected", "")
+    examples.save(request.user, run, name, expected)
+
+
+@require_POST
+def flag(request: HttpRequest, pk: int) -> HttpResponse:
+    """Also for whoever asked."""
+    run = get_object_or_404(Run.objects.for_user(request.user), pk=pk)
+    why = request.POST.get("why", "")
+    return _taken(request, run, lambda: judging.flag(request.user, run, why))
+
+
+@require_GET
+def step_review(request: HttpRequest, pk: int, step: int) -> HttpResponse:
+    """What was said of one step, and a place to say more."""
+    run = get_object_or_404(judging.reviewable(request.user), pk=pk)
+    if not run.steps.filter(number=step).exists():
+        raise Http404
+    return _step_page(request, run, step)
+
+
+def _step_page(request: HttpRequest, run: Run, step: int, **about: Any) -> HttpResponse:
+    context = {"case": cases.case(request.user, run, **about), "number": step}
+    if request.htmx:
+        return render(request, "trace/_step_judge.html", context)
+    status = 422 if about.get("problem") else 200
+    return render(request, "trace/case.html", context, status=status)
+
+
+@require_GET
+def review_queue(request: HttpRequest) -> HttpResponse:
+    """What waits to be judged, one after the other."""
+    if not request.user.has_perm(judging.REVIEWS):
+        raise Http404
+    show = request.GET.get("show", "")
+    show = show if show in SHOWN else "open"
+    found, more = cases.queue(request.user, show, request.GET.get("after", ""))
+    context = {"cases": found, "show": show, "more": more, "here": "review"}
+    return render(request, "trace/review.html", context)
+
+
+@require_GET
+def open_reviews(request: HttpRequest) -> HttpResponse:
+    """How many wait; pages ask for it from time to time."""
+    if not request.user.has_perm(judging.REVIEWS):
+        raise Http404
+    waiting = Review.objects.for_user(request.user).open().count()
+    return render(request, "_open_reviews.html", {"waiting": waiting})
+
+
+def _shown(request: HttpRequest, run: Run, problem: str = "") -> HttpResponse:
+    """What is kept now; with a problem, what was typed as well: nothing of it is lost."""
+    step = _step(request)
+    if not request.htmx and not problem:
+        return redirect(_back(request, run.pk, f"step-{step}" if step else f"judge-{run.pk}"))
+    typed = {name: request.POST.get(name, "") for name in FIELDS} if problem else {}
+    if step:
+        return _step_page(request, run, step, problem=problem, typed=typed)
+    case = cases.case(request.user, run, problem=problem, typed=typed)
+    if not request.htmx:
+        return render(request, "trace/case.html", {"case": case}, status=422)
+    return render(request, "trace/_judged.html", {"case": case})
+
+
+def _step(request: HttpRequest) -> int:
+    text = request.POST.get("step", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 0
+
+
+def _back(request: HttpRequest, pk: int, anchor: str) -> str:
+    """To the page on which it was said, if that is one of ours."""
+    page = urlsplit(request.headers.get("Referer", ""))
+    if page.netloc == request.get_host() and page.path != request.path:
+        return page._replace(fragment=anchor).geturl()
+    return f"{reverse('trace:run', args=[pk])}#{anchor}"

@@ -1,0 +1,80 @@
+"""A run once more, from one of its steps."""
+
+from channels.db import database_sync_to_async
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_GET, require_POST
+
+from agents import display, runs
+from agents.models import Run
+from agents.review import rerunning
+from agents.review.forms import RerunForm
+
+
+@require_GET
+def again(request: HttpRequest, pk: int, step: int) -> HttpResponse:
+    """What would be told again, and what can be different from there on."""
+    return _form(request, _run(request, pk, step), step)
+
+
+@require_POST
+async def rerun(request: HttpRequest, pk: int, step: int) -> HttpResponse:
+    answer = await database_sync_to_async(_prepared)(request, pk, step)
+    if isinstance(answer, HttpResponse):
+        return answer
+    runs.resume(answer)
+    return redirect("trace:compare", pk, answer.pk)
+
+
+@require_POST
+async def stop(request: HttpRequest, pk: int) -> HttpResponse:
+    """End a run again: there is no chat in which that could be done."""
+    run = await database_sync_to_async(_own)(request, pk)
+    await runs.stop(run)
+    if run.origin_id is None:
+        return redirect("trace:run", pk)
+    return redirect("trace:compare", run.origin_id, pk)
+
+
+def _own(request: HttpRequest, pk: int) -> Run:
+    mine = Run.objects.for_user(request.user).filter(user=request.user)
+    return get_object_or_404(mine.exclude(origin_step=None), pk=pk)
+
+
+def _prepared(request: HttpRequest, pk: int, step: int) -> Run | HttpResponse:
+    """The new run, or the form with what is wrong with it."""
+    run = _run(request, pk, step)
+    try:
+        form = RerunForm(rerunning.Setup(run), request.user, request.POST)
+    except rerunning.NotRerun:
+        return _form(request, run, step)
+    if not form.is_valid():
+        return _form(request, run, step, form)
+    return rerunning.prepare(run, step, form.wish, request.user)
+
+
+def _run(request: HttpRequest, pk: int, step: int) -> Run:
+    seen = Run.objects.for_user(request.user).select_related("agent")
+    run = get_object_or_404(seen, pk=pk)
+    if step != 1 and not run.steps.filter(number=step).exists():
+        raise Http404
+    if not rerunning.may(request.user, run):
+        raise PermissionDenied
+    return run
+
+
+def _form(
+    request: HttpRequest, run: Run, step: int, form: RerunForm | None = None
+) -> HttpResponse:
+    nearest = rerunning.nearest(run, step)
+    view = display.RunView(run, place="trace", may_decide=False)
+    context = {"view": view, "asked": step, "step": nearest, "level": 2 if request.htmx else 1}
+    context["replayed"] = [row for row in view.steps if row.number < nearest]
+    try:
+        setup = rerunning.Setup(run)
+        context |= {"setup": setup, "form": form or RerunForm(setup, request.user)}
+    except rerunning.NotRerun as reason:
+        context["problem"] = str(reason)
+    template = "trace/again.html#form" if request.htmx else "trace/again.html"
+    return render(request, template, context, status=422 if request.method == "POST" else 200)

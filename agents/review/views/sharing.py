@@ -1,0 +1,80 @@
+"""Links to one run: made, ended, and opened by whoever has one."""
+
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from agents import masking
+from agents.display import RunView
+from agents.masking import Veil
+from agents.review import sharing
+from agents.review.models import ShareLink
+from agents.review.reading import Reading, read
+
+# It is for whoever was given it: kept nowhere, found by nobody, and told to no other site.
+QUIET = {
+    "Cache-Control": "no-store, private",
+    "X-Robots-Tag": "noindex, nofollow, noarchive",
+    "Referrer-Policy": "no-referrer",
+}
+
+
+@require_http_methods(["GET", "POST"])
+def share(request: HttpRequest, pk: int) -> HttpResponse:
+    """Make a link, and show it: it is not shown again."""
+    found = read(request, pk)
+    if request.method == "GET":
+        return _panel(request, found)
+    level, hours = request.POST.get("level", ""), request.POST.get("hours", "")
+    try:
+        token = sharing.make(found.row, request.user, level, hours, is_masked=found.is_masked)
+    except sharing.NotShared as reason:
+        return _panel(request, found, 422, problem=str(reason))
+    url = request.build_absolute_uri(reverse("trace:shared", args=[token]))
+    return _panel(request, found, made=url)
+
+
+@require_POST
+def revoke(request: HttpRequest, pk: int, link: int) -> HttpResponse:
+    found = read(request, pk)
+    row = get_object_or_404(sharing.links(found.row, request.user), pk=link)
+    sharing.revoke(row, request.user)
+    return _panel(request, found) if request.htmx else redirect("trace:share", pk)
+
+
+@login_not_required
+@require_GET
+def shared(request: HttpRequest, token: str) -> HttpResponse:
+    link = sharing.open_link(token, request.user)
+    if link is None:
+        response = render(request, "trace/shared_gone.html", status=404)
+    else:
+        response = render(request, "trace/shared.html", _shown(link))
+    for name, value in QUIET.items():
+        response[name] = value
+    return response
+
+
+def _shown(link: ShareLink) -> dict[str, object]:
+    is_masked = link.level != ShareLink.Level.AUDITOR
+    is_whole = link.level != ShareLink.Level.PERSON
+    run = masking.masked(link.run) if is_masked else link.run
+    # As on the page of a run, steps are read in brief, but for those who are shown all.
+    place = "shared" if is_whole else "trace"
+    view = RunView(run, place, may_decide=False, veil=Veil() if is_masked else None)
+    return {"link": link, "view": view, "is_whole": is_whole, "is_masked": is_masked}
+
+
+def _panel(
+    request: HttpRequest, found: Reading, status: int = 200, **told: str
+) -> HttpResponse:
+    context = {"view": found.view(), "is_open": True, **told}
+    # A page that takes elements in leaves out answers that say that something is wrong.
+    if request.htmx:
+        response = render(request, "trace/_share.html", context)
+    else:
+        response = render(request, "trace/share.html", context, status=status)
+    response["Cache-Control"] = "no-store"
+    return response

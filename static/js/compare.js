@@ -1,0 +1,68 @@
+import { start } from "./decisions.js";
+
+start();
+openTarget();
+addEventListener("hashchange", openTarget);
+document.addEventListener("keydown", moved);
+document.addEventListener("htmx:beforeSwap", keep);
+document.addEventListener("htmx:afterRequest", said);
+
+// J and K go from row to row, N and P from one difference to the next.
+function moved(event) {
+  const by = { j: 1, n: 1, k: -1, p: -1 }[event.key];
+  if (!by || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.closest("input, textarea, select")) return;
+  const differing = event.key === "n" || event.key === "p" ? "[data-differs]" : "";
+  const rows = [...document.querySelectorAll(`.pair-row${differing}, #answers${differing}`)].filter(isShown);
+  const focused = document.activeElement;
+  const here = focused.closest(".pair-row, #answers") ?? focused.closest("#comparison *");
+  focus(next(rows, here, by));
+}
+
+function isShown(row) {
+  return row.checkVisibility();
+}
+
+function next(rows, here, by) {
+  if (!here) return rows.at(by > 0 ? 0 : -1);
+  const after = rows.filter((row) => here.compareDocumentPosition(row) & Node.DOCUMENT_POSITION_FOLLOWING);
+  const before = rows.filter((row) => here.compareDocumentPosition(row) & Node.DOCUMENT_POSITION_PRECEDING);
+  return by > 0 ? after[0] : before.at(-1);
+}
+
+function focus(row) {
+  row?.focus({ preventScroll: true });
+  row?.scrollIntoView({ block: "center" });
+}
+
+function openTarget() {
+  const target = document.getElementById(location.hash.slice(1));
+  target?.closest("details")?.setAttribute("open", "");
+  focus(target?.closest(".pair-row, #answers"));
+}
+
+// A look that comes while somebody writes about a call, or reads a folded row, changes neither.
+function keep({ target, detail }) {
+  if (target.id !== "comparison") return;
+  if (isWriting(target)) {
+    detail.shouldSwap = false;
+    return;
+  }
+  const open = [...target.querySelectorAll("details[open][id]")].map(({ id }) => id);
+  const row = document.activeElement.closest(".pair-row, #answers")?.id;
+  document.addEventListener("htmx:afterSettle", () => restore(open, row), { once: true });
+}
+
+function said({ target, detail }) {
+  if (detail.xhr.status === 204) target.closest?.(".approval")?.setAttribute("data-said", "");
+}
+
+function isWriting(within) {
+  const fields = [...within.querySelectorAll(".approval:not([data-said]) textarea")];
+  return fields.some((field) => field === document.activeElement || field.value !== field.defaultValue);
+}
+
+function restore(open, row) {
+  for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+  if (row) document.getElementById(row)?.focus({ preventScroll: true });
+}

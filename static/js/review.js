@@ -1,0 +1,110 @@
+// Judging with the keyboard alone: in the queue, and on the page of a run.
+
+const announcer = document.getElementById("announcer");
+const cases = () => [...document.querySelectorAll(".case")];
+
+// First of all: on the page of a run these keys would be taken for others.
+document.addEventListener("keydown", pressed, true);
+document.addEventListener("htmx:beforeSwap", keepTyped);
+document.addEventListener("htmx:afterSwap", judged);
+document.addEventListener("htmx:responseError", failed);
+document.addEventListener("htmx:sendError", failed);
+
+function pressed(event) {
+  const { key, target } = event;
+  if (event.isComposing || event.altKey || target.closest?.("dialog")) return;
+  const field = target.closest?.("input, textarea, select");
+  if (field) return field.closest(".judge") && inField(event, field);
+  if (event.ctrlKey || event.metaKey) return;
+  const act = { j: () => move(1), k: () => move(-1), "?": help }[key] ?? (() => reach(key.toLowerCase()));
+  if (act() === false) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+}
+
+function inField(event, field) {
+  if (event.key === "Escape") leave(field);
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) field.form?.requestSubmit();
+}
+
+function leave(field) {
+  field.blur();
+  field.closest(".case")?.focus({ preventScroll: true });
+}
+
+// A verdict is given, a field is gone to; false where no such key is on the page.
+function reach(key) {
+  if (!/^[1-4acf]$/.test(key)) return false;
+  if (!current()) return move(1); // nothing is judged that was not gone to
+  const there = current().querySelector(`.judge:not(.of-step) [data-key="${key}"]`);
+  if (!there) return false;
+  if (there.matches("button")) return there.click();
+  const details = there.closest("details");
+  if (details) details.open = true;
+  there.focus();
+}
+
+function current() {
+  return document.activeElement.closest(".case") ?? document.querySelector("main:has(.judge):not(:has(.case))");
+}
+
+function move(by) {
+  const all = cases();
+  if (!all.length) return false;
+  const at = all.indexOf(document.activeElement.closest(".case"));
+  go(all[at < 0 ? (by > 0 ? 0 : all.length - 1) : at + by]);
+}
+
+function go(next) {
+  next?.focus({ preventScroll: true });
+  next?.scrollIntoView({ block: "start" });
+}
+
+function help() {
+  const keys = document.getElementById("review-keys");
+  if (!keys) return false;
+  keys.togglePopover();
+}
+
+// What is being written in another form of the same panel is not lost with it.
+function keepTyped({ target, detail }) {
+  if (!target.matches?.(".judge")) return;
+  const sent = detail.requestConfig?.elt;
+  const typed = [...target.querySelectorAll("textarea, input:not([type=hidden])")].filter(
+    (field) => field.id && field.value !== field.defaultValue && !sent?.contains(field),
+  );
+  const restore = () => typed.forEach(writeAgain);
+  if (typed.length) document.addEventListener("htmx:afterSwap", restore, { once: true });
+}
+
+function writeAgain({ id, value }) {
+  const field = document.getElementById(id);
+  if (!field) return;
+  field.value = value;
+  const details = field.closest("details");
+  if (details) details.open = true;
+}
+
+// What was decided stays to be seen, and the next one that is open is gone to. Otherwise one
+// stays where one was, if what had the focus is gone.
+function judged({ detail: { requestConfig, elt } }) {
+  const judge = document.getElementById(elt.id);
+  const here = judge?.closest(".case");
+  if (!here || !judge.matches(".judge")) return;
+  const isDecided = requestConfig?.path.endsWith("/verdict/") && !judge.querySelector(".problem").textContent;
+  if (isDecided) next(here, judge.querySelector(".verdict[aria-pressed=true] > span").textContent);
+  else if (document.activeElement === document.body) here.focus({ preventScroll: true });
+}
+
+function next(here, verdict) {
+  const all = cases();
+  const open = all.slice(all.indexOf(here) + 1).find((other) => other.querySelector('.judge[data-verdict=""]'));
+  announcer.textContent = announcer.dataset.decided.replace("{}", verdict);
+  if (!open) announcer.textContent += ` ${announcer.dataset.done}`;
+  go(open ?? here);
+}
+
+function failed({ target }) {
+  const problem = target.closest?.(".judge")?.querySelector(".problem");
+  if (problem) problem.textContent = problem.dataset.failed;
+}

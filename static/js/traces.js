@@ -1,0 +1,144 @@
+// The filter bar offers fields and their values while one types. The form works without it.
+
+const input = document.getElementById("q");
+const offers = document.getElementById("offers");
+const WORD = /(?:^|\s)(-?)([^\s:：]*)$/u;
+const VALUE = /(?:^|\s)-?([A-Za-z]+)[:：](?:[^\s,]*,)*([^\s,"]*)$/u;
+const MOST = 12;
+
+let known;
+let marked = -1;
+
+input.addEventListener("focus", learn);
+input.addEventListener("input", () => offer());
+// What is still being composed is not asked for; Japanese would be, syllable by syllable.
+document.addEventListener("input", (event) => event.isComposing && event.stopPropagation(), true);
+input.addEventListener("compositionend", told);
+input.addEventListener("click", () => offer());
+input.addEventListener("keydown", pressed);
+input.addEventListener("blur", close);
+offers.addEventListener("mousedown", (event) => {
+  event.preventDefault(); // the field keeps the focus
+  const option = event.target.closest("[role=option]");
+  if (option) take(option);
+});
+document.addEventListener("keydown", reach);
+
+// Where the server is away there is nothing to offer; it is asked again the next time.
+async function learn() {
+  if (known) return;
+  const answer = await fetch(input.dataset.completions).catch(() => null);
+  if (!answer?.ok) return;
+  known = (await answer.json()).fields;
+  if (document.activeElement === input) offer();
+}
+
+function offer(isAsked = !input.value) {
+  const before = input.value.slice(0, input.selectionStart);
+  const isIdle = !isAsked && /(^|\s)$/.test(before); // a term is whole, and no other begun
+  const found = known && !isIdle ? candidates(before) : [];
+  offers.replaceChildren(...found.slice(0, MOST).map(option));
+  marked = -1;
+  show(found.length > 0);
+}
+
+function candidates(before) {
+  const value = VALUE.exec(before);
+  if (value) return values(value[1].toLowerCase(), value[2]);
+  const [, , typed] = WORD.exec(before) ?? [];
+  if (typed === undefined || typed.startsWith('"')) return [];
+  return known
+    .filter(({ name }) => name.startsWith(typed.toLowerCase()))
+    .map(({ name, about }) => ({ text: `${name}:`, about, typed }));
+}
+
+function values(name, typed) {
+  const field = known.find((each) => each.name === name);
+  const like = typed.toLowerCase();
+  return (field?.values ?? [])
+    .filter(({ value, about }) => [value, about].some((text) => text.toLowerCase().includes(like)))
+    .filter(({ value }) => value.toLowerCase() !== like)
+    .map(({ value, about }) => ({ text: /[\s,]/.test(value) ? `"${value}"` : value, about, typed }));
+}
+
+function option({ text, about, typed }, at) {
+  const item = document.createElement("li");
+  item.id = `offer-${at}`;
+  item.role = "option";
+  item.ariaSelected = "false";
+  item.dataset.text = text;
+  item.dataset.typed = typed.length;
+  const name = document.createElement("code");
+  name.textContent = text;
+  const meaning = document.createElement("span");
+  meaning.textContent = about === text ? "" : about;
+  item.append(name, meaning);
+  return item;
+}
+
+function show(isOpen) {
+  offers.hidden = !isOpen;
+  input.ariaExpanded = String(isOpen);
+  input.removeAttribute("aria-activedescendant");
+}
+
+function close() {
+  show(false);
+}
+
+function pressed(event) {
+  if (event.isComposing) return; // Enter ends a Japanese word first
+  const move = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (move && offers.hidden) offer(true);
+  if (move && !offers.hidden) {
+    event.preventDefault();
+    mark(move);
+  } else if ((event.key === "Enter" || event.key === "Tab") && !offers.hidden && marked >= 0) {
+    event.preventDefault();
+    take(offers.children[marked]);
+  } else if (event.key === "Escape" && !offers.hidden) {
+    event.preventDefault();
+    close();
+  } else if (event.key === "Enter") close();
+}
+
+function mark(by) {
+  const count = offers.children.length;
+  offers.children[marked]?.setAttribute("aria-selected", "false");
+  marked = marked < 0 && by < 0 ? count - 1 : (marked + by + count) % count;
+  const item = offers.children[marked];
+  item.ariaSelected = "true";
+  item.scrollIntoView({ block: "nearest" });
+  input.setAttribute("aria-activedescendant", item.id);
+}
+
+function take({ dataset: { text, typed } }) {
+  const end = input.selectionStart;
+  const isWhole = !text.endsWith(":");
+  const space = isWhole && !/^\s/.test(input.value.slice(end)) ? " " : "";
+  input.setRangeText(text + space, end - Number(typed), end, "end");
+  told();
+}
+
+function told() {
+  input.dispatchEvent(new Event("input", { bubbles: true }));
+}
+
+// "/" is the way to the filter, J and K are those down and up the list.
+function reach(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.closest("input, textarea, select")) return;
+  const by = { j: 1, k: -1 }[event.key];
+  if (by) walk(by);
+  if (event.key !== "/") return;
+  event.preventDefault();
+  input.focus();
+  input.setSelectionRange(input.value.length, input.value.length);
+}
+
+function walk(by) {
+  const links = [...document.querySelectorAll(".runs .ask-cell a")];
+  const at = links.indexOf(document.activeElement);
+  const next = links[at < 0 ? (by > 0 ? 0 : links.length - 1) : at + by];
+  next?.focus();
+}

@@ -1,0 +1,81 @@
+"""Looks at every kind of page that a reviewer opens, and says how long each took."""
+
+import json
+import os
+import time
+from statistics import median
+from urllib.parse import urlencode
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
+django.setup()
+
+from django.contrib.auth import get_user_model  # noqa: E402
+from django.db import connection  # noqa: E402
+from django.test import Client  # noqa: E402
+from django.test.utils import CaptureQueriesContext  # noqa: E402
+from django.utils import timezone  # noqa: E402
+
+from agents.engine.termination import StopReason  # noqa: E402
+from agents.models import Run  # noqa: E402
+from agents.review import seeding  # noqa: E402
+from agents.review.stories import Call, Story  # noqa: E402
+from tests.bench.rounds import percentile  # noqa: E402
+
+TIMES = 20
+STEPS, EVENTS, OUTPUT = 200, 5_000, 20_000_000
+# One filter of each kind: some find much at once, some find nothing and look through all.
+FILTERS = [
+    *("", "status:failed", "status:completed", "agent:helper", "model:claude"),
+    *("tool:database", "tool:nothing", "kind:guardrail", "guardrail:block"),
+    *("steps:>50", "tools:>50", "duration:>10m", "tokens:>900000", "cost:>100"),
+    *("user:seeded-ada-0", "before:-170d", "after:-7d", "rating:down", "label:refund"),
+    *("flag:open", "verdict:wrong", "version:zz", "error:connections", "road:litellm"),
+    *("has:correction", "order", "注文", '"no such words"', "-status:completed order 12"),
+]
+
+
+def looked() -> list[dict]:
+    client = Client(headers={"host": "127.0.0.1"})
+    client.force_login(get_user_model().objects.create_superuser("bench"))
+    lists = {q or "(all)": f"/traces/?{urlencode({'q': q})}" for q in FILTERS}
+    middle = Run.objects.order_by("-pk").values_list("pk", flat=True).first() // 2
+    more = {"older page": f"/traces/?older={middle}", "completions": "/traces/completions/"}
+    pages = lists | more | {"run of 200 steps": f"/traces/{_long_run()}/"}
+    return [{"page": name} | _figures(client, url) for name, url in pages.items()]
+
+
+def _figures(client: Client, url: str) -> dict:
+    with CaptureQueriesContext(connection) as asked:
+        size = len(client.get(url).content)
+    queries = len(asked)  # the next request forgets them
+    times = [_took(client, url) for _ in range(TIMES)]
+    figures = {"median ms": median(times), "p95 ms": percentile(times, 0.95)}
+    return {"queries": queries, "kB": size / 1000} | figures
+
+
+def _took(client: Client, url: str) -> float:
+    began = time.perf_counter()
+    assert client.get(url).status_code == 200, url
+    return (time.perf_counter() - began) * 1000
+
+
+def _long_run() -> int:
+    call = Call(tool="database", arguments="{}", result="x" * (OUTPUT // STEPS), seconds=0.1)
+    story = Story(
+        query="Everything?",
+        answer="All of it. " * EVENTS,
+        agent="helper",
+        model="demo",
+        calls=[call] * (STEPS - 1),
+        ending=StopReason.COMPLETED,
+        words=EVENTS - 5 * STEPS,
+    )
+    run = Run(topic="bench", agent_name="helper", model="demo", query=story.query)
+    seeding.keep(run, story, timezone.now())
+    return run.pk
+
+
+if __name__ == "__main__":
+    print(json.dumps(looked()))

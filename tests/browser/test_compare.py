@@ -1,0 +1,155 @@
+"""Two runs side by side, and a run once more from one of its steps."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conversation import CALCULATION, FIGURES, SEVERAL, answered, last_run
+from tests.browser.test_approvals import asks
+
+SALES = "今年いちばん売れた商品を{}つ教えてください。"
+
+
+def asked(page: Page, question: str) -> str:
+    """The number of the run that answered this."""
+    return answered(page, question).get_attribute("id").removeprefix("run-")
+
+
+def rerun(page: Page, run: str, step: int) -> None:
+    """Send the form as it is, and wait for the page on which both runs stand."""
+    page.goto(f"/traces/{run}/again/{step}/")
+    send(page)
+
+
+def send(page: Page) -> None:
+    page.get_by_role("button", name="Run again").click()
+    expect(page).to_have_url(re.compile(r"/traces/\d+/compare/\d+/$"))
+
+
+def has_ended(page: Page) -> None:
+    expect(page.locator("#comparison")).not_to_have_attribute("data-live", "", timeout=30_000)
+
+
+def fits(page: Page) -> bool:
+    return page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_run_again_grows_beside_its_origin_until_both_have_ended(slow_page: Page):
+    page, run = slow_page, asked(slow_page, CALCULATION)
+
+    rerun(page, run, 3)
+
+    expect(page.locator(".growing")).to_contain_text("looks again every 2 seconds")
+    expect(page.locator(".totals")).to_contain_text(f"run {run} again from step 3")
+    has_ended(page)
+    expect(page.locator("main")).to_contain_text("took the same steps and gave the same answer")
+    page.locator(".alike summary").click()
+    expect(page.locator(".pair-row .tag")).to_have_text(["replayed", "replayed"])
+
+
+def test_without_a_tool_the_runs_part_and_the_page_says_where(page: Page):
+    run = asked(page, SEVERAL)
+    page.goto(f"/traces/{run}/again/4/")
+    page.get_by_label("calculator").uncheck()
+    page.get_by_label("Instructions").fill("Be brief.")
+
+    send(page)
+    has_ended(page)
+
+    setup = page.locator(".setup")
+    expect(setup).to_contain_text("Tool calculator")
+    expect(setup.locator("ins").first).to_be_visible()
+    expect(page.locator(".parting")).to_contain_text("They part at step 4")
+    page.get_by_role("link", name="Jump to it").click()
+    expect(page.locator(".pair-row[data-first]")).to_be_focused()
+    expect(page.locator(".pair-row[data-first] del")).to_have_text("42")
+
+
+def test_n_goes_to_the_next_difference_and_j_to_the_next_row(page: Page):
+    one, other = asked(page, CALCULATION), asked(page, "What is 12.5% of 3500?")
+    page.goto(f"/traces/{one}/compare/{other}/")
+    rows, differing = page.locator(".pair-row"), page.locator("[data-differs]")
+    expect(page.locator(".parting")).to_be_visible()
+
+    page.keyboard.press("n")
+    expect(differing.first).to_be_focused()
+    page.keyboard.press("n")
+    expect(differing.nth(1)).to_be_focused()
+    page.keyboard.press("p")
+    expect(differing.first).to_be_focused()
+    page.locator(".alike summary").first.click()
+    page.keyboard.press("j")
+    expect(rows.first).to_be_focused()
+    page.keyboard.press("j")
+    expect(rows.nth(1)).to_be_focused()
+    page.keyboard.press("k")
+    expect(rows.first).to_be_focused()
+
+
+def test_a_call_of_a_run_again_is_approved_where_it_is_compared(page: Page):
+    asks(page).get_by_role("button", name="Approve", exact=True).click()
+    expect(last_run(page)).to_have_attribute("data-status", "completed")
+    run = last_run(page).get_attribute("id").removeprefix("run-")
+    rerun(page, run, 2)
+    waiting = page.locator(".approval[data-verdict=waiting]")
+    expect(waiting).to_be_visible()
+
+    waiting.get_by_label("Reason").fill("Let me think")
+    page.wait_for_timeout(2500)
+    expect(waiting.get_by_label("Reason")).to_have_value("Let me think")
+    waiting.get_by_role("button", name="Approve", exact=True).click()
+
+    has_ended(page)
+    expect(page.locator("main")).to_contain_text("took the same steps and gave the same answer")
+
+
+def test_the_other_run_is_chosen_from_a_list_or_by_its_number(page: Page, watch):
+    watch.expect("422")
+    one, other = asked(page, CALCULATION), asked(page, CALCULATION)
+    page.goto(f"/traces/{one}/compare/")
+
+    field = page.get_by_label("Number of the other run")
+    field.fill("987654")
+    field.press("Enter")
+    expect(page.get_by_role("alert")).to_have_text("There is no run with this number.")
+    field.fill(f"#{other}")
+    field.press("Enter")
+
+    expect(page).to_have_url(re.compile(rf"/traces/{one}/compare/{other}/$"))
+    page.get_by_role("link", name="Compare with another run").click()
+    expect(page.get_by_role("heading", name="The same question")).to_be_visible()
+    page.get_by_role("link", name=f"#{other} ").click()
+    expect(page).to_have_url(re.compile(rf"/traces/{one}/compare/{other}/$"))
+
+
+def test_without_a_script_it_is_read_and_run_again_all_the_same(page: Page, visit, server):
+    run = asked(page, FIGURES)
+    plain = visit(server, java_script_enabled=False)
+    rerun(plain, run, 3)
+
+    for _ in range(10):
+        plain.reload()
+        if plain.locator("#comparison[data-live]").count() == 0:
+            break
+
+    expect(plain.locator(".alike summary")).to_have_text(re.compile("3 steps alike"))
+    plain.locator(".alike summary").click()
+    expect(plain.locator(".pair-row")).to_have_count(3)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_a_phone_and_reads_in_japanese(page: Page, visit, server, scheme):
+    one, other = asked(page, SALES.format(5)), asked(page, SALES.format(3))
+    size = {"width": 390, "height": 844}
+    phone = visit(server, viewport=size, is_mobile=True, color_scheme=scheme, locale="ja-JP")
+
+    for address in ("compare/", f"compare/{other}/", "again/2/"):
+        phone.goto(f"/traces/{one}/{address}")
+        assert fits(phone), address
+    phone.goto(f"/traces/{one}/compare/{other}/")
+
+    expect(phone.locator(".setup del")).to_have_text("5")
+    expect(phone.locator(".setup ins")).to_have_text("3")
+    sides = phone.locator(".setup .side").all()
+    assert sides[0].bounding_box()["y"] < sides[1].bounding_box()["y"]

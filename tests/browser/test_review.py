@@ -1,0 +1,246 @@
+"""What people say of answers, and how reviewers judge them."""
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conversation import answered, ask, html, last_run
+from tests.browser.test_everyone import faint_text, fits
+
+
+@pytest.fixture
+def asker(visit, server, guest) -> Page:
+    """Somebody who asks, and judges nothing."""
+    return visit(server, storage_state=guest)
+
+
+def flagged(page: Page, question: str) -> Locator:
+    """An answer that its person wants looked at."""
+    run = answered(page, question)
+    run.get_by_role("button", name="Bad answer").click()
+    run.get_by_role("button", name="Save and ask a reviewer").click()
+    expect(run.locator(".flagged")).to_be_visible()
+    return run
+
+
+def case(page: Page, question: str) -> Locator:
+    return page.locator(".case").filter(has_text=question)
+
+
+def waiting(page: Page) -> int:
+    """How many the badge says are open."""
+    return int((page.locator("#open-reviews").text_content().split() or ["0"])[0])
+
+
+def test_a_thumb_is_kept_and_taken_back_and_the_page_equals_its_reload(page: Page):
+    run = answered(page, "What is 2 + 2?")
+    rating = run.locator(".rating")
+
+    run.get_by_role("button", name="Good answer").press("Enter")
+    expect(rating).to_have_attribute("data-rated", "good")
+    expect(run.get_by_role("button", name="Good answer")).to_be_focused()
+    watched = html(page.locator("#messages"))
+    page.reload()
+    assert html(page.locator("#messages")) == watched
+
+    run.get_by_role("button", name="Good answer").click()
+    expect(rating).to_have_attribute("data-rated", "")
+    page.reload()
+    expect(rating).to_have_attribute("data-rated", "")
+
+
+def test_a_thumb_down_asks_why_and_keeps_what_is_said(page: Page):
+    run = answered(page, "What is 2 + 3?")
+    run.get_by_role("button", name="Bad answer").click()
+    run.get_by_role("button", name="Something is missing").click()
+    expect(run.get_by_role("button", name="Something is missing")).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    run.get_by_label("In your own words").fill("How did you get there?")
+    run.get_by_role("button", name="Save", exact=True).click()
+
+    summary = run.locator(".reasons summary")
+    expect(summary).to_contain_text("Something is missing")
+    expect(summary).to_contain_text("How did you get there?")
+    watched = html(page.locator("#messages"))
+    page.reload()
+    assert html(page.locator("#messages")) == watched
+
+
+def test_a_thumb_outlives_the_next_answer_and_shows_in_the_other_tab(page: Page):
+    run = answered(page, "What is 2 + 4?")
+    other = page.context.new_page()
+    other.goto(page.url)
+    expect(last_run(other).locator(".rating")).to_have_attribute("data-rated", "")
+    run.get_by_role("button", name="Good answer").click()
+    first = page.locator(".rating").first
+
+    ask(page, "And 2 + 5?")
+
+    expect(page.locator(".run[data-status=completed]")).to_have_count(2)
+    expect(first).to_have_attribute("data-rated", "good")
+    expect(other.locator(".rating").first).to_have_attribute("data-rated", "good")
+
+
+def test_a_correction_is_seen_live_in_the_chat_of_whoever_asked(page: Page, asker: Page):
+    run = flagged(asker, "What is 3 + 3?")
+    page.goto("/review/")
+    mine = case(page, "What is 3 + 3?")
+    mine.locator("h2").click()
+    mine.focus()
+
+    page.keyboard.press("c")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("It is **six**.")
+    page.keyboard.press("Control+Enter")
+
+    expect(mine.locator(".correction strong")).to_contain_text(["Corrected by demo", "six"])
+    expect(run.locator(".correction .signed")).to_contain_text("Corrected by demo, ")
+    expect(run.locator(".correction .prose strong")).to_have_text("six")
+    expect(run.get_by_role("link", name="Corrected: see below")).to_be_visible()
+    expect(run.locator(".answer")).to_contain_text("6")
+    watched = html(asker.locator("#messages"))
+    asker.reload()
+    assert html(asker.locator("#messages")) == watched
+
+
+def test_the_queue_is_judged_with_the_keyboard_alone(page: Page, asker: Page):
+    for question in ("What is 4 + 4?", "What is 4 + 5?"):
+        flagged(asker, question)
+    page.goto("/review/")
+    first, second = case(page, "What is 4 + 4?"), case(page, "What is 4 + 5?")
+    before = waiting(page)
+
+    page.keyboard.press("1")
+    expect(page.locator(".case").first).to_be_focused()
+    expect(page.locator(".decided")).to_have_count(0)
+    page.locator("h1").click()
+    page.keyboard.press("k")
+    page.keyboard.press("k")
+    expect(first).to_be_focused()
+    page.keyboard.press("a")
+    page.keyboard.type("Checked by hand.")
+    page.keyboard.press("Control+Enter")
+    expect(first.locator(".note")).to_contain_text("Checked by hand.")
+    page.keyboard.press("Escape")
+    page.keyboard.press("1")
+
+    expect(second).to_be_focused()
+    expect(first.locator(".decided")).to_contain_text("demo found it correct")
+    expect(page.locator("#announcer")).to_contain_text("Decided: correct.")
+    page.keyboard.press("3")
+    expect(second.locator(".judge")).to_have_attribute("data-verdict", "wrong")
+    expect(page.locator("#announcer")).to_contain_text("the last one")
+    assert waiting(page) == before - 2
+    page.keyboard.press("?")
+    expect(page.get_by_role("heading", name="Keys")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.goto("/review/")
+    expect(first).to_have_count(0)
+
+
+def test_the_second_reviewer_is_told_and_loses_nothing(page: Page, asker: Page):
+    flagged(asker, "What is 5 + 5?")
+    other = page.context.new_page()
+    for queue in (page, other):
+        queue.goto("/review/")
+    case(page, "What is 5 + 5?").get_by_role("button", name="Unsafe").click()
+    expect(case(page, "What is 5 + 5?").locator(".decided")).to_be_visible()
+
+    theirs = case(other, "What is 5 + 5?")
+    theirs.get_by_label("New note").fill("I was about to say …")
+    theirs.get_by_role("button", name="correct", exact=True).click()
+
+    expect(theirs.get_by_role("alert")).to_contain_text("demo was quicker: unsafe.")
+    expect(theirs.get_by_label("New note")).to_have_value("I was about to say …")
+    theirs.get_by_role("button", name="Partly correct").click()
+    expect(theirs.locator(".judge")).to_have_attribute("data-verdict", "partly")
+
+
+def test_a_run_is_labelled_assigned_and_kept_as_an_example(page: Page, asker: Page):
+    flagged(asker, "What is 6 + 5?")
+    page.goto("/review/")
+    mine = case(page, "What is 6 + 5?")
+
+    mine.get_by_label("New label").fill("Ｓｕｍｓ")
+    mine.get_by_label("New label").press("Enter")
+    expect(mine.locator(".label")).to_have_text(re.compile("^sums"))
+    mine.get_by_text("Assign", exact=True).first.click()
+    mine.get_by_role("button", name="Take it").click()
+    expect(mine.get_by_text("Assigned to demo")).to_be_visible()
+    mine.get_by_text("Save as example").click()
+    mine.get_by_role("button", name="Save", exact=True).click()
+    expect(mine.get_by_text("Kept as “What is 6 + 5?”")).to_be_visible()
+
+    page.goto("/review/?show=mine")
+    expect(case(page, "What is 6 + 5?")).to_be_visible()
+    mine.get_by_role("button", name="Remove sums").click()
+    expect(mine.locator(".label")).to_have_count(0)
+
+
+def test_it_all_works_without_javascript(visit, server, guest):
+    asker = visit(server, storage_state=guest, java_script_enabled=False)
+    reviewer = visit(server, java_script_enabled=False)
+    asker.goto("/")
+    asker.locator("#text").fill("What is 7 + 5?")
+    asker.get_by_role("button", name="Send").click()
+    run = last_run(asker)
+    expect(run).to_have_attribute("data-status", "completed")
+    run.get_by_role("button", name="Bad answer").click()
+    run.get_by_role("button", name="It is wrong").click()
+    expect(asker).to_have_url(re.compile(r"/chat/\d+/#rating-\d+$"))
+    run.locator(".reasons summary").click()
+    run.get_by_role("button", name="Save and ask a reviewer").click()
+    expect(run.locator(".flagged")).to_be_visible()
+
+    reviewer.goto("/review/?show=unassigned")
+    mine = case(reviewer, "What is 7 + 5?")
+    mine.get_by_label("New note").fill("Seen on paper.")
+    mine.get_by_role("button", name="Add note").click()
+    expect(mine.locator(".note")).to_contain_text("Seen on paper.")
+    mine.get_by_text("Correct the answer").click()
+    mine.get_by_label("What the answer should have been").fill("**Twelve**.")
+    mine.get_by_role("button", name="Send the correction").click()
+
+    asker.reload()
+    expect(run.locator(".correction .prose strong")).to_have_text("Twelve")
+    number = run.get_attribute("id").removeprefix("run-")
+    reviewer.goto(f"/traces/{number}/steps/1/review/")
+    reviewer.get_by_label("New note").fill("A good beginning.")
+    reviewer.get_by_role("button", name="Add note").click()
+    expect(reviewer.locator(".note")).to_contain_text("A good beginning.")
+
+
+def test_it_can_be_read_by_day_and_night_and_has_names(page: Page, asker: Page):
+    run = flagged(asker, "What is 8 + 5?")
+    run.locator(".reasons summary").click()
+    assert faint_text(asker) == []
+    page.goto("/review/")
+    mine = case(page, "What is 8 + 5?")
+    mine.get_by_text("Correct the answer").click()
+    mine.get_by_text("Save as example").click()
+
+    assert faint_text(page) == []
+    for control in page.locator("button, a, input:not([type=hidden]), textarea, select").all():
+        if control.is_visible():
+            expect(control).to_have_accessible_name(re.compile(r"\S"))
+    expect(page.get_by_role("heading", level=1)).to_have_count(1)
+
+
+def test_nothing_is_wider_than_a_phone_in_either_language(phone: Page, asker: Page):
+    flagged(asker, "What is 9 + 5?")
+    for language in ("日本語", "English"):
+        phone.goto("/review/")
+        phone.get_by_role("button", name=language).click()
+        mine = case(phone, "What is 9 + 5?")
+        for summary in mine.locator(".more-to-say > details > summary").all():
+            summary.click()
+        assert fits(phone)
+    phone.goto("/")
+    phone.locator("#text").fill("What is 9 + 6?")
+    phone.get_by_role("button", name="Send").tap()
+    expect(last_run(phone)).to_have_attribute("data-status", "completed")
+    last_run(phone).get_by_role("button", name="Bad answer").tap()
+    expect(phone.get_by_label("In your own words")).to_be_in_viewport()
+    assert fits(phone)

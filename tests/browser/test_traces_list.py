@@ -1,0 +1,236 @@
+"""The list of runs in a browser: typed, clicked, without JavaScript and on a phone."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conversation import CALCULATION, answered, last_run
+from tests.browser.test_everyone import faint_text, fits
+
+
+@pytest.fixture(scope="module")
+def filled(server):
+    """Runs of other people beside one's own; an administrator may see them."""
+    server.manage(
+        *("seed_runs", "--runs", "150", "--events", "1500", "--into-this-database"),
+    )
+    return server
+
+
+@pytest.fixture
+def traces(filled, visit) -> Page:
+    page = visit(filled)
+    page.goto("/traces/")
+    return page
+
+
+def rows(page: Page):
+    return page.locator(".runs tbody tr")
+
+
+def statuses(page: Page) -> set[str]:
+    marks = page.locator(".runs .status")
+    return {mark.get_attribute("data-status") for mark in marks.all()}
+
+
+def filtered(page: Page, text: str) -> None:
+    """Type it, and wait for the list that says so."""
+    page.get_by_role("combobox", name="Filter the runs").fill(text)
+    expect(page.locator("#views [name=q]")).to_have_value(text.strip())
+
+
+def test_typing_filters_the_list_and_is_kept_in_the_address(traces: Page):
+    expect(rows(traces)).to_have_count(50)
+
+    filtered(traces, "status:failed")
+    expect(traces).to_have_url(re.compile(r"q=status%3Afailed"))
+    assert statuses(traces) == {"failed"}
+
+    traces.reload()
+    expect(traces.locator("#q")).to_have_value("status:failed")
+    assert statuses(traces) == {"failed"}
+    traces.go_back()
+    expect(rows(traces)).to_have_count(50)
+    expect(traces.locator("#q")).to_have_value("")
+
+
+def test_fields_and_values_are_completed_with_the_keyboard(traces: Page):
+    box = traces.get_by_role("combobox", name="Filter the runs")
+    box.focus()
+    box.press_sequentially("stat")
+    expect(traces.get_by_role("option")).to_have_count(1)
+    expect(box).to_have_attribute("aria-expanded", "true")
+
+    traces.keyboard.press("ArrowDown")
+    expect(box).to_have_attribute("aria-activedescendant", "offer-0")
+    traces.keyboard.press("Enter")
+    expect(box).to_have_value("status:")
+    box.press_sequentially("fai")
+    traces.keyboard.press("ArrowDown")
+    traces.keyboard.press("Tab")
+
+    expect(box).to_have_value("status:failed ")
+    expect(traces).to_have_url(re.compile("status%3Afailed"))
+    expect(traces.locator(".term")).to_have_text(re.compile("status:failed"))
+    assert statuses(traces) == {"failed"}
+    traces.keyboard.press("Escape")
+    expect(box).to_have_attribute("aria-expanded", "false")
+
+
+def test_values_in_use_are_offered_to_the_mouse(traces: Page):
+    box = traces.get_by_role("combobox", name="Filter the runs")
+    box.focus()
+    box.press_sequentially("tool:shop")
+
+    traces.get_by_role("option", name="shop_find_order").click()
+
+    expect(box).to_have_value("tool:shop_find_order ")
+    expect(box).to_be_focused()
+    expect(traces.locator("#views [name=q]")).to_have_value("tool:shop_find_order")
+
+
+def test_a_misspelt_field_gets_a_sentence_and_a_way_out(traces: Page):
+    filtered(traces, "staus:failed")
+    problem = traces.locator("#problems")
+    expect(problem).to_have_attribute("role", "status")
+    expect(problem).to_contain_text("There is no field “staus”. Did you mean status?")
+    expect(rows(traces)).to_have_count(50)
+
+    problem.get_by_role("link").click()
+
+    expect(traces.locator("#q")).to_have_value("status:failed")
+    assert statuses(traces) == {"failed"}
+
+
+def test_a_term_is_taken_out_and_a_ready_made_view_chosen(traces: Page):
+    filtered(traces, "status:completed -agent:helper")
+    terms = traces.locator(".term")
+    expect(terms).to_have_count(2)
+
+    terms.first.click()
+    expect(traces.locator("#q")).to_have_value("-agent:helper")
+    expect(traces.locator(".runs .name:nth-child(3)").filter(has_text="helper")).to_have_count(
+        0
+    )
+
+    views = traces.get_by_role("navigation", name="Views")
+    views.get_by_role("link", name="Failed").click()
+    expect(views.locator("[aria-current]")).to_have_text("Failed")
+    assert statuses(traces) == {"failed"}
+
+
+def test_a_view_is_saved_used_and_deleted(traces: Page):
+    filtered(traces, "duration:>1s -status:failed")
+    traces.get_by_text("Save this view").click()
+    traces.get_by_label("Name of the view").fill("Slow but sure")
+    traces.get_by_role("button", name="Save", exact=True).click()
+
+    traces.goto("/traces/")
+    traces.get_by_role("link", name="Slow but sure").click()
+    expect(traces.locator("#q")).to_have_value("duration:>1s -status:failed")
+
+    traces.get_by_role("button", name="Delete the view Slow but sure").click()
+    expect(traces.get_by_role("link", name="Slow but sure")).to_have_count(0)
+    expect(traces.locator("#q")).to_have_value("duration:>1s -status:failed")
+
+
+def test_pages_go_back_in_time_and_forth_again(traces: Page):
+    first = rows(traces).first.inner_text()
+
+    traces.get_by_role("link", name="Older").click()
+    expect(traces).to_have_url(re.compile(r"older=\d+"))
+    expect(rows(traces).first).not_to_have_text(first)
+    traces.get_by_role("link", name="Newer").click()
+
+    assert rows(traces).first.inner_text() == first
+
+
+def test_ones_own_run_is_found_by_its_words_and_opened(traces: Page):
+    answered(traces, "What is 3131 + 1?")
+    number = last_run(traces).get_attribute("id").removeprefix("run-")
+
+    traces.goto("/traces/")
+    filtered(traces, '"3131 + 1"')
+
+    expect(rows(traces)).to_have_count(1)
+    expect(rows(traces)).to_contain_text(f"#{number}")
+    rows(traces).get_by_role("link").click()
+    expect(traces).to_have_url(re.compile(rf"/traces/{number}/\?within=%223131"))
+    expect(traces.get_by_role("heading", level=1)).to_have_text("What is 3131 + 1?")
+
+
+def test_keys_lead_to_the_filter_and_down_the_list(traces: Page):
+    links = rows(traces).get_by_role("link")
+    traces.keyboard.press("j")
+    traces.keyboard.press("j")
+    expect(links.nth(1)).to_be_focused()
+    traces.keyboard.press("k")
+    expect(links.first).to_be_focused()
+
+    traces.keyboard.press("/")
+
+    expect(traces.locator("#q")).to_be_focused()
+    expect(traces.locator("#q")).to_have_value("")
+
+
+def test_the_list_works_without_javascript(filled, visit):
+    page = visit(filled, java_script_enabled=False)
+    page.goto("/traces/")
+    page.locator("#q").fill("status:failed")
+    page.get_by_role("button", name="Search").click()
+
+    assert statuses(page) == {"failed"}
+    page.locator(".term").click()
+    expect(rows(page)).to_have_count(50)
+    page.get_by_text("What can be written here?").click()
+    expect(page.get_by_text("duration:>5s")).to_be_visible()
+
+
+def test_the_list_fits_a_phone_and_can_be_read_by_day_and_night(filled, visit):
+    options = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
+    phone = visit(filled, **options)
+
+    for query in ("", "status:failed,stopped -agent:helper staus:x", "nowhere-at-all"):
+        phone.goto("/traces/")
+        phone.locator("#q").fill(query)
+        expect(phone.locator("#views [name=q]")).to_have_value(query)
+        assert fits(phone), query
+        assert faint_text(phone) == []
+
+
+def test_the_list_speaks_japanese(filled, visit):
+    page = visit(filled, locale="ja-JP")
+    page.goto("/traces/")
+
+    expect(page.locator("html")).to_have_attribute("lang", "ja")
+    page.locator("#q").fill("status：失敗　ｓｔｅｐｓ：＞０")
+    expect(page.locator(".term")).to_have_count(2)
+    expect(page.locator(".trouble")).to_have_count(0)
+    assert statuses(page) == {"failed"}
+
+
+def test_what_is_still_composed_is_not_looked_for(traces: Page):
+    traces.locator("#q").focus()
+    keyboard = traces.context.new_cdp_session(traces)
+    half = {"text": "ちゅうもん", "selectionStart": 5, "selectionEnd": 5}
+    keyboard.send("Input.imeSetComposition", half)
+    expect(traces.locator("#q")).to_have_value("ちゅうもん")
+    traces.wait_for_timeout(800)  # longer than a pause in typing
+    expect(traces).to_have_url(re.compile(r"/traces/$"))
+
+    keyboard.send("Input.insertText", {"text": "注文"})
+
+    expect(traces.locator(".term")).to_have_text(re.compile("注文"))
+
+
+def test_everything_in_the_list_has_a_name(traces: Page):
+    answered(traces, CALCULATION)
+    traces.goto("/traces/?q=status%3Acompleted")
+
+    for control in traces.locator(
+        "main :is(a, button, input:not([type=hidden]), svg[role=img])"
+    ).all():
+        if control.is_visible():
+            expect(control).to_have_accessible_name(re.compile(r"\S"))
+    expect(traces.get_by_role("search")).to_have_count(1)

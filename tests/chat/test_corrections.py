@@ -1,0 +1,57 @@
+"""What a reviewer corrected is what the conversation goes on from."""
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from agents import trace
+from agents.models import Run
+from agents.review import judging
+from chat import sessions
+from chat.models import Message
+from tests.conftest import asked
+from tests.scripted import Says
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+
+async def corrected(chat, person, text="It is 42."):
+    run = await asked("6 * 7?", topic=chat.topic, user=person)
+    await Message.objects.acreate(session=chat, author=person, run=run, client_id="a")
+    await sync_to_async(judging.correct)(person, run, text, "")
+    return run
+
+
+async def test_the_next_turn_is_told_the_answer_and_its_correction(chat, person, scripted):
+    scripted(Says(answer="It is 41."))
+    await corrected(chat, person)
+
+    history = await sync_to_async(sessions.history)(chat)
+
+    assert [message["role"] for message in history] == ["user", "assistant"]
+    assert history[1]["content"] == f"It is 41.\n\n{trace.CORRECTED}\n\nIt is 42."
+
+
+async def test_a_run_without_an_answer_can_be_given_one(chat, person, scripted):
+    scripted(*(Says.call("calculator", expression="6 * 7") for _ in range(3)))
+    run = await corrected(chat, person)
+
+    [*_, last] = await sync_to_async(trace.transcript)(run)
+
+    assert last["content"].startswith("(No answer: ")
+    assert last["content"].endswith("It is 42.")
+
+
+async def test_history_is_read_in_one_go(chat, person, django_assert_max_num_queries):
+    for at in range(5):
+        run = await Run.objects.acreate(topic=chat.topic, query="?", status="completed")
+        await chat.messages.acreate(author=person, run=run, client_id=f"{at}")
+
+    @sync_to_async
+    def read():
+        with django_assert_max_num_queries(1):
+            return sessions.history(chat)
+
+    assert len(await read()) == 10

@@ -1,0 +1,73 @@
+"""A run told again up to some event, and gone on with from there."""
+
+import pytest
+
+from agents.engine.events import Event, Stamp, Type, replayed
+from agents.engine.state import AgentState
+from agents.engine.trail import retrace
+from tests.engine.test_approval import _kept, collected
+from tests.engine.test_takeover import Reads, Writes, agent, check
+
+
+async def recorded(dialect):
+    whole = await collected(agent(dialect, Reads("read"), Writes("write")).stream("Go"))
+    return [_kept(event) for event in whole]
+
+
+def before(events, step):
+    """What came before the first word of this step."""
+    about = [event.data.get("step", 0) for event in events]
+    return events[: about.index(step)]
+
+
+@pytest.mark.parametrize("step", [2, 3, 4, 5])
+async def test_what_is_told_again_is_not_done_again(dialect, step):
+    past = before(await recorded(dialect), step)
+    read, write = Reads("read"), Writes("write")
+
+    events = await collected(agent(dialect, read, write).rerun(past))
+
+    check(events)
+    assert events[-1].data["answer"] == "One and two."
+    assert (len(read.inputs), len(write.inputs)) == (step <= 2, step <= 4)
+    assert [event.seq for event in events if event.is_replayed] == [e.seq for e in past[1:]]
+
+
+async def test_cut_off_while_it_is_told_again_it_comes_to_the_same_end(dialect):
+    past = before(await recorded(dialect), 5)
+    whole = await collected(agent(dialect, Reads("read"), Writes("write")).rerun(past))
+
+    for cut in range(1, len(past)):
+        read, write = Reads("read"), Writes("write")
+        kept = [_kept(event) for event in whole[:cut]]
+        events = [*kept, *await collected(agent(dialect, read, write).rerun(past, kept))]
+
+        check(events)
+        assert [event.type for event in events] == [event.type for event in whole]
+        assert read.inputs == write.inputs == []
+
+
+async def test_it_begins_with_a_setup_of_its_own(dialect):
+    past = before(await recorded(dialect), 3)
+
+    first, second, *_ = await collected(agent(dialect, Reads("read")).rerun(past))
+
+    assert (first.type, first.data["query"]) == (Type.RUN_STARTED, "Go")
+    assert [tool["function"]["name"] for tool in first.data["tools"]] == ["read"]
+    assert (first.is_replayed, second.is_replayed) == (False, True)
+
+
+def test_what_failed_or_was_used_up_in_the_other_run_is_no_matter_of_this_one():
+    emit = Stamp("agent")
+    usage = {"prompt_tokens": 5, "completion_tokens": 5, "total_tokens": 10, "cost": 1.0}
+    told: list[Event] = [
+        emit(Type.RUN_STARTED, query="Go"),
+        replayed(emit(Type.USAGE, step=1, estimated=False, **usage)),
+        replayed(emit(Type.STATUS, step=1, kind="degraded", tool="read")),
+        replayed(emit(Type.STATUS, step=1, kind="model_fallback", to="other")),
+    ]
+
+    trail = retrace(told, Stamp("agent"), AgentState())
+
+    assert trail.progress.used.total_tokens == 0
+    assert (trail.out_of_order, trail.model, trail.is_degraded) == (set(), "", False)

@@ -1,0 +1,122 @@
+"""Every look at another's run is kept, and nothing of the log can be changed."""
+
+from datetime import timedelta
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import AnonymousUser
+from django.test import AsyncClient
+from django.utils import timezone
+
+from agents import audit
+from agents.models import Agent, Approval, AuditEntry, ReviewScope
+from tests.conftest import frames_until, tab
+from tests.review.conftest import client_of, may
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def kept():
+    return [
+        (e.actor_name, e.action, e.subject, e.detail) for e in AuditEntry.objects.order_by("pk")
+    ]
+
+
+def test_a_look_at_another_persons_run_is_kept_once_an_hour(personal_run, reviewer):
+    client, page = client_of(reviewer), f"/traces/{personal_run.pk}/"
+
+    for _ in range(3):
+        client.get(page)
+
+    seen = ("rei", "run.viewed", f"run:{personal_run.pk}", {"door": "page"})
+    assert kept() == [seen]
+    AuditEntry.objects.update(at=timezone.now() - timedelta(minutes=61))
+    client.get(page)
+    assert kept() == [seen, seen]
+
+
+async def test_every_door_is_kept(personal_run, reviewer):
+    client = AsyncClient()
+    await sync_to_async(client.force_login)(reviewer)
+    pk = personal_run.pk
+
+    answer = await client.get(f"/api/runs/{pk}/events/")
+    assert [part async for part in answer.streaming_content]
+    async with tab(reviewer, f"/ws/runs/{pk}/") as page:
+        await frames_until(page, f"run-{pk}")
+    await client.get(f"/traces/{pk}/export.json")
+
+    doors = [detail for _, _, _, detail in await sync_to_async(kept)()]
+    assert doors == [{"door": "api"}, {"door": "socket"}, {"door": "export"}, {"form": "json"}]
+
+
+def test_ones_own_runs_are_ones_own_affair(personal_run, person):
+    client_of(person).get(f"/traces/{personal_run.pk}/")
+
+    assert kept() == []
+
+
+def test_a_look_that_was_refused_is_none(personal_run, stranger):
+    assert client_of(stranger).get(f"/traces/{personal_run.pk}/").status_code == 404
+    assert kept() == []
+
+
+def test_an_entry_outlives_whoever_it_is_about(personal_run, reviewer):
+    audit.record(reviewer, "run.exported", personal_run, form="json")
+
+    reviewer.delete()
+    personal_run.delete()
+
+    entry = AuditEntry.objects.get()
+    assert (entry.actor, entry.actor_name) == (None, "rei")
+
+
+def test_what_nobody_did_is_kept_without_a_name():
+    entry = audit.record(AnonymousUser(), "share.opened", "run:7", link=3)
+
+    assert (entry.actor, entry.actor_name, entry.subject) == (None, "", "run:7")
+
+
+def test_the_log_can_be_read_by_administrators_and_changed_by_nobody(administrator):
+    entry = audit.record(administrator, "run.unmasked", "run:7", reason="苦情の確認")
+    client = client_of(administrator)
+
+    assert "苦情の確認" in client.get("/admin/agents/auditentry/").content.decode()
+    assert client.get(f"/admin/agents/auditentry/{entry.pk}/change/").status_code == 200
+    for way in ("add", f"{entry.pk}/delete"):
+        assert client.post(f"/admin/agents/auditentry/{way}/").status_code == 403
+    client.post(f"/admin/agents/auditentry/{entry.pk}/change/", {"action": "nothing"})
+    assert AuditEntry.objects.get().action == "run.unmasked"
+
+
+def test_an_administrator_gives_a_reviewer_their_scope(administrator, reviewer):
+    clerk = Agent.objects.create(name="clerk")
+    form = {"user": reviewer.pk, "agents": [clerk.pk]}
+
+    answer = client_of(administrator).post("/admin/agents/reviewscope/add/", form)
+
+    assert answer.status_code == 302
+    assert list(ReviewScope.objects.get().agents.all()) == [clerk]
+    shown = client_of(administrator).get("/admin/agents/reviewscope/").content.decode()
+    assert "clerk" in shown
+
+
+def test_a_reviewer_can_decide_nothing(personal_run, auditor):
+    Approval.objects.update(verdict="waiting")
+    approval = Approval.objects.get()
+    form = {"verdict": "approve", f"digest-{approval.pk}": approval.digest}
+
+    answer = client_of(auditor).post(f"/approvals/{approval.pk}/", form)
+
+    assert answer.status_code == 404
+    assert Approval.objects.get().is_waiting
+    page = client_of(auditor).get(f"/traces/{personal_run.pk}/").content.decode()
+    assert "Decline" not in page
+
+
+def test_a_reviewer_out_of_scope_sees_nothing(personal_run, reviewer):
+    scope = ReviewScope.objects.create(user=reviewer)
+    scope.agents.add(Agent.objects.create(name="another"))
+
+    assert client_of(reviewer).get(f"/traces/{personal_run.pk}/").status_code == 404
+    assert may(reviewer).has_perm("agents.review_runs")

@@ -1,0 +1,310 @@
+"""Two runs side by side: every step once, where they part, and what was different."""
+
+import time
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.test import Client
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.display import RunView
+from agents.models import Agent, Run, ToolRegistration
+from agents.review.alignment import align
+from agents.review.comparison import Comparison
+from agents.review.differences import Reader, words
+from tests.conftest import asked
+from tests.scripted import Says
+
+ADD = Says.call("calculator", "I add.", expression="1 + 1")
+STEPS = st.lists(st.sampled_from("abc"), max_size=30)
+
+
+def equal(left, right):
+    return float(left == right)
+
+
+def marked(text):
+    """A text with what is different in it in brackets."""
+    return lambda difference: "".join(
+        f"[{piece.text}]" if piece.is_changed else piece.text
+        for piece in getattr(difference, text)
+    )
+
+
+left, right = marked("left"), marked("right")
+
+
+def compared(one, other):
+    return Reader().compare(one, other)
+
+
+@given(STEPS, STEPS)
+def test_every_step_stands_in_exactly_one_row_and_in_its_order(ours, theirs):
+    pairs = align(ours, theirs, equal)
+
+    assert [a for a, _ in pairs if a is not None] == ours
+    assert [b for _, b in pairs if b is not None] == theirs
+    assert all(a == b for a, b in pairs if a is not None and b is not None)
+
+
+@given(STEPS)
+def test_a_run_beside_itself_has_no_gap(steps):
+    assert align(steps, steps, equal) == list(zip(steps, steps, strict=True))
+
+
+def test_a_step_that_only_one_run_has_moves_no_other_out_of_its_row():
+    pairs = align("abxcd", "abcd", equal)
+
+    assert pairs == [("a", "a"), ("b", "b"), ("x", None), ("c", "c"), ("d", "d")]
+
+
+def test_two_hundred_steps_beside_two_hundred_are_aligned_in_no_time():
+    ours, theirs = list(range(200)), list(range(100, 300))
+    began = time.perf_counter()
+
+    pairs = align(ours, theirs, equal)
+
+    assert sum(a is not None and b is not None for a, b in pairs) == 100
+    assert time.perf_counter() - began < 1
+
+
+@given(st.text(), st.text())
+def test_nothing_of_either_text_is_lost(one, other):
+    difference = compared(one, other)
+
+    assert "".join(piece.text for piece in difference.left) == one
+    assert "".join(piece.text for piece in difference.right) == other
+    assert difference.is_none == (one == other)
+
+
+def test_english_is_compared_by_words():
+    difference = compared("The total is 1,234.50 dollars.", "The total is 1,240.00 dollars.")
+
+    assert left(difference) == "The total is [1,234.50] dollars."
+    assert right(difference) == "The total is [1,240.00] dollars."
+
+
+def test_japanese_is_compared_by_the_pieces_in_which_it_is_written():
+    difference = compared("東京の売上は増えました。", "大阪の売上は減りました。")
+
+    assert left(difference) == "[東京]の売上は[増え]ました。"
+    assert right(difference) == "[大阪]の売上は[減り]ました。"
+
+
+def test_a_changed_ending_is_all_that_is_marked_of_a_japanese_word():
+    difference = compared("在庫を確認しました", "在庫を確認しません")
+
+    assert right(difference) == "在庫を確認しま[せん]"
+
+
+def test_little_that_is_the_same_between_much_that_is_not_is_no_help():
+    difference = compared("The result is forty-two.", "The first account is made at once.")
+
+    assert left(difference) == "The [result is forty-two]."
+    assert right(difference) == "The [first account is made at once]."
+
+
+def test_lines_that_are_left_out_are_marked_as_whole_lines():
+    difference = compared("5 rows\n| a | 1 |\n| b | 2 |\nEnd", "3 rows\n| a | 1 |\nEnd")
+
+    assert left(difference) == "[5] rows\n| a | 1 |[\n| b | 2 |]\nEnd"
+
+
+@pytest.mark.parametrize("text", ["don't stop", "売上高2026年", "a\n\n  b", "😀 ok", "x_1=2;"])
+def test_words_put_together_are_the_text(text):
+    assert "".join(words(text)) == text
+
+
+def test_long_texts_are_compared_by_lines_first_and_then_within_them():
+    one = "".join(f"{n} is a number\n" for n in range(2_500))
+    difference = compared(
+        one, one.replace("\n2400 is", "\n2400 was").replace("\n77 is", "\n77 was")
+    )
+
+    assert not difference.is_coarse
+    assert right(difference).count("[") == 2
+    assert "\n77 [was] a number\n" in right(difference)
+
+
+def test_what_would_take_too_long_to_compare_is_shown_whole():
+    began = time.perf_counter()
+
+    difference = compared("0 1 " * 50_000, "1 0 0 " * 50_000)
+
+    assert difference.is_coarse
+    assert time.perf_counter() - began < 5
+
+
+def test_a_page_with_many_long_texts_ends():
+    reader, began = Reader(), time.perf_counter()
+
+    for n in range(200):
+        one, other = (f"{n * k} {k} " for k in (3, 5))
+        reader.compare(one * 700, other * 700)
+
+    assert time.perf_counter() - began < 10
+
+
+async def side_by_side(one, other):
+    """Both runs as they are kept, compared in all respects."""
+
+    def compare():
+        pair = Run.objects.get(pk=one.pk), Run.objects.get(pk=other.pk)
+        comparison = Comparison(*(RunView(run, place="compare") for run in pair))
+        return comparison, comparison.rows, comparison.setup, comparison.answer
+
+    return await sync_to_async(compare)()
+
+
+@pytest.fixture
+def runs_of(scripted):
+    async def of(*scripts, question="How much?"):
+        found = []
+        for script in scripts:
+            scripted(*script)
+            found.append(await asked(question))
+        return found
+
+    return of
+
+
+real = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+
+class TestRuns:
+    pytestmark = real
+
+    async def test_runs_that_did_the_same_part_nowhere(self, runs_of):
+        pair = await runs_of([ADD, Says(answer="2")], [ADD, Says(answer="2")])
+
+        comparison, rows, setup, answer = await side_by_side(*pair)
+
+        assert [row.why for row in rows] == ["", "", ""]
+        assert comparison.first is None
+        assert (setup, answer.is_none, comparison.answers_differ) == ([], True, False)
+
+    @pytest.mark.parametrize(
+        ("script", "why"),
+        [
+            ([Says.call("calculator", "I add.", expression="2 + 2")], "arguments"),
+            ([Says.call("search", "I add.", expression="1 + 1")], "tool"),
+            ([Says.call("calculator", "I count.", expression="1 + 1")], "words"),
+            ([], "only"),
+        ],
+    )
+    async def test_the_first_divergence_says_why(self, runs_of, script, why):
+        pair = await runs_of([ADD, Says(answer="2")], [*script, Says(answer="2")])
+
+        comparison, *_ = await side_by_side(*pair)
+
+        assert comparison.first.why == why
+        assert comparison.first.at == (2 if why in {"arguments", "tool"} else 1)
+
+    async def test_another_observation_is_a_divergence_of_its_own(self, runs_of):
+        pair = await runs_of([ADD, Says(answer="2")], [ADD, Says(answer="2")])
+        await pair[1].steps.filter(kind="tool").aupdate(observation="3")
+
+        comparison, *_ = await side_by_side(*pair)
+
+        assert (comparison.first.at, comparison.first.why) == (2, "observation")
+
+    async def test_a_run_that_goes_on_where_the_other_ended_is_said_to(self, runs_of):
+        more = [ADD, Says.call("search", "I look.", query="x"), Says("Done.", answer="2")]
+        pair = await runs_of([ADD, Says(answer="2")], more)
+
+        _, rows, _, _ = await side_by_side(*pair)
+
+        assert [bool(row.left) for row in rows].count(False) == 2
+        assert [row.right.number for row in rows] == [1, 2, 3, 4, 5]
+
+    async def test_what_a_live_run_has_not_come_to_yet_is_no_difference(self, runs_of):
+        pair = await runs_of([ADD, Says(answer="2")], [ADD, Says(answer="2")])
+        await pair[1].steps.filter(number=3).adelete()
+        await pair[1].steps.filter(number=2).aupdate(status="running", observation="")
+        await Run.objects.filter(pk=pair[1].pk).aupdate(status="running", answer="")
+
+        comparison, rows, _, _ = await side_by_side(*pair)
+
+        assert [row.why for row in rows] == ["", "yet", "yet"]
+        assert [stretch.kind for stretch in comparison.stretches] == ["same", "shown", "coming"]
+        assert not rows[1].texts
+        assert (comparison.first, comparison.answers_differ) == (None, False)
+
+    async def test_runs_of_two_agents_are_aligned_by_what_they_do(self, runs_of, scripted):
+        (one,) = await runs_of([ADD, Says(answer="2")])
+        other = await Agent.objects.acreate(name="other")
+        await other.tools.aadd(await ToolRegistration.objects.aget(name="calculator"))
+        scripted(ADD, Says(answer="2"))
+
+        _, rows, setup, _ = await side_by_side(one, await asked("How much?", agent=other))
+
+        assert [row.why for row in rows] == ["", "", ""]
+        assert "Agent" in [text.label for text in setup]
+
+    async def test_what_was_set_up_differently_is_listed_word_by_word(self, runs_of, scripted):
+        (one,) = await runs_of([Says(answer="2")])
+        await Agent.objects.aupdate(instructions="Be brief.", max_steps=3)
+        await (await Agent.objects.aget()).tools.filter(name="search").adelete()
+        (other,) = await runs_of([Says(answer="2")])
+
+        _, _, setup, _ = await side_by_side(one, other)
+
+        changed = {
+            text.label: (left(text.difference), right(text.difference)) for text in setup
+        }
+        assert changed["Most steps"] == ("[10]", "[3]")
+        assert changed["Tool search"] == ("offered", "[not ]offered")
+        assert "[Be" in changed["Instructions"][1]
+
+    async def test_the_page_shows_both_runs_and_where_they_part(self, runs_of, person):
+        pair = await runs_of(
+            [ADD, Says(answer="It is 2.")],
+            [Says.call("calculator", "I add.", expression="1 + 2"), Says(answer="It is 3.")],
+        )
+        await Run.objects.aupdate(user=person)
+        client = Client()
+        await sync_to_async(client.force_login)(person)
+
+        page = await sync_to_async(client.get)(f"/traces/{pair[0].pk}/compare/{pair[1].pk}/")
+
+        html = page.content.decode()
+        assert "They part at step 2: Other arguments for calculator." in html
+        assert 'id="first"' in html
+        assert "It is <del>2</del>." in html
+        assert "It is <ins>3</ins>." in html
+
+    @pytest.mark.parametrize("typed", ["", "x", "\0", "9" * 40, "²", "-1", "#99999"])
+    async def test_a_number_that_is_none_is_said_to_be(self, typed, runs_of, person):
+        (run,) = await runs_of([Says(answer="2")])
+        await Run.objects.aupdate(user=person)
+        client = Client()
+        await sync_to_async(client.force_login)(person)
+
+        page = await sync_to_async(client.get)("/traces/compare/", {"a": run.pk, "b": typed})
+
+        assert page.status_code == 422
+        assert "There is no run with this number." in page.content.decode()
+
+    async def test_what_is_worth_a_comparison_is_offered_and_nothing_of_others(
+        self, runs_of, person, stranger
+    ):
+        one, same = await runs_of([Says(answer="2")], [Says(answer="2")])
+        (foreign,) = await runs_of([Says(answer="2")])
+        (other,) = await runs_of([Says(answer="2")], question="Anything else?")
+        await Run.objects.aupdate(user=person)
+        await Run.objects.filter(pk=foreign.pk).aupdate(user=stranger)
+        client = Client()
+        await sync_to_async(client.force_login)(person)
+
+        page = await sync_to_async(client.get)(f"/traces/{one.pk}/compare/")
+
+        groups = {
+            label: [view.run.pk for view in views] for label, views in page.context["groups"]
+        }
+        assert groups == {"The same question": [same.pk], "The same agent": [other.pk]}
+        address = f"/traces/{one.pk}/compare/{foreign.pk}/"
+        assert (await sync_to_async(client.get)(address)).status_code == 404

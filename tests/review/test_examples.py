@@ -1,0 +1,156 @@
+"""Runs kept as examples: asked again they touch nothing, and are held against what was said."""
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.test import Client
+
+from agents.models import Agent, Run, ToolRegistration
+from agents.review import examples
+from agents.review.likeness import likeness
+from agents.review.models import Example
+from tests.conftest import asked
+from tests.scripted import Says
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+SUM = Says.call("calculator", expression="6 * 7")
+
+
+async def kept(reviewer, run, name="The sum", expected=None):
+    expected = run.answer if expected is None else expected
+    return await sync_to_async(examples.save)(reviewer, run, name, expected)
+
+
+async def test_a_run_is_kept_with_what_its_tools_said(scripted, reviewer):
+    scripted(SUM, Says(answer="It is 42."))
+
+    example = await kept(reviewer, await asked("6 * 7?", history=[]))
+
+    assert (example.question, example.expected) == ("6 * 7?", "It is 42.")
+    assert example.observations == [
+        {
+            "tool": "calculator",
+            "arguments": {"expression": "6 * 7"},
+            "observation": "42",
+            "is_error": False,
+        }
+    ]
+
+
+async def test_asked_again_it_scores_and_leaves_no_run_behind(reviewer):
+    run = await asked("What is 12.5% of 3480?")
+    example = await kept(reviewer, run)
+
+    trial = await examples.attempt(example, await Agent.objects.aget())
+
+    assert (trial.calls, trial.likeness, trial.score) == (1.0, 1.0, 1.0)
+    assert trial.model == "demo"
+    assert await Run.objects.acount() == 1
+
+
+async def test_tools_answer_from_the_recording_and_touch_nothing(scripted, reviewer):
+    scripted(SUM, Says(answer="It is 42."))
+    example = await kept(reviewer, await asked("6 * 7?"))
+    example.observations[0]["observation"] = "forty-two, as recorded"
+    model = scripted(SUM, Says(answer="It is 42."))
+
+    trial = await examples.attempt(example, await Agent.objects.aget())
+
+    assert model.requests[1]["messages"][-1]["content"] == "forty-two, as recorded"
+    assert trial.score == 1.0
+
+
+async def test_a_call_that_was_not_recorded_is_told_so_and_counts_against_it(
+    scripted, reviewer
+):
+    scripted(SUM, Says(answer="It is 42."))
+    example = await kept(reviewer, await asked("6 * 7?"))
+    model = scripted(Says.call("calculator", expression="1"), SUM, Says(answer="It is 42."))
+
+    trial = await examples.attempt(example, await Agent.objects.aget())
+
+    assert "was not recorded" in model.requests[1]["messages"][-1]["content"]
+    assert trial.not_recorded == ('calculator {"expression": "1"}',)
+    assert trial.calls == pytest.approx(2 / 3)
+    assert trial.score == pytest.approx((2 / 3 + 1) / 2)
+
+
+async def test_a_call_made_twice_is_answered_as_it_was_each_time(scripted):
+    rows = [("one", False), ("Error: two", True)]
+    tape = examples.Tape(
+        {"tool": "t", "arguments": {"b": 1, "a": 2}, "observation": text, "is_error": wrong}
+        for text, wrong in rows
+    )
+
+    said = [tape.answer("t", {"a": 2, "b": 1}) for _ in range(3)]
+
+    assert [result.text for result in said] == ["one", "Error: two", "Error: two"]
+    assert tape.not_recorded == ()
+
+
+async def test_an_agent_that_asks_first_need_not_ask_in_a_trial(scripted, reviewer):
+    scripted(SUM, Says(answer="It is 42."))
+    example = await kept(reviewer, await asked("6 * 7?"))
+    await Agent.objects.aupdate(auto_execute_tools=False)
+    await ToolRegistration.objects.aupdate(approval="always")
+    scripted(SUM, Says(answer="It is 42."))
+
+    trial = await examples.attempt(example, await Agent.objects.aget())
+
+    assert trial.score == 1.0
+
+
+async def test_colleagues_are_asked_and_their_tools_are_recorded(reviewer):
+    helper = await Agent.objects.aget()
+    lead = await Agent.objects.acreate(name="lead")
+    await lead.handoffs.aadd(helper)
+    await Agent.objects.filter(pk=helper.pk).aupdate(is_default=False)
+    await Agent.objects.filter(pk=lead.pk).aupdate(is_default=True)
+    example = await kept(reviewer, await asked("Ask helper: what is 6 * 7?"))
+
+    trial = await examples.attempt(example, await Agent.objects.aget(pk=lead.pk))
+
+    assert [row["tool"] for row in example.observations] == ["calculator"]
+    assert (trial.score, trial.not_recorded) == (1.0, ())
+
+
+async def test_a_run_that_fails_scores_nothing_and_says_why(scripted, reviewer):
+    scripted(SUM, Says(answer="It is 42."))
+    example = await kept(reviewer, await asked("6 * 7?"))
+    scripted(*(Says.call("calculator", expression="6 * 7") for _ in range(3)))
+
+    trial = await examples.attempt(example, await Agent.objects.aget())
+
+    assert trial.score == 0.0
+    assert trial.problem
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "least", "most"),
+    [
+        ("It is **42**.", "it is 42", 1.0, 1.0),
+        ("合計は４２です。", "合計は42です", 1.0, 1.0),
+        ("合計は42です。", "合計は41です。", 0.7, 0.95),
+        ("The sum is 3.5.", "The sum is 3.6.", 0.5, 0.9),
+        ("Completely different words", "No such thing at all", 0.0, 0.1),
+        ("売上は増えました", "天気がよい", 0.0, 0.3),
+        ("a b c", "", 0.0, 0.0),
+        ("", "", 1.0, 1.0),
+        ("!!", "??", 0.0, 0.0),
+        ("word " * 4_000, "word " * 3_999 + "end", 0.99, 0.9999),
+    ],
+)
+def test_answers_are_as_alike_as_people_would_say(one, other, least, most):
+    assert least <= likeness(one, other) <= most
+    assert likeness(one, other) == pytest.approx(likeness(other, one), abs=0.1)
+
+
+def test_the_scores_are_in_the_administration(administrator):
+    Example.objects.create(name="Sum", agent_name="helper", question="6 * 7", score=0.5)
+    client = Client()
+    client.force_login(administrator)
+
+    assert "0.5" in client.get("/admin/review/example/").content.decode()

@@ -1,0 +1,155 @@
+"""A run as a file: whole, masked like its page, and in the form that is written down."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from asgiref.sync import sync_to_async
+from django.test import AsyncClient
+from django.utils import timezone
+from markdown_it import MarkdownIt
+
+from agents.models import AgentStep, AuditEntry, Run, RunEvent
+from agents.review import exports
+from tests.conftest import asked
+from tests.review.conftest import MAIL, PERSONAL
+from tests.scripted import Says
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+SCHEMA = json.loads((DOCS / "trace-schema.json").read_text())
+
+
+async def fetched(user, path):
+    client = AsyncClient()
+    await sync_to_async(client.force_login)(user)
+    answer = await client.get(path)
+    assert answer.status_code == 200
+    pieces = [piece async for piece in answer.streaming_content]
+    return answer, b"".join(pieces).decode(), len(pieces)
+
+
+def checked(text):
+    trace = json.loads(text)
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    jsonschema.validate(trace, SCHEMA, jsonschema.Draft202012Validator)
+    return trace
+
+
+@pytest.mark.usefixtures("agent", "workshop")
+async def test_a_real_run_is_exported_whole_and_as_documented(person, scripted):
+    scripted(Says.call("calculator", expression="6 * 7"), Says(answer="It is **42**."))
+    run = await asked("6 * 7?", user=person)
+
+    answer, text, _ = await fetched(person, f"/traces/{run.pk}/export.json")
+    trace = checked(text)
+
+    assert answer.headers["Content-Type"] == "application/json"
+    assert (
+        answer.headers["Content-Disposition"] == f'attachment; filename="trace-{run.pk}.json"'
+    )
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert (trace["schema"], trace["masked"]) == ("ashiato.trace/1", False)
+    assert trace["run"]["question"] == "6 * 7?"
+    assert trace["run"]["person"] == "ada"
+    assert [step["number"] for step in trace["steps"]] == [1, 2, 3]
+    assert trace["steps"][1]["action_input"] == {"expression": "6 * 7"}
+    kinds = [event["type"] for event in trace["events"]]
+    assert (kinds[0], kinds[-1]) == ("run_started", "run_finished")
+    assert not {"delta", "thought_delta"} & set(kinds)
+
+
+async def test_anothers_run_is_exported_masked(personal_run, reviewer):
+    for form in ("json", "md"):
+        _, text, _ = await fetched(reviewer, f"/traces/{personal_run.pk}/export.{form}")
+
+        assert not any(secret in text for secret in PERSONAL)
+        assert "‹email›" in text
+    forms = [e.detail["form"] async for e in AuditEntry.objects.filter(action="run.exported")]
+    assert sorted(forms) == ["json", "markdown"]
+
+
+async def test_what_is_masked_is_as_documented_too(personal_run, reviewer, person):
+    _, text, _ = await fetched(reviewer, f"/traces/{personal_run.pk}/export.json")
+    trace = checked(text)
+
+    assert (trace["masked"], trace["run"]["person"]) == (True, None)
+    assert trace["approvals"][0]["arguments"] == '{"mail": "‹email›"}'
+    _, text, _ = await fetched(person, f"/traces/{personal_run.pk}/export.json")
+    assert MAIL in checked(text)["run"]["question"]
+
+
+async def test_a_long_run_comes_in_pieces(personal_run, person):
+    when = timezone.now()
+    await AgentStep.objects.abulk_create(
+        AgentStep(run=personal_run, number=n, kind="thought", status="done", started_at=when)
+        for n in range(2, 302)
+    )
+    await RunEvent.objects.abulk_create(
+        RunEvent(run=personal_run, seq=n, type="status", time=when, data={"x": "y" * 999})
+        for n in range(5, 505)
+    )
+
+    _, text, pieces = await fetched(person, f"/traces/{personal_run.pk}/export.json")
+
+    assert pieces > 5
+    trace = json.loads(text)
+    assert [step["number"] for step in trace["steps"]] == list(range(1, 302))
+    assert [event["seq"] for event in trace["events"]] == list(range(3, 505))
+
+
+@pytest.mark.usefixtures("agent", "workshop")
+async def test_a_run_reads_well_as_a_document(person, scripted):
+    scripted(Says.call("calculator", expression="6 * 7"), Says(answer="It is **42**."))
+    run = await asked("What is 6 * 7?", user=person)
+
+    answer, text, _ = await fetched(person, f"/traces/{run.pk}/export.md")
+
+    assert answer.headers["Content-Type"] == "text/markdown; charset=utf-8"
+    assert text.startswith("# What is 6 \\* 7?\n\n- **Run**: \\#")
+    assert "\n## Answer\n\n> It is **42**.\n" in text
+    assert "### #2 Tool · calculator: 6 \\* 7\n" in text
+    assert "\nObservation:\n\n```\n42\n```\n" in text
+
+
+async def test_nothing_that_was_said_can_be_taken_for_the_document_itself(person):
+    run = await Run.objects.acreate(
+        user=person, topic="a", query="# One\n\n## Two", answer="```", status="completed"
+    )
+    await AgentStep.objects.acreate(
+        run=run,
+        number=1,
+        kind="tool",
+        status="done",
+        action="x",
+        action_input={"a": "## no\n````\n# heading"},
+        observation="````\n# no heading",
+        started_at=run.started_at,
+    )
+
+    _, text, _ = await fetched(person, f"/traces/{run.pk}/export.md")
+    headings = [t.tag for t in MarkdownIt().parse(text) if t.type == "heading_open"]
+
+    assert headings == ["h1", "h2", "h2", "h2", "h3"]
+
+
+async def test_the_document_is_in_the_readers_language(personal_run, person):
+    client, japanese = AsyncClient(), {"accept-language": "ja"}
+    await sync_to_async(client.force_login)(person)
+
+    answer = await client.get(f"/traces/{personal_run.pk}/export.md", headers=japanese)
+    text = b"".join([piece async for piece in answer.streaming_content]).decode()
+
+    assert "- **状態**: " in text
+
+
+def test_the_schema_is_the_one_that_is_documented():
+    page = (DOCS / "trace-schema.md").read_text()
+
+    assert exports.SCHEMA in page
+    assert SCHEMA["properties"]["schema"]["const"] == exports.SCHEMA
+    for part in ("run", "step", "approval", "event"):
+        for name in SCHEMA["$defs"][part]["properties"]:
+            assert f"`{name}`" in page, f"{part}.{name}"

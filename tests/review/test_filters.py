@@ -1,0 +1,275 @@
+"""The language of the filter bar: what it takes, what it says of the rest, what it finds."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from agents.models import Agent, AgentStep, Run
+from agents.review.fields import FIELDS
+from agents.review.filters import MOST_CHARACTERS, MOST_TERMS, parse
+from agents.review.models import Label, Note, Rating, Review
+from agents.review.values import Range, Word
+
+
+def terms(text, is_reviewer=True):
+    asked = parse(text, is_reviewer=is_reviewer)
+    assert asked.problems == ()
+    return [(term.field, *term.values) for term in asked.terms]
+
+
+def sentences(text, is_reviewer=True):
+    return [p.sentence for p in parse(text, is_reviewer=is_reviewer).problems]
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("", []),
+        ("refund order", [("", "refund"), ("", "order")]),
+        ('"exact words" more', [("", "exact words"), ("", "more")]),
+        ("「注文番号」", [("", "注文番号")]),
+        ("status:failed,stopped", [("status", "failed", "stopped")]),
+        ("STATUS:Failed", [("status", "failed")]),
+        ("status：ｆａｉｌｅｄ", [("status", "failed")]),
+        ("agent:helper", [("agent", Word(text="helper"))]),
+        ("tool:shop*", [("tool", Word(text="shop", is_beginning=True))]),
+        (
+            'label:"wrong figure",tone',
+            [("label", Word(text="wrong figure"), Word(text="tone"))],
+        ),
+        ("steps:>5", [("steps", Range(low=5, has_low=False))]),
+        ("steps:＞５", [("steps", Range(low=5, has_low=False))]),
+        ("tools:2..8", [("tools", Range(low=2, high=8))]),
+        ("tokens:..4000", [("tokens", Range(high=4000))]),
+        ("cost:<=$0.5", [("cost", Range(high=0.5))]),
+        ("duration:>5s", [("duration", Range(low=5, has_low=False))]),
+        ("duration:>=2m", [("duration", Range(low=120))]),
+        ("duration:<1h", [("duration", Range(high=3600, has_high=False))]),
+        ("duration:250ms..", [("duration", Range(low=0.25))]),
+        ("duration:5s", [("duration", Range(low=5, high=6, has_high=False))]),
+        ("flagged:open", [("flag", "open")]),
+        ("12:30", [("", "12:30")]),
+        ("時間：すぐ", [("", "時間：すぐ")]),
+    ],
+)
+def test_a_filter_is_read(text, read):
+    assert terms(text) == read
+
+
+def test_a_term_knows_its_place_and_can_be_taken_out():
+    asked = parse(' status:failed  -agent:a,b "x  y"', is_reviewer=True)
+    first, second, third = asked.terms
+
+    assert [asked.said(term) for term in asked.terms] == [
+        "status:failed",
+        "-agent:a,b",
+        '"x  y"',
+    ]
+    assert [term.is_not for term in asked.terms] == [False, True, False]
+    assert asked.without(second) == 'status:failed "x  y"'
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence", "mended"),
+    [
+        ("staus:failed", "no field “staus”. Did you mean status?", "status:failed"),
+        ("http://x", "no field “http”", '"http://x"'),
+        ("status:faild x", "status cannot be “faild”. It takes running,", "status:failed x"),
+        ("steps:many", "steps cannot be “many”. It takes a number", ""),
+        ("cost:>", "cost cannot be “>”. It takes dollars", ""),
+        ("duration:5parsec", "It takes a time, as in >5s", ""),
+        ("before:soon", "It takes a day, as in 2026-11-01", ""),
+        ("on:2026-02-30", "It takes a day", ""),
+        ("after:-999999999999d", "It takes a day", ""),
+        ("id:99999999999999999999", "It takes a number", ""),
+        ("status:", "Something is missing after status:, as in status:running.", ""),
+        ('"never closed', "The quotation mark is not closed.", '"never closed"'),
+    ],
+)
+def test_what_cannot_be_read_gets_a_sentence(text, sentence, mended):
+    asked = parse(text, is_reviewer=True)
+
+    assert sentence in asked.problems[0].sentence
+    assert asked.mended(asked.problems[0]) == mended
+
+
+def test_the_rest_of_a_filter_is_looked_for_all_the_same():
+    asked = parse("staus:x status:failed,nonsense words", is_reviewer=True)
+
+    assert [(t.field, *t.values) for t in asked.terms] == [("status", "failed"), ("", "words")]
+    assert len(asked.problems) == 2
+
+
+def test_only_reviewers_look_for_people():
+    assert terms("user:ada") == [("user", Word(text="ada"))]
+    assert "Only reviewers" in sentences("user:ada", is_reviewer=False)[0]
+    assert "“usr”. Words" in sentences("usr:ada", is_reviewer=False)[0]
+
+
+def test_a_filter_has_an_end():
+    asked = parse(" ".join("x" * 400), is_reviewer=True)
+
+    assert len(asked.terms) == MOST_TERMS
+    assert "Only the first 40 terms" in asked.problems[0].sentence
+    assert len(parse("x" * 10_000, is_reviewer=True).text) == MOST_CHARACTERS
+
+
+NOISE = st.text(
+    alphabet=st.sampled_from('a1:"“」,、-.>< *\0\ud800:＞：　今日$%_\\|'), max_size=40
+)
+VALUES = st.one_of(NOISE, st.text(max_size=20), st.integers().map(str), st.floats().map(str))
+TERMS = st.builds(
+    "{}{}:{}".format, st.sampled_from(["", "-"]), st.sampled_from([*FIELDS]), VALUES
+)
+
+
+@given(st.one_of(NOISE, st.text(), st.lists(TERMS, max_size=4).map(" ".join)), st.booleans())
+@example("on:9999-12-31", True)
+@example("on:0001-01-01..", True)
+@example("after:2026-11-01T10:00+99:00", True)
+def test_whatever_is_typed_is_read(text, is_reviewer):
+    asked = parse(text, is_reviewer=is_reviewer)
+
+    for part in (*asked.terms, *asked.problems):
+        assert 0 <= part.start <= part.end <= len(asked.text)
+    str(asked.apply(Run.objects.all()).query)
+
+
+@pytest.fixture
+def runs(person):
+    """A plain run, a long one that failed, and one that is still going on."""
+    now = timezone.now()
+    plain = {"agent_name": "helper", "model": "demo", "status": "completed", "turns": 1}
+    long = {"agent_name": "reporter", "model": "openai/gpt-5", "status": "failed", "turns": 7}
+    rows = [
+        {"query": "Where is order 12?", "answer": "On its way.", "seconds": 1.5, **plain},
+        {"query": "売上は？", "detail": "Timeout of 60 s", "seconds": 90.0, **long},
+        {"query": "Still?", "status": "running", "agent_name": "helper"},
+    ]
+    first, second, third = (
+        Run.objects.create(user=person, topic=str(number), **row)
+        for number, row in enumerate(rows)
+    )
+    Run.objects.filter(pk=first.pk).update(marks="|answer|", cost=0.002, road="direct")
+    Run.objects.filter(pk=second.pk).update(
+        marks="|failed|guardrail|guardrail=warn|tool|tool=database|",
+        cost=0.5,
+        tool_calls=4,
+        prompt_tokens=4_000,
+        completion_tokens=500,
+        version="3fa2b1c0",
+        started_at=now - timedelta(days=10),
+    )
+    AgentStep.objects.create(
+        run=third, number=1, kind="tool", action="Search", status="failed", started_at=now
+    )
+    Rating.objects.create(run=first, user=person, is_good=True)
+    Rating.objects.create(run=second, user=person, is_good=False, comment="wrong")
+    Label.objects.create(run=second, name="refund")
+    Note.objects.create(run=second, text="Look.")
+    Review.objects.create(run=second, verdict="wrong", correction="12 million")
+    Review.objects.create(run=third)
+    return {first.pk: "plain", second.pk: "long", third.pk: "live"}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", "plain long live"),
+        ("status:failed,completed", "plain long"),
+        ("status:live", "live"),
+        ("-status:failed", "plain live"),
+        ("agent:helper", "plain live"),
+        ("agent:rep*", "long"),
+        ("model:GPT", "long"),
+        ("tool:database", "long"),
+        ("tool:data", ""),
+        ("tool:data*", "long"),
+        ("tool:search", "live"),
+        ("-tool:search", "plain long"),
+        ("kind:guardrail", "long"),
+        ("kind:tool", "long live"),
+        ("guardrail:warn", "long"),
+        ("guardrail:block", ""),
+        ("guardrail:any", "long"),
+        ("steps:>5", "long"),
+        ("steps:1", "plain"),
+        ("tools:2..8", "long"),
+        ("duration:>5s", "long"),
+        ("duration:<2s", "plain"),
+        ("-duration:>5s", "plain live"),
+        ("tokens:>4000", "long"),
+        ("tokens:4500", "long"),
+        ("cost:>0.01", "long"),
+        ("cost:0.002", "plain"),
+        ("user:ADA", "plain long live"),
+        ("user:eve", ""),
+        ("before:-7d", "long"),
+        ("after:-7d", "plain live"),
+        ("on:today", "plain live"),
+        ("on:-20d..-7d", "long"),
+        ("on:yesterday..", "plain live"),
+        ("on:今日", "plain live"),
+        ("rating:up", "plain"),
+        ("rating:down", "long"),
+        ("rating:none", "live"),
+        ("label:Refund", "long"),
+        ("flag:open", "live"),
+        ("flag:done", "long"),
+        ("flag:no", "plain"),
+        ("verdict:wrong", "long"),
+        ("verdict:none", "live"),
+        ("version:3fa2", "long"),
+        ("error:TIMEOUT", "long"),
+        ("road:direct", "plain"),
+        ("has:error", "long live"),
+        ("has:answer", "plain"),
+        ("has:note", "long"),
+        ("has:correction", "long"),
+        ("has:comment", "long"),
+        ("-has:review", "plain"),
+        ("order", "plain"),
+        ("ORDER way", "plain"),
+        ('"order 12"', "plain"),
+        ('"12 order"', ""),
+        ("売上", "long"),
+        ("-売上", "plain live"),
+        ("100%", ""),
+        ("staus:x order", "plain"),
+        ("status:failed order", ""),
+    ],
+)
+def test_a_filter_finds_its_runs(runs, text, found):
+    asked = parse(text, is_reviewer=True)
+
+    rows = asked.apply(Run.objects.all()).order_by("pk")
+
+    assert [runs[row.pk] for row in rows] == found.split()
+
+
+@pytest.mark.django_db
+def test_an_agent_is_found_however_its_name_is_spelt(runs):
+    Agent.objects.create(name="helper")
+
+    rows = parse("agent:HELPER", is_reviewer=True).apply(Run.objects.order_by("pk"))
+
+    assert [runs[row.pk] for row in rows] == ["plain", "live"]
+
+
+@pytest.mark.django_db
+def test_a_run_is_found_by_its_number(runs):
+    first, second, third = runs
+
+    asked = parse(f"id:{first},{third}", is_reviewer=True)
+
+    assert set(asked.apply(Run.objects.all())) == set(Run.objects.exclude(pk=second))
+
+
+@pytest.mark.django_db
+@given(st.lists(st.one_of(TERMS, NOISE), min_size=1, max_size=3).map(" ".join))
+def test_every_database_takes_what_was_typed(text):
+    list(parse(text, is_reviewer=True).apply(Run.objects.all())[:1])

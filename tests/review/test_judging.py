@@ -1,0 +1,517 @@
+"""What people say of runs: who may, what is kept, and who is told."""
+
+from urllib.parse import urlencode
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import Permission, User
+from django.test import AsyncClient, Client
+
+from agents.models import Agent, AuditEntry, ReviewScope, Run
+from agents.review import cases, judging
+from agents.review.models import Example, Label, Note, Rating, Review
+from chat.models import Message
+from tests.conftest import frames_until, tab
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture
+def chat(person):
+    return person.chat_sessions.create(title="Sums")
+
+
+@pytest.fixture
+def run(chat, agent):
+    run = Run.objects.create(
+        user=chat.user,
+        agent=agent,
+        agent_name=agent.name,
+        topic=chat.topic,
+        query="6 * 7",
+        answer="It is **41**.",
+        status="completed",
+    )
+    Message.objects.create(session=chat, author=chat.user, run=run, text="6 * 7", client_id="a")
+    run.steps.create(number=1, kind="tool", status="done", started_at=run.started_at)
+    return run
+
+
+@pytest.fixture
+def other(db):
+    other = User.objects.create_user("kai")
+    other.user_permissions.add(Permission.objects.get(codename="review_runs"))
+    return other
+
+
+def browser(user):
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+async def abrowser(user):
+    client = AsyncClient()
+    await sync_to_async(client.force_login)(user)
+    return client
+
+
+# Thumbs
+
+
+def test_a_thumb_is_given_changed_and_taken_back(run, person):
+    client, path = browser(person), f"/traces/{run.pk}/rating/"
+
+    client.post(path, {"rating": "bad"})
+    client.post(path, {"reason": "wrong", f"comment-{run.pk}": "It is 42."})
+    rating = Rating.objects.get()
+    assert (rating.is_good, rating.reason, rating.comment) == (False, "wrong", "It is 42.")
+
+    client.post(path, {"rating": "good"})
+    rating = Rating.objects.get()
+    assert (rating.is_good, rating.reason, rating.comment) == (True, "", "")
+
+    client.post(path, {"rating": "none"})
+    assert not Rating.objects.exists()
+
+
+def test_a_reason_pressed_again_is_taken_back_and_the_words_stay(run, person):
+    client, path = browser(person), f"/traces/{run.pk}/rating/"
+    said = {"reason": "slow", f"comment-{run.pk}": "A minute!"}
+
+    client.post(path, said)
+    client.post(path, said)
+
+    rating = Rating.objects.get()
+    assert (rating.is_good, rating.reason, rating.comment) == (False, "", "A minute!")
+
+
+def test_the_reply_to_a_thumb_shows_what_is_kept(run, person):
+    path = f"/traces/{run.pk}/rating/"
+
+    shown = browser(person).post(path, {"rating": "bad"}, headers=HTMX).content.decode()
+
+    assert 'data-rated="bad"' in shown
+    assert "<html" not in shown
+    assert '<details class="reasons" open' in shown
+    assert "It did not do what I asked" in shown
+
+
+def test_without_htmx_a_thumb_leads_back_to_the_answer(run, person, chat):
+    referer = {"Referer": f"http://testserver/chat/{chat.pk}/?before=9"}
+
+    answer = browser(person).post(
+        f"/traces/{run.pk}/rating/", {"rating": "good"}, headers=referer
+    )
+
+    there = f"http://testserver/chat/{chat.pk}/?before=9#rating-{run.pk}"
+    assert answer.headers["Location"] == there
+
+
+def test_a_form_from_elsewhere_leads_to_the_run(run, person):
+    referer = {"Referer": "http://evil.example/traces/"}
+
+    answer = browser(person).post(f"/traces/{run.pk}/flag/", {"why": "x"}, headers=referer)
+
+    assert answer.headers["Location"] == f"/traces/{run.pk}/#judge-{run.pk}"
+
+
+def test_a_run_that_goes_on_is_not_rated(run, person):
+    Run.objects.update(status="running")
+
+    answer = browser(person).post(f"/traces/{run.pk}/rating/", {"rating": "good"})
+
+    assert answer.status_code == 422
+    assert "This run is not over yet." in answer.content.decode()
+    assert not Rating.objects.exists()
+
+
+def test_whoever_asked_can_have_it_looked_at_with_a_thumb(run, person):
+    said = {"rating": "flag", f"comment-{run.pk}": "It is 42."}
+
+    shown = browser(person).post(f"/traces/{run.pk}/rating/", said, headers=HTMX)
+
+    review = Review.objects.get()
+    assert (review.why, review.flagged_by, review.is_open) == ("It is 42.", person, True)
+    assert "A reviewer will look at this." in shown.content.decode()
+
+
+def test_only_whoever_asked_gives_a_thumb(run, reviewer):
+    answer = browser(reviewer).post(f"/traces/{run.pk}/rating/", {"rating": "good"})
+
+    assert answer.status_code == 404
+    assert not Rating.objects.exists()
+
+
+def test_a_conversation_shows_its_thumbs_without_asking_more(
+    run, person, chat, django_assert_max_num_queries
+):
+    for at in range(20):
+        row = Run.objects.create(
+            user=person, topic=chat.topic, query="x", answer="y", status="completed"
+        )
+        chat.messages.create(author=person, run=row, text="x", client_id=f"m{at}")
+        Rating.objects.create(run=row, user=person, is_good=True)
+        Review.objects.create(run=row, correction="z", corrected_at=row.started_at)
+
+    client = browser(person)
+
+    with django_assert_max_num_queries(20):
+        page = client.get(f"/chat/{chat.pk}/").content.decode()
+
+    assert page.count('data-rated="good"') == 20
+    assert page.count('class="signed"') == 20
+
+
+async def test_a_thumb_is_seen_in_the_other_tab(run, person, chat):
+    client = await abrowser(person)
+    async with tab(person, f"/ws/chat/{chat.pk}/") as page:
+        await frames_until(page, "composer-state")
+        await client.post(f"/traces/{run.pk}/rating/", {"rating": "good"})
+        [*_, frame] = await frames_until(page, 'data-rated="good"')
+
+    assert f'id="rating-{run.pk}"' in frame
+    assert "<section" not in frame
+
+
+# Notes and labels
+
+
+def test_a_note_is_changed_and_deleted_by_its_author_alone(run, reviewer, other):
+    mine = judging.annotate(reviewer, run, "Off by one.")
+    path = f"/traces/{run.pk}/notes/{mine.pk}/"
+
+    assert browser(other).post(path, {"text": "No."}).status_code == 404
+    assert browser(other).post(path, {"delete": "1"}).status_code == 404
+    browser(reviewer).post(path, {"text": "Off by one!"})
+    note = Note.objects.get()
+    assert (note.text, note.edited_at is None) == ("Off by one!", False)
+
+    browser(reviewer).post(path, {"delete": "1"})
+    assert not Note.objects.exists()
+
+
+def test_a_note_on_a_step_is_shown_there_and_on_the_run(run, reviewer):
+    client = browser(reviewer)
+
+    client.post(f"/traces/{run.pk}/notes/", {"text": "A detour.", "step": "1"})
+    step = client.get(f"/traces/{run.pk}/steps/1/review/", headers=HTMX).content.decode()
+
+    assert Note.objects.get().step == 1
+    assert "A detour." in step
+    assert "<html" not in step
+    assert "<html" in client.get(f"/traces/{run.pk}/steps/1/review/").content.decode()
+    assert client.get(f"/traces/{run.pk}/steps/2/review/").status_code == 404
+
+
+def test_a_note_of_nothing_or_on_no_step_is_refused_in_words(run, reviewer):
+    client, path = browser(reviewer), f"/traces/{run.pk}/notes/"
+
+    nothing = client.post(path, {"text": " \0 "}, headers=HTMX).content.decode()
+    nowhere = client.post(path, {"text": "x", "step": "7"}, headers=HTMX).content.decode()
+
+    assert "Write something first." in nothing
+    assert "There is no such step." in nowhere
+    assert not Note.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("typed", "kept"),
+    [
+        ("Wrong  SUM", "wrong sum"),
+        ("ＷＲＯＮＧ", "wrong"),
+        ("ｶﾅ 計算", "カナ 計算"),
+    ],
+)
+def test_a_label_is_one_however_it_is_typed(typed, kept, run, reviewer):
+    client, path = browser(reviewer), f"/traces/{run.pk}/labels/"
+
+    for name in (typed, kept):
+        client.post(path, {"label": name})
+
+    assert [label.name for label in Label.objects.all()] == [kept]
+    client.post(path, {"remove": typed})
+    assert not Label.objects.exists()
+
+
+def test_a_label_that_is_too_long_is_refused_in_words(run, reviewer):
+    answer = browser(reviewer).post(
+        f"/traces/{run.pk}/labels/", {"label": "㍿" * 20}, headers=HTMX
+    )
+
+    assert "at most 64 characters" in answer.content.decode()
+    assert not Label.objects.exists()
+
+
+# The queue
+
+
+def flag_several(person, count):
+    runs = [
+        Run.objects.create(user=person, topic=f"t{at}", query=f"q{at}", status="completed")
+        for at in range(count)
+    ]
+    for run in runs:
+        judging.flag(person, run, "Look.")
+    return runs
+
+
+def test_those_that_have_waited_longest_come_first(reviewer, person):
+    flag_several(person, 3)
+    first = Review.objects.order_by("pk").first()
+    judging.decide(reviewer, first.run, "wrong", "")
+
+    shown = {name: cases.queue(reviewer, name)[0] for name in ("open", "decided", "mine")}
+
+    assert [case.question for case in shown["open"]] == ["q1", "q2"]
+    assert [case.question for case in shown["decided"]] == ["q0"]
+    assert shown["mine"] == []
+
+
+def test_a_page_of_the_queue_goes_on_where_it_ended_whatever_was_decided(
+    reviewer, person, monkeypatch
+):
+    monkeypatch.setattr(cases, "A_PAGE", 2)
+    flag_several(person, 5)
+    page, more = cases.queue(reviewer, "open")
+    for case in page:
+        judging.decide(reviewer, case.run, "correct", "")
+
+    following, last = cases.queue(reviewer, "open", more)
+
+    assert [case.question for case in following] == ["q2", "q3"]
+    assert [case.question for case in cases.queue(reviewer, "open", last)[0]] == ["q4"]
+
+
+def test_the_queue_asks_the_database_little(
+    reviewer, person, agent, django_assert_max_num_queries
+):
+    for run in flag_several(person, 20):
+        judging.annotate(reviewer, run, "Hm.")
+        judging.label(reviewer, run, "sum")
+        Rating.objects.create(run=run, user=person, is_good=False)
+
+    client = browser(reviewer)
+
+    with django_assert_max_num_queries(16):
+        page = client.get("/review/").content.decode()
+
+    assert page.count('class="case"') == 20
+
+
+def test_a_verdict_is_given_once_and_the_second_reviewer_is_told(run, reviewer, other):
+    judging.flag(reviewer, run, "Look.")
+    path, typed = f"/traces/{run.pk}/verdict/", {"verdict": "partly", "seen": ""}
+
+    browser(reviewer).post(path, {"verdict": "wrong", "seen": ""})
+    late = browser(other).post(path, typed, headers=HTMX).content.decode()
+
+    assert "rei was quicker: wrong." in late
+    assert Review.objects.get().decided_by == reviewer
+    seen = Review.objects.get().stamp
+    assert f'value="{seen}"' in late
+    browser(other).post(path, typed | {"seen": seen})
+    assert (Review.objects.get().verdict, Review.objects.get().decided_by) == ("partly", other)
+
+
+async def test_a_correction_that_came_too_late_is_not_lost(run, reviewer, other):
+    await sync_to_async(judging.correct)(reviewer, run, "It is 42.", "")
+    client = await abrowser(other)
+
+    late = await client.post(
+        f"/traces/{run.pk}/correction/", {"correction": "Forty-two.", "seen": ""}
+    )
+
+    assert late.status_code == 422
+    assert "rei was quicker" in late.content.decode()
+    assert "Forty-two." in late.content.decode()
+    assert (await Review.objects.aget()).correction == "It is 42."
+
+
+def test_a_run_is_given_to_whoever_may_judge_it(run, reviewer, other, stranger):
+    judging.flag(reviewer, run, "Look.")
+    client, path = browser(reviewer), f"/traces/{run.pk}/assignee/"
+
+    client.post(path, {"to": "kai"})
+    assert Review.objects.get().assignee == other
+    client.post(path, {"me": "1", "to": "kai"})
+    assert Review.objects.get().assignee == reviewer
+    refused = client.post(path, {"to": "eve"}, headers=HTMX).content.decode()
+    assert "This person may not judge this run." in refused
+
+    ReviewScope.objects.create(user=other).agents.add(Agent.objects.create(name="else"))
+    refused = client.post(path, {"to": "kai"}, headers=HTMX).content.decode()
+    assert "This person may not judge this run." in refused
+    client.post(path, {"to": ""})
+    assert Review.objects.get().assignee is None
+
+
+def test_a_decided_run_that_is_flagged_again_is_open_and_says_both(run, reviewer, person):
+    judging.flag(person, run, "It is 42.")
+    judging.decide(reviewer, run, "correct", "")
+
+    browser(person).post(f"/traces/{run.pk}/flag/", {"why": "Really, it is not."})
+
+    review = Review.objects.get()
+    assert (review.is_open, review.why) == (True, "It is 42.\nReally, it is not.")
+    assert AuditEntry.objects.filter(detail__verdict="correct").exists()
+
+
+def test_reviewers_see_how_many_wait_and_others_see_nothing(run, reviewer, person):
+    judging.flag(person, run, "Look.")
+
+    theirs = browser(reviewer).get("/review/open/").content.decode()
+
+    assert 'class="badge">1<' in theirs
+    assert 'class="to-reviews"' in browser(reviewer).get("/traces/").content.decode()
+    assert 'class="to-reviews"' not in browser(person).get("/traces/").content.decode()
+    assert browser(person).get("/review/open/").status_code == 404
+    assert browser(person).get("/review/").status_code == 404
+    ReviewScope.objects.create(user=reviewer).agents.add(Agent.objects.create(name="else"))
+    assert 'class="badge"></span>' in browser(reviewer).get("/review/open/").content.decode()
+
+
+OF_REVIEWERS = ["notes/", "labels/", "assignee/", "verdict/", "correction/", "example/"]
+
+
+@pytest.mark.parametrize("route", OF_REVIEWERS)
+async def test_whoever_asked_may_not_judge(route, run, person):
+    client = await abrowser(person)
+    said = {"text": "x", "label": "x", "verdict": "correct", "correction": "x", "name": "x"}
+
+    assert (await client.post(f"/traces/{run.pk}/{route}", said)).status_code == 404
+    assert not await Review.objects.aexists()
+    assert not await Note.objects.aexists()
+
+
+@pytest.mark.parametrize("route", [*OF_REVIEWERS, "flag/", "rating/"])
+async def test_a_run_out_of_scope_is_no_other_than_none(route, run, reviewer):
+    scope = await ReviewScope.objects.acreate(user=reviewer)
+    await scope.agents.aadd(await Agent.objects.acreate(name="else"))
+    client = await abrowser(reviewer)
+
+    assert (await client.post(f"/traces/{run.pk}/{route}", {"text": "x"})).status_code == 404
+
+
+NASTY = {"\0": "NUL", "\ud800": "half", "x" * 100_001: "long", "<script>alert(": "HTML"}
+
+
+@pytest.mark.parametrize("text", NASTY, ids=NASTY.values())
+@pytest.mark.parametrize("remove", [{}, {"remove": "x"}])
+async def test_whatever_is_typed_there_is_a_sentence_or_it_is_kept(text, remove, run, reviewer):
+    client = await abrowser(reviewer)
+    fields = ["text", "label", "why", "correction", "name", "expected", "to", "reason"]
+    said = dict.fromkeys([*fields, *remove], text) | {"verdict": "wrong", "seen": ""}
+    body = urlencode(said, errors="surrogatepass")
+
+    for route in [*OF_REVIEWERS, "flag/", "rating/"]:
+        answer = await client.post(
+            f"/traces/{run.pk}/{route}",
+            body,
+            content_type="application/x-www-form-urlencoded",
+            headers=HTMX,
+        )
+        assert answer.status_code in {200, 404}, route
+        assert "<script>alert" not in answer.content.decode()
+
+
+# What comes back to the chat
+
+
+async def test_a_correction_comes_to_the_chat_live_and_stays(run, reviewer, person, chat):
+    async with tab(person, f"/ws/chat/{chat.pk}/") as page:
+        await frames_until(page, "composer-state")
+        await sync_to_async(judging.correct)(reviewer, run, "It is **42**. <b>x</b>", "")
+        [*_, frame] = await frames_until(page, "Corrected by rei")
+
+    assert "<strong>42</strong>" in frame
+    assert "<b>x" not in frame
+    reloaded = (await (await abrowser(person)).get(f"/chat/{chat.pk}/")).content.decode()
+    assert frame[frame.index('<div id="correction') :].strip() in reloaded
+    assert "It is <strong>41</strong>." in reloaded
+    assert "<strong>42</strong>" in reloaded
+
+
+async def test_a_page_that_was_away_is_shown_the_correction_when_it_is_back(
+    run, reviewer, person, chat
+):
+    await sync_to_async(judging.correct)(reviewer, run, "It is 42.", "")
+    last = await chat.messages.acreate(
+        author=person,
+        client_id="b",
+        run=await Run.objects.acreate(user=person, topic=chat.topic, status="completed"),
+    )
+
+    async with tab(person, f"/ws/chat/{chat.pk}/", query=f"after={last.pk}".encode()) as page:
+        [*_, frame] = await frames_until(page, "composer-state")
+
+    assert "Corrected by rei" in frame
+
+
+async def test_a_correction_is_taken_back(run, reviewer, person, chat):
+    review = await sync_to_async(judging.correct)(reviewer, run, "It is 42.", "")
+
+    client = await abrowser(reviewer)
+    said = {"correction": "It is 42.", "withdraw": "1", "seen": review.stamp}
+    await client.post(f"/traces/{run.pk}/correction/", said)
+
+    page = (await (await abrowser(person)).get(f"/chat/{chat.pk}/")).content.decode()
+    assert "Corrected by" not in page
+    assert (await Review.objects.aget()).verdict == "wrong"
+
+
+async def test_the_page_of_another_run_is_not_told_of_a_correction(run, reviewer, chat, person):
+    mine = await Run.objects.acreate(user=person, topic=chat.topic, query="?", status="failed")
+    async with tab(person, f"/ws/runs/{mine.pk}/") as page:
+        await frames_until(page, f"run-{mine.pk}")
+        await sync_to_async(judging.correct)(reviewer, run, "It is 42.", "")
+
+        assert await page.receive_nothing(0.3)
+
+
+async def test_the_answer_as_it_was_given_is_no_correction(run, reviewer):
+    with pytest.raises(judging.NotTaken, match="nothing to correct"):
+        await sync_to_async(judging.correct)(reviewer, run, " It is **41**.\r\n", "")
+
+
+def test_what_is_judged_is_in_the_audit_log(run, reviewer):
+    judging.flag(reviewer, run, "Look.")
+    judging.decide(reviewer, run, "unsafe", "")
+
+    entry = AuditEntry.objects.first()
+
+    assert (entry.actor, entry.subject) == (reviewer, f"run:{run.pk}")
+    assert (entry.action, entry.detail["verdict"]) == ("review.verdict", "unsafe")
+
+
+# Examples
+
+
+async def test_the_corrected_answer_is_what_an_example_expects(run, reviewer):
+    await sync_to_async(judging.correct)(reviewer, run, "It is 42.", "")
+    client = await abrowser(reviewer)
+
+    page = (await client.get("/review/?show=decided")).content.decode()
+    said = {"name": "Sum", "expected": "It is 42."}
+    await client.post(f"/traces/{run.pk}/example/", said)
+
+    assert 'name="expected" rows="4" maxlength="100000">It is 42.<' in page
+    example = await Example.objects.aget()
+    assert (example.name, example.expected) == ("Sum", "It is 42.")
+    assert (example.question, example.saved_by_id) == ("6 * 7", reviewer.pk)
+
+
+def test_a_name_is_used_once_and_what_was_typed_is_not_lost(run, reviewer):
+    Example.objects.create(name="Sum")
+    said = {"name": "Sum", "expected": "Forty-two"}
+
+    answer = browser(reviewer).post(f"/traces/{run.pk}/example/", said, headers=HTMX)
+
+    assert "There is an example of this name already." in answer.content.decode()
+    assert "Forty-two" in answer.content.decode()
+    assert Example.objects.count() == 1

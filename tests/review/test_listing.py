@@ -1,0 +1,396 @@
+"""The list of runs: its pages, its neighbours, its charts and the views somebody saved."""
+
+import re
+from datetime import timedelta
+from importlib import import_module
+from pkgutil import iter_modules
+from urllib.parse import urlencode
+
+import pytest
+from django.apps import apps
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from agents import migrations
+from agents.meaning import Rows
+from agents.models import Agent, AgentStep, ReviewScope, Run, RunEvent
+from agents.review import listing
+from agents.review.charts import charts, p95
+from agents.review.filters import parse
+from agents.review.listing import Found, neighbours
+from agents.review.models import Label, Rating, Review, SavedView
+from tests.conftest import asked
+from tests.scripted import Says
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def mine(client, person):
+    client.force_login(person)
+    return client
+
+
+def make(user, count, **columns):
+    columns = {"agent_name": "helper", "status": "completed", "query": "Why?"} | columns
+    rows = [Run(user=user, topic=str(number), **columns) for number in range(count)]
+    return [run.pk for run in Run.objects.bulk_create(rows)]
+
+
+def get(client, q="", **more):
+    return client.get(f"/traces/?{urlencode({'q': q, **more})}").content.decode()
+
+
+def numbers(page):
+    return [int(pk) for pk in re.findall(r'<div class="by">#(\d+)', page)]
+
+
+def links(page, rel):
+    return [a.replace("&amp;", "&") for a in re.findall(rf'rel="{rel}" href="([^"]+)"', page)]
+
+
+def walked(client, page, rel):
+    """Every page that one comes to, from one to the next."""
+    pages = [numbers(page)]
+    while found := links(page, rel):
+        page = client.get(found[0]).content.decode()
+        pages.append(numbers(page))
+    return pages, page
+
+
+def test_the_pages_hold_every_run_once_forth_and_back(mine, person):
+    pks = make(person, 120)[::-1]
+    pages = [pks[:50], pks[50:100], pks[100:]]
+
+    there, last = walked(mine, get(mine), "next")
+    back, _ = walked(mine, last, "prev")
+
+    assert there == pages
+    assert back == pages[::-1]
+
+
+def test_a_page_is_within_its_filter(mine, person):
+    make(person, 60, status="failed")
+    completed = make(person, 60)
+    make(person, 60, status="failed")
+
+    there, last = walked(mine, get(mine, "status:completed"), "next")
+
+    assert sum(there, []) == completed[::-1]
+    assert 'value="status:completed"' in last
+
+
+def test_new_runs_do_not_move_what_was_on_the_next_page(mine, person):
+    pks = make(person, 70)
+    following = links(get(mine), "next")[0]
+
+    make(person, 30)
+
+    assert numbers(mine.get(following).content.decode()) == pks[:20][::-1]
+
+
+def test_a_link_to_a_run_knows_the_filter(mine, person):
+    (pk,) = make(person, 1, status="failed")
+
+    page = get(mine, "status:failed why")
+
+    assert f'href="/traces/{pk}/?within=status%3Afailed+why"' in page
+    assert f'href="/traces/{pk}/"' in get(mine)
+
+
+def test_the_neighbours_of_a_run_are_within_the_filter(person, stranger):
+    failed = make(person, 3, status="failed")
+    make(person, 1)
+    make(stranger, 1, status="failed")
+
+    assert neighbours(person, "status:failed", failed[1]) == (failed[2], failed[0])
+    assert neighbours(person, "status:failed", failed[2]) == (None, failed[1])
+    assert neighbours(person, "", failed[0]) == (failed[1], None)
+
+
+@pytest.mark.parametrize("cursor", ["x", "-1", "9" * 30, "٣", "", "0"])
+@pytest.mark.parametrize("way", ["older", "newer"])
+def test_a_cursor_that_nobody_gave_does_no_harm(mine, person, way, cursor):
+    make(person, 1)
+
+    assert mine.get(f"/traces/?{urlencode({way: cursor})}").status_code == 200
+
+
+@pytest.mark.parametrize("q", ["\0", "a\0b", "\ud800", "status:\0", '"', "-", "%00", "＂"])
+def test_whatever_is_asked_a_page_comes_back(mine, q):
+    text = urlencode({"q": q}, errors="surrogatepass")
+
+    assert mine.get(f"/traces/?{text}").status_code == 200
+
+
+def test_it_is_said_how_many_there_are_as_far_as_they_were_counted(mine, person, monkeypatch):
+    make(person, 60)
+    assert "50 of 60" in get(mine)
+
+    monkeypatch.setattr(listing, "MOST_FOUND", 55)
+
+    assert "50 of more than 55" in get(mine)
+
+
+def test_a_look_through_everybodys_runs_ends_and_goes_on(client, person, reviewer, monkeypatch):
+    wanted = make(person, 1, status="failed")
+    make(person, 30)
+    client.force_login(reviewer)
+    monkeypatch.setattr(listing, "MOST_READ", 20)
+
+    page = get(client, "status:failed")
+    assert numbers(page) == []
+    assert "among the newest ones" in page
+
+    there, last = walked(client, page, "next")
+    assert sum(there, []) == wanted
+    assert "Look further back" not in last
+
+
+def test_a_misspelt_field_gets_a_sentence_beside_what_was_understood(mine, person):
+    failed = make(person, 1, status="failed")
+    make(person, 1)
+
+    page = get(mine, "staus:x status:failed")
+
+    assert "There is no field “staus”. Did you mean status?" in page
+    assert "q=status%3Ax+status%3Afailed" in page
+    assert numbers(page) == failed
+
+
+def test_an_empty_list_names_what_may_have_been_meant(mine, person):
+    make(person, 1, agent_name="reporter")
+
+    page = get(mine, "agent:reportr")
+
+    assert "No run matches this." in page
+    assert "Nothing is called “reportr”. Did you mean reporter?" in page
+    assert 'href="/traces/?q=agent%3Areporter"' in page
+
+
+def test_each_term_can_be_taken_out(mine):
+    page = get(mine, "status:failed -agent:helper")
+
+    assert 'href="/traces/?q=-agent%3Ahelper"' in page
+    assert 'href="/traces/?q=status%3Afailed"' in page
+
+
+def test_a_row_has_its_figures_and_what_people_said(mine, person):
+    cost = {"cost": 0.25, "prompt_tokens": 4_000, "completion_tokens": 321, "tool_calls": 3}
+    (pk,) = make(person, 1, model="openai/gpt-5", turns=7, **cost)
+    Rating.objects.create(run_id=pk, user=person, is_good=False)
+    Review.objects.create(run_id=pk)
+
+    row = re.search(r"<tbody>.*</tbody>", get(mine), re.DOTALL)[0]
+
+    for figure in (
+        "openai/gpt-5",
+        ">7<",
+        ">3<",
+        "4,321",
+        "$0.2500",
+        "thumb down",
+        "for review",
+    ):
+        assert figure in row
+
+
+def test_reviewers_see_who_asked(client, person, reviewer):
+    make(person, 1)
+    client.force_login(person)
+    assert "· ada" not in get(client)
+
+    client.force_login(reviewer)
+
+    assert "· ada" in get(client)
+    assert len(numbers(get(client, "user:ada"))) == 1
+
+
+def test_a_reviewer_of_some_agents_finds_no_others(client, person, reviewer):
+    helper = Agent.objects.create(name="helper")
+    seen = make(person, 1, agent=helper)
+    hidden = make(person, 1, query="Secret?")
+    ReviewScope.objects.create(user=reviewer).agents.add(helper)
+    client.force_login(reviewer)
+
+    assert numbers(get(client)) == seen
+    assert numbers(get(client, "secret")) == []
+    assert neighbours(reviewer, "", seen[0]) == (None, None)
+    assert hidden
+
+
+def test_while_one_types_only_the_list_is_sent(mine, person):
+    make(person, 1)
+
+    part = mine.get("/traces/?q=why", headers={"HX-Request": "true"})
+
+    assert '<div id="found"' in part.content.decode()
+    assert '<p id="counted" hx-swap-oob="innerHTML">1 of 1</p>' in part.content.decode()
+    assert "<html" not in part.content.decode()
+    assert "HX-Request" in part.headers["Vary"]
+
+
+def test_a_view_is_saved_changed_and_deleted(mine, person):
+    mine.post("/traces/views/", {"name": "Mine", "q": "status:failed"})
+    mine.post("/traces/views/", {"name": "Mine", "q": "cost:>1"})
+
+    saved = SavedView.objects.get(user=person)
+    assert (saved.name, saved.query) == ("Mine", "cost:>1")
+    assert "Delete the view Mine" in get(mine)
+
+    answer = mine.post(f"/traces/views/{saved.pk}/delete/", {"q": "cost:>1"})
+    assert answer.headers["Location"] == "/traces/?q=cost%3A%3E1"
+    assert not SavedView.objects.exists()
+
+
+def test_a_view_without_a_name_is_called_by_its_filter(mine):
+    mine.post("/traces/views/", {"name": " \0", "q": "status:failed"})
+
+    assert SavedView.objects.get().name == "status:failed"
+
+
+def test_nobody_sees_or_deletes_the_views_of_others(mine, stranger):
+    theirs = SavedView.objects.create(user=stranger, name="Theirs", query="status:failed")
+
+    assert "Theirs" not in get(mine)
+    assert mine.post(f"/traces/views/{theirs.pk}/delete/").status_code == 404
+    assert SavedView.objects.exists()
+
+
+def test_there_is_a_last_view(mine, person):
+    SavedView.objects.bulk_create(SavedView(user=person, name=str(n)) for n in range(50))
+
+    page = mine.post("/traces/views/", {"name": "more", "q": "x"}, follow=True)
+
+    assert "Delete a saved view first." in page.content.decode()
+    assert SavedView.objects.count() == 50
+
+
+def test_what_can_be_written_is_offered(client, person, reviewer):
+    (pk,) = make(person, 1, model="openai/gpt-5", marks="|tool|tool=database|")
+    Label.objects.create(run_id=pk, name="wrong figure")
+    client.force_login(person)
+
+    fields = {f["name"]: f for f in client.get("/traces/completions/").json()["fields"]}
+
+    def offered(name):
+        return [each["value"] for each in fields[name]["values"]]
+
+    assert "failed" in offered("status")
+    assert offered("model") == ["openai/gpt-5"]
+    assert offered("tool") == ["database"]
+    assert offered("label") == ["wrong figure"]
+    assert "user" not in fields
+
+
+def test_nothing_is_offered_of_what_others_did(client, person, stranger):
+    (pk,) = make(person, 1, model="secret-model", agent_name="secret", marks="|tool=secret|")
+    Label.objects.create(run_id=pk, name="secret label")
+    client.force_login(stranger)
+
+    assert b"secret" not in client.get("/traces/completions/").content
+
+
+def test_the_charts_say_what_they_show(mine, person):
+    make(person, 3, seconds=2.0)
+    make(person, 1, status="failed", seconds=40.0)
+
+    page = get(mine)
+
+    assert page.count('role="img"') == 3
+    assert re.search(r'aria-label="Failed since [^"]+: 1\. Highest around', page)
+    assert re.search(r'aria-label="p95 duration since [^"]+: 40.0 s', page)
+
+
+def test_the_charts_put_runs_where_they_belong():
+    now = timezone.now()
+    days = [now - timedelta(days=n) for n in (0, 0, 1, 30)]
+    found = [Found(pk, day, "completed", 1.0) for pk, day in enumerate(days)]
+
+    volume, failures, slow = charts(found)
+
+    assert volume.amount == "4"
+    assert [bar.height for bar in volume.bars] == ["16.00", "16.00", "32.00"]
+    assert failures.bars == []
+    assert slow.amount == "1.00 s"
+
+
+def test_what_all_but_the_slowest_stay_below():
+    now = timezone.now()
+
+    assert p95([Found(n, now, "completed", float(n)) for n in range(100)]) == 95.0
+    assert p95([Found(1, now, "running", None)]) == 0.0
+
+
+def test_the_list_asks_the_same_however_many_there_are(
+    mine, person, django_assert_max_num_queries
+):
+    make(person, 60)
+    get(mine)
+
+    with django_assert_max_num_queries(12):
+        get(mine, "status:completed tool:database rating:up why")
+
+
+@pytest.mark.usefixtures("agent", "workshop")
+async def test_a_run_that_is_over_is_found_by_its_tools(scripted, person):
+    scripted(Says.call("calculator", expression="6*7"), Says(answer="42"))
+
+    run = await asked("6 * 7", user=person)
+
+    assert run.marks == "|answer|thought|tool|tool=calculator|"
+    found = parse("tool:calculator -has:error", is_reviewer=False).apply(Run.objects.all())
+    assert [row.pk async for row in found] == [run.pk]
+
+
+def test_runs_from_before_are_found_by_their_tools_too(person):
+    now = timezone.now()
+    first, second = make(person, 2, ended_at=now)
+    step = {"run_id": first, "status": "failed", "started_at": now, "turn": 1}
+    AgentStep.objects.create(number=1, kind="tool", action="Shop|Orders", **step)
+    AgentStep.objects.create(number=2, kind="thought", **step)
+    (name,) = [m.name for m in iter_modules(migrations.__path__) if m.name.endswith("_marks")]
+
+    import_module(f"agents.migrations.{name}").fill_marks(apps, None)
+
+    marks = dict(Run.objects.values_list("pk", "marks"))
+    assert marks == {first: "|failed|thought|tool|tool=shop orders|", second: "||"}
+    assert marks == {pk: Rows().marks(pk) for pk in marks}
+
+
+def test_made_up_runs_are_told_by_events_and_are_of_many_kinds():
+    call_command("seed_runs", runs=1_300, events=13_000, verbosity=0)
+
+    assert Run.objects.count() == 1_300
+    assert 11_000 < RunEvent.objects.count() < 17_000
+    assert Run.objects.filter(seconds=None).count() == 0
+    assert set(Run.objects.values_list("status", flat=True)) >= {
+        "completed",
+        "failed",
+        "blocked",
+    }
+    times = list(Run.objects.order_by("pk").values_list("started_at", flat=True))
+    assert times == sorted(times)
+    last = Run.objects.latest("pk")
+    assert last.events.count() == last.events.latest("seq").seq
+    assert last.steps.first().started_at >= last.started_at
+    assert not AgentStep.objects.filter(ended_at=None).exists()
+    assert Rating.objects.exists()
+    assert Run.objects.create(topic="next", query="?").pk == last.pk + 1
+
+
+def test_more_runs_can_be_made_up_later():
+    call_command("seed_runs", runs=120, events=1_200, verbosity=0)
+    call_command("seed_runs", runs=120, events=1_200, verbosity=0)
+
+    assert Run.objects.count() == 240
+    assert Rating.objects.count() == 12
+
+
+def test_made_up_runs_are_not_put_among_real_ones(person):
+    make(person, 1)
+
+    with pytest.raises(CommandError, match="runs of real people"):
+        call_command("seed_runs", runs=5, events=50)
+
+    assert Run.objects.count() == 1

@@ -1,0 +1,292 @@
+"""Whoever reads another's run is shown no personal data, by any door."""
+
+import json
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.test import AsyncClient
+
+from agents import consumers, live, masking, runs
+from agents.engine.events import Event, Type
+from agents.fragments import Watched
+from agents.masking import Veil, masked_value
+from agents.models import AgentStep, Approval, AuditEntry, Run, RunEvent
+from tests.conftest import ORIGIN, frames_until, tab
+from tests.review.conftest import MAIL, PERSONAL, PHONE, client_of
+from tests.scripted import Says
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def holds_none(text):
+    return not any(secret in text or secret[:9] in text for secret in PERSONAL)
+
+
+def test_every_text_of_a_row_is_masked_and_the_row_itself_is_not(personal_run):
+    rows = [personal_run, *AgentStep.objects.all(), *Approval.objects.all()]
+
+    for row in rows:
+        shown = masking.masked(row)
+        assert holds_none(str(vars(shown))), shown
+        row.refresh_from_db()
+        assert not holds_none(str(vars(row)))
+
+
+def test_what_was_not_read_is_not_read_to_be_masked(personal_run, django_assert_num_queries):
+    row = Run.objects.only("query").get()
+
+    with django_assert_num_queries(0):
+        assert masking.masked(row).query == "Who is ‹email›?"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ({"phone": "0312345678"}, {"phone": "‹phone›"}),
+        ({"phone": 312345678}, {"phone": "‹phone›"}),
+        ({"order": 312345678}, {"order": 312345678}),
+        ({"customer_id": 123456789018}, {"customer_id": 123456789018}),
+        ({"number": 123456789018}, {"number": "‹My Number›"}),
+        ({"password": "hunter2"}, {"password": "‹key›"}),
+        ([{"a": [MAIL, 1, None, True, 1.5]}], [{"a": ["‹email›", 1, None, True, 1.5]}]),
+        ({MAIL: 1}, {"‹email›": 1}),
+        ({"電話": ["0312345678"]}, {"電話": ["‹phone›"]}),
+        ("half \ud800 and \0", "half \ud800 and \0"),
+    ],
+)
+def test_the_name_of_a_field_says_what_is_in_it(value, shown):
+    assert masked_value(value) == shown
+
+
+def test_a_reviewer_reads_the_page_masked(personal_run, reviewer):
+    page = client_of(reviewer).get(f"/traces/{personal_run.pk}/").content.decode()
+
+    assert holds_none(page)
+    assert "Who is ‹email›?" in page
+    assert "<strong>Ada</strong>, ‹phone›" in page
+
+
+@pytest.mark.parametrize("tab", ["result", "request", "delta", "guardrails", "cost", "raw"])
+def test_a_step_in_detail_is_masked(tab, personal_run, reviewer, person):
+    AgentStep.objects.create(
+        run=personal_run,
+        number=2,
+        kind="answer",
+        agent_name="clerk",
+        request={"messages": [{"role": "tool", "content": MAIL}], "kept": 1, "model": "m"},
+        started_at=personal_run.started_at,
+    )
+    AgentStep.objects.create(
+        run=personal_run,
+        number=3,
+        kind="guardrail",
+        observation=f"{MAIL} is not to be told.",
+        started_at=personal_run.started_at,
+    )
+    AgentStep.objects.filter(number=1).update(
+        request={"messages": [{"role": "user", "content": f"I am {MAIL}"}], "kept": 0}
+    )
+
+    for number in (1, 2):
+        place = f"/traces/{personal_run.pk}/steps/{number}/"
+        assert holds_none(client_of(reviewer).get(f"{place}?tab={tab}").content.decode())
+    files = [client_of(reviewer).get(f"{place}{n}/") for n in ("result", "request", "raw")]
+    assert all(holds_none(file.content.decode()) for file in files)
+    assert "‹email›" in files[1].content.decode()
+
+
+def test_no_half_of_an_address_is_left_where_a_text_is_cut(personal_run, reviewer):
+    said = f"{'x ' * 997}{MAIL} and more"
+    AgentStep.objects.update(observation=said)
+
+    page = client_of(reviewer).get(f"/traces/{personal_run.pk}/").content.decode()
+
+    assert "ada@" not in page
+    assert "x x x" in page
+
+
+def test_a_person_reads_their_own_run_as_it_is(personal_run, person):
+    page = client_of(person).get(f"/traces/{personal_run.pk}/").content.decode()
+
+    assert MAIL in page
+    assert "‹" not in page
+    assert not AuditEntry.objects.exists()
+
+
+def test_a_run_that_is_nobodys_is_masked_too(personal_run, reviewer):
+    Run.objects.update(user=None)
+
+    assert holds_none(client_of(reviewer).get(f"/traces/{personal_run.pk}/").content.decode())
+
+
+def test_the_list_shows_another_persons_question_masked(personal_run, reviewer, person):
+    assert holds_none(client_of(reviewer).get("/traces/").content.decode())
+    assert MAIL in client_of(person).get("/traces/").content.decode()
+
+
+async def test_a_reviewer_hears_a_stream_masked(personal_run, reviewer):
+    client = AsyncClient()
+    await sync_to_async(client.force_login)(reviewer)
+
+    for after in (0, 1):
+        answer = await client.get(f"/api/runs/{personal_run.pk}/events/?after={after}")
+        text = "".join([part.decode() async for part in answer.streaming_content])
+
+        assert holds_none(text)
+        assert text.count("\nevent: ") == 4 - after
+        assert "‹phone›" in text
+        assert "mple.com" not in text
+
+
+async def test_a_socket_of_a_reviewer_is_masked(personal_run, reviewer):
+    async with tab(reviewer, f"/ws/runs/{personal_run.pk}/") as page:
+        frames = await frames_until(page, "‹phone›")
+
+    assert holds_none("".join(frames))
+
+
+# Words as they come
+
+
+LONG = f"I have written to {MAIL} about this, and she will call you back on {PHONE} " + (
+    "as soon as the shop is open again and the parcel has come back. " * 4
+)
+
+
+def told(run, *words):
+    """Frames of a page that watches, event by event."""
+    watched = Watched(run.pk, "trace", may_decide=False, veil=Veil())
+    frames = [watched.snapshot()]
+    for seq, (type, content) in enumerate(words, start=2):
+        data = {"content": content, "step": 1}
+        RunEvent.objects.create(
+            run=run, seq=seq, type=type, agent="a", time=run.started_at, data=data
+        )
+        event = Event(type=type, data=data, agent="a", seq=seq).to_dict()
+        frames.append(watched.words([event]))
+    return watched, frames
+
+
+@pytest.fixture
+def live_run(person):
+    run = Run.objects.create(user=person, topic="chat.1", query="Hi", agent_name="a")
+    AgentStep.objects.create(
+        run=run, number=1, kind="thought", first_seq=1, started_at=run.started_at
+    )
+    first = {"step": 1, "turn": 1, "kind": "thought", "request": {}}
+    RunEvent.objects.create(
+        run=run, seq=1, type="step_started", agent="a", time=run.started_at, data=first
+    )
+    return run
+
+
+@pytest.mark.parametrize("size", [1, 7, 40])
+@pytest.mark.parametrize("type", [Type.DELTA, Type.THOUGHT_DELTA])
+def test_no_half_of_an_address_is_shown_as_it_is_said(live_run, type, size):
+    words = [(type, LONG[at : at + size]) for at in range(0, len(LONG), size)]
+
+    watched, frames = told(live_run, *words)
+
+    assert holds_none("".join(frames))
+    assert "ada@" not in "".join(frames)
+    assert "‹email›" in "".join(frames)
+    assert "‹phone›" in watched.snapshot()
+
+
+def test_the_page_of_a_reviewer_reloaded_equals_the_page_watched(live_run):
+    words = [(Type.DELTA, LONG[at : at + 9]) for at in range(0, len(LONG), 9)]
+    watched, _ = told(live_run, *words)
+    as_watched = watched.prose.tail
+
+    watched.snapshot()
+
+    assert watched.prose.tail == as_watched
+    assert "‹email›" in as_watched
+
+
+@pytest.mark.usefixtures("agent", "workshop")
+async def test_a_reviewer_watches_a_run_to_its_end_masked(person, reviewer, scripted):
+    scripted(Says(thought=LONG, answer=LONG))
+    run = await sync_to_async(runs.prepare)(query=f"Ask {MAIL}", topic="chat.1", user=person)
+    async with tab(reviewer, f"/ws/runs/{run.pk}/") as page:
+        frames = await frames_until(page, f"run-{run.pk}")
+        runs.launch(run)
+        frames += await frames_until(page, 'data-status="completed"')
+
+    assert holds_none("".join(frames))
+    assert "‹email› about this" in frames[-1]
+
+
+# Unmasking
+
+
+def test_whoever_may_and_says_why_sees_it_unmasked_and_that_is_kept(personal_run, auditor):
+    client, page = client_of(auditor), f"/traces/{personal_run.pk}/"
+
+    answer = client.post(f"{page}unmask/", {"reason": " A complaint\0 "})
+
+    assert answer.headers["Location"] == page
+    assert MAIL in client.get(page).content.decode()
+    entry = AuditEntry.objects.get(action="run.unmasked")
+    assert (entry.actor, entry.subject) == (auditor, f"run:{personal_run.pk}")
+    assert entry.detail == {"reason": "A complaint"}
+
+
+def test_unmasked_is_one_run_in_one_browser_and_until_it_is_masked_again(personal_run, auditor):
+    other = Run.objects.create(topic="b", query=f"Another {MAIL}", status="completed")
+    client, page = client_of(auditor), f"/traces/{personal_run.pk}/"
+    client.post(f"{page}unmask/", {"reason": "A complaint"})
+
+    assert MAIL not in client.get(f"/traces/{other.pk}/").content.decode()
+    assert MAIL not in client_of(auditor).get(page).content.decode()
+    client.post(f"{page}unmask/", {"again": ""})
+    assert MAIL not in client.get(page).content.decode()
+
+
+def test_without_a_reason_nothing_is_unmasked(personal_run, auditor):
+    client, page = client_of(auditor), f"/traces/{personal_run.pk}/"
+
+    answer = client.post(f"{page}unmask/", {"reason": " "})
+
+    assert answer.status_code == 422
+    assert "Say why you need to see it." in answer.content.decode()
+    assert holds_none(client.get(page).content.decode())
+
+
+def test_a_reviewer_without_the_right_cannot_unmask(personal_run, reviewer, person):
+    for user in (reviewer, person):
+        answer = client_of(user).post(f"/traces/{personal_run.pk}/unmask/", {"reason": "x"})
+        assert answer.status_code == 404
+    assert not AuditEntry.objects.filter(action="run.unmasked").exists()
+
+
+def test_whoever_loses_the_right_is_shown_it_masked_again(personal_run, auditor):
+    client, page = client_of(auditor), f"/traces/{personal_run.pk}/"
+    client.post(f"{page}unmask/", {"reason": "A complaint"})
+
+    auditor.user_permissions.remove(
+        *auditor.user_permissions.filter(codename="see_personal_data")
+    )
+
+    assert holds_none(client.get(page).content.decode())
+
+
+async def test_a_socket_is_closed_once_it_must_be_masked(personal_run, auditor, monkeypatch):
+    monkeypatch.setattr(consumers, "TRUSTED", 0)
+    client, pk = await sync_to_async(client_of)(auditor), personal_run.pk
+    await sync_to_async(client.post)(f"/traces/{pk}/unmask/", {"reason": "A complaint"})
+    cookie = (b"cookie", f"sessionid={client.cookies['sessionid'].value}".encode())
+
+    async with tab(auditor, f"/ws/runs/{pk}/", headers=(ORIGIN, cookie)) as page:
+        await frames_until(page, MAIL)
+        await sync_to_async(client.post)(f"/traces/{pk}/unmask/", {"again": ""})
+        await live.publish(personal_run.topic, "message.added", message=1, run=1)
+
+        assert (await page.receive_output(10))["code"] == consumers.NOT_FOUND
+
+
+def test_json_that_is_masked_is_still_json(personal_run):
+    shown = masking.masked(AgentStep.objects.get())
+
+    assert json.loads(shown.observation) == {"phone": "‹phone›"}
+    assert shown.action_input == {"mail": "‹email›", "rows": [1, 2]}

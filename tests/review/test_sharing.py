@@ -1,0 +1,188 @@
+"""A link shows one run to whoever has it: so much, for so long, and until it is revoked."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from agents.models import AgentStep, AuditEntry, Run
+from agents.review.models import ShareLink
+from tests.review.conftest import MAIL, PERSONAL, client_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def share(client, run, level="person", hours=24, **more):
+    return client.post(f"/traces/{run.pk}/share/", {"level": level, "hours": hours}, **more)
+
+
+def made(answer):
+    """The address of the link that was made."""
+    return re.search(r"http://testserver(/shared/[\w-]+/)", answer.content.decode())[1]
+
+
+@pytest.fixture
+def link(personal_run, person):
+    return made(share(client_of(person), personal_run))
+
+
+def test_whoever_has_the_link_reads_the_run_without_an_account(link):
+    answer = Client().get(link)
+    page = answer.content.decode()
+
+    assert answer.status_code == 200
+    assert "Who is ‹email›?" in page
+    assert "<strong>Ada</strong>, ‹phone›" in page
+    assert "database: " in page
+    assert not any(secret in page for secret in PERSONAL)
+    assert answer.headers["Cache-Control"] == "no-store, private"
+    assert "noindex" in answer.headers["X-Robots-Tag"]
+    assert answer.headers["Referrer-Policy"] == "no-referrer"
+    assert not answer.cookies
+
+
+def test_each_level_shows_what_it_says(personal_run, person):
+    client, shows = client_of(person), {}
+    AgentStep.objects.update(observation=f"{'x' * 5000} Observed {MAIL}")
+
+    for level in ShareLink.Level.values:
+        page = Client().get(made(share(client, personal_run, level))).content.decode()
+        shows[level] = ("Observed" in page, "I look for" in page, MAIL in page)
+
+    assert shows == {
+        "person": (False, False, False),
+        "reviewer": (True, True, False),
+        "auditor": (True, True, True),
+    }
+
+
+def test_the_link_is_told_once_and_kept_as_a_digest(personal_run, person):
+    client = client_of(person)
+
+    answer = share(client, personal_run)
+
+    token = made(answer).split("/")[2]
+    assert len(token) >= 43
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert token not in str(ShareLink.objects.values().get())
+    assert token not in client.get(f"/traces/{personal_run.pk}/").content.decode()
+    assert token not in str(list(AuditEntry.objects.values()))
+
+
+def gone(path):
+    answer = Client().get(path)
+    assert answer.status_code == 404
+    headers = {n: v for n, v in answer.headers.items() if n != "Content-Length"}
+    return answer.content, headers
+
+
+def test_expired_revoked_and_never_made_look_the_same(link, person):
+    never = gone("/shared/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA/")
+
+    ShareLink.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    expired = gone(link)
+    ShareLink.objects.update(
+        expires_at=timezone.now() + timedelta(1), revoked_at=timezone.now()
+    )
+
+    assert gone(link) == expired == never
+    assert b"This link does not work" in never[0]
+    assert never[1]["Cache-Control"] == "no-store, private"
+    assert gone("/shared/%00%ff%ed%a0%80/") == never
+
+
+def test_a_link_is_revoked_on_the_page_of_the_run(link, personal_run, person):
+    pk = ShareLink.objects.get().pk
+
+    answer = client_of(person).post(f"/traces/{personal_run.pk}/share/{pk}/revoke/")
+
+    assert answer.headers["Location"] == f"/traces/{personal_run.pk}/share/"
+    assert Client().get(link).status_code == 404
+    again = client_of(person).post(f"/traces/{personal_run.pk}/share/{pk}/revoke/")
+    assert again.status_code == 404
+
+
+def test_openings_are_counted_and_kept(link, personal_run, stranger):
+    Client().get(link)
+    client_of(stranger).get(link)
+
+    assert ShareLink.objects.get().opened == 2
+    opened = AuditEntry.objects.filter(action="share.opened").order_by("pk")
+    assert [entry.actor_name for entry in opened] == ["", "eve"]
+    assert opened[0].subject == f"run:{personal_run.pk}"
+    assert AuditEntry.objects.get(action="run.shared").detail["level"] == "person"
+
+
+def test_a_reviewer_shares_no_more_than_they_see(personal_run, reviewer, auditor):
+    assert share(client_of(reviewer), personal_run, "reviewer").status_code == 200
+
+    for user in (reviewer, auditor):
+        answer = share(client_of(user), personal_run, "auditor")
+        assert answer.status_code == 422
+        assert "Only somebody who sees this run unmasked" in answer.content.decode()
+
+    client = client_of(auditor)
+    client.post(f"/traces/{personal_run.pk}/unmask/", {"reason": "A complaint"})
+    assert MAIL in Client().get(made(share(client, personal_run, "auditor"))).content.decode()
+
+
+def test_a_link_ends_with_the_rights_of_whoever_made_it(personal_run, reviewer, person):
+    link = made(share(client_of(reviewer), personal_run))
+    own = made(share(client_of(person), personal_run))
+
+    reviewer.user_permissions.clear()
+
+    assert Client().get(link).status_code == 404
+    assert Client().get(own).status_code == 200
+    person.is_active = False
+    person.save()
+    assert Client().get(own).status_code == 404
+
+
+def test_whose_run_it_is_sees_and_ends_every_link(personal_run, reviewer, person, auditor):
+    share(client_of(reviewer), personal_run)
+    pk, way = ShareLink.objects.get().pk, f"/traces/{personal_run.pk}/share/"
+
+    assert client_of(auditor).post(f"{way}{pk}/revoke/").status_code == 404
+    assert client_of(person).post(f"{way}{pk}/revoke/").status_code == 302
+    assert ShareLink.objects.get().revoked_at
+
+
+@pytest.mark.parametrize(
+    "form", [{}, {"level": "all", "hours": "1"}, {"level": "person", "hours": "9999"}]
+)
+def test_a_link_has_a_level_and_an_end(form, personal_run, person):
+    answer = client_of(person).post(f"/traces/{personal_run.pk}/share/", form)
+
+    assert answer.status_code == 422
+    assert "Choose what it shows" in answer.content.decode()
+    assert not ShareLink.objects.exists()
+
+
+def test_a_stranger_can_share_nothing(personal_run, stranger):
+    assert share(client_of(stranger), personal_run).status_code == 404
+    assert not ShareLink.objects.exists()
+
+
+def test_a_link_is_for_reading_only(link):
+    for method in ("post", "put", "delete", "patch"):
+        assert getattr(Client(), method)(link).status_code == 405
+
+
+def test_a_page_that_takes_elements_in_gets_the_panel_alone(personal_run, person):
+    answer = share(client_of(person), personal_run, headers={"HX-Request": "true"})
+
+    assert answer.content.decode().startswith('<details id="share" class="share" open>')
+    assert made(answer)
+
+
+def test_a_run_that_goes_on_is_shown_as_far_as_it_is(personal_run, person):
+    Run.objects.update(status="running", answer="", ended_at=None)
+    link = made(share(client_of(person), personal_run, "auditor"))
+
+    page = Client().get(link).content.decode()
+
+    assert "This run is still going on." in page
+    assert f"It is {MAIL}, fine." in page
