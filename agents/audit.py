@@ -11,6 +11,7 @@ from agents.models import AuditEntry, Run
 VIEWED = "run.viewed"
 EXPORTED = "run.exported"
 UNMASKED = "run.unmasked"
+RERUN = "run.rerun"
 SHARED = "run.shared"
 SHARE_REVOKED = "share.revoked"
 SHARE_OPENED = "share.opened"
@@ -31,7 +32,7 @@ def viewed(actor: Any, run: Run, door: str) -> None:
 
 def viewed_all(actor: Any, runs: Iterable[Run], door: str) -> None:
     """The same of several at once."""
-    others = {_name(run) for run in runs if run.user_id is None or run.user_id != actor.pk}
+    others = {_name(run) for run in runs if not run.is_of(actor)}
     if not others:
         return
     lately = AuditEntry.objects.filter(
