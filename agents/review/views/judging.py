@@ -10,13 +10,14 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
-from agents import storage
+from agents import audit, storage
 from agents.display import RunView
 from agents.models import Run
 from agents.review import cases, examples, judging
 from agents.review.models import Note, Review
 
 SHOWN = ("open", "mine", "unassigned", "decided")
+DOOR = "review"
 FIELDS = ("text", "label", "why", "correction", "name", "expected")
 
 
@@ -149,6 +150,7 @@ def step_review(request: HttpRequest, pk: int, step: int) -> HttpResponse:
     run = get_object_or_404(judging.reviewable(request.user), pk=pk)
     if not run.steps.filter(number=step).exists():
         raise Http404
+    audit.viewed(request.user, run, DOOR)
     return _step_page(request, run, step)
 
 
@@ -168,6 +170,7 @@ def review_queue(request: HttpRequest) -> HttpResponse:
     show = request.GET.get("show", "")
     show = show if show in SHOWN else "open"
     found, more = cases.queue(request, show, request.GET.get("after", ""))
+    audit.viewed_all(request.user, [case.run for case in found], DOOR)
     context = {"cases": found, "show": show, "more": more, "here": "review"}
     return render(request, "trace/review.html", context)
 
@@ -190,9 +193,10 @@ def _shown(request: HttpRequest, run: Run, problem: str = "") -> HttpResponse:
     if step:
         return _step_page(request, run, step, problem=problem, typed=typed)
     case = cases.case(request, run, problem=problem, typed=typed)
-    if not request.htmx:
-        return render(request, "trace/case.html", {"case": case}, status=422)
-    return render(request, "trace/_judged.html", {"case": case})
+    if request.htmx:
+        return render(request, "trace/_judged.html", {"case": case})
+    audit.viewed(request.user, run, DOOR)
+    return render(request, "trace/case.html", {"case": case}, status=422)
 
 
 def _step(request: HttpRequest) -> int:
