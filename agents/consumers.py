@@ -21,7 +21,7 @@ from django.utils import translation
 from django.utils.functional import Promise as StrPromise
 from django.utils.translation import gettext_lazy as _
 
-from agents import audit, fragments, live, masking, pulse, storage
+from agents import audit, live, masking, pulse, storage
 from agents.fragments import Watched
 from agents.masking import Veil
 from agents.models import Run
@@ -151,12 +151,12 @@ class WatchingConsumer(AsyncWebsocketConsumer):
 
     async def run_judged(self, told: dict[str, Any]) -> None:
         """Somebody has rated an answer, or corrected it."""
-        if self.stands_here(told["run"]):
-            await self.show(fragments.judged, told["run"], self.place)
+        if (watched := self.on_page(told["run"])) is not None:
+            await self.show(watched.judged)
 
-    def stands_here(self, run: int) -> bool:
-        """Whether it is on this page: others of its topic may not be for whoever looks."""
-        return run in self.watched
+    def on_page(self, run: int) -> Watched | None:
+        """A run that stands here: others of its topic may not be for whoever looks."""
+        return self.watched.get(run)
 
     async def message_added(self, told: dict[str, Any]) -> None:
         """Only a chat shows messages, but whoever follows its topic is told of them."""

@@ -442,7 +442,8 @@ class RunView:
     def judgement(self) -> Any:
         """What reviewers make of it, if it is with them."""
         is_there = self.is_judged and not self.run.is_live
-        return getattr(self.run, "review", None) if is_there else None
+        review = getattr(self.run, "review", None) if is_there else None
+        return review and self.shown(review)
 
     @property
     def is_flagged(self) -> bool:

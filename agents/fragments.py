@@ -28,8 +28,11 @@ CHANGED_ROW = {
     Type.USAGE,
     Type.THOUGHT,
 }
-
-JUDGED = ("_rating.html", "_corrected.html", "_correction.html")
+# What is said of a run that is over; a thumb is only shown to whoever gave it.
+JUDGED = {
+    "chat": ("_rating.html", "_corrected.html", "_correction.html"),
+    "trace": ("_corrected.html", "_correction.html"),
+}
 
 
 @dataclass
@@ -65,6 +68,14 @@ class Watched:
         """A run that was asked for just now: nothing of it has been told yet."""
         self.seq, self.has_asked = 0, False
         return self._whole(run)
+
+    def judged(self) -> str:
+        """What people say of it by now, if it is over."""
+        run = next(iter(_runs(self.run_pk)), None)
+        if run is None or run.is_live:
+            return ""
+        view = RunView(self._masked(run), self.place, veil=self.veil)
+        return "".join(_element(name, {"view": view}) for name in JUDGED[self.place])
 
     def _whole(self, run: Run) -> RunView:
         view = self._view(run)
@@ -145,8 +156,11 @@ class Watched:
 
     def _row(self) -> Run:
         for run in _runs(self.run_pk):
-            return run if self.veil is None else masking.masked(run)
+            return self._masked(run)
         raise Run.DoesNotExist
+
+    def _masked(self, run: Run) -> Run:
+        return run if self.veil is None else masking.masked(run)
 
     def _view(self, run: Run) -> RunView:
         return RunView(
@@ -189,12 +203,6 @@ class Watched:
         self.prose = GrowingProse(self.veil.begin(ANSWER, said) if self.veil else said)
         words = f'class="frozen" hx-swap-oob="true">{self.prose.frozen}'
         return f'<div id="answer-{self.run_pk}-frozen" {words}</div>{self._tail()}'
-
-
-def judged(run: int, place: str) -> str:
-    """What was said of a run that is over: a thumb, and what its answer should have been."""
-    views = [RunView(row, place) for row in _runs(run) if not row.is_live]
-    return "".join(_element(name, {"view": view}) for view in views for name in JUDGED)
 
 
 @prepared

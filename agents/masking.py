@@ -55,9 +55,12 @@ def mask_again(run: Run, session: Session) -> None:
 
 
 def masked(row: Row) -> Row:
-    """A copy to show. What was not read of the row is empty: it would be read as it is."""
+    """A copy to show; rows of others say themselves what in them may be `personal`.
+
+    What was not read of the row is empty: it would be read as it is.
+    """
     shown = copy(row)
-    for name in COLUMNS[type(row)]:
+    for name in COLUMNS.get(type(row)) or row.personal:
         empty = row._meta.get_field(name).get_default()
         setattr(shown, name, _column(row, name, row.__dict__.get(name, empty)))
     shown.__dict__.pop("found", None)

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from agents import runs
 from agents.consumers import BadFrame, Events, Kept, WatchingConsumer
 from agents.engine.events import Type
-from agents.fragments import Watched, judged
+from agents.fragments import Watched
 from agents.models import Run
 from agents.models.prepared import prepared
 from chat import fragments, sessions
@@ -49,7 +49,7 @@ class ChatConsumer(WatchingConsumer):
         shown = answered.order_by("pk").last()
         frames = [] if shown is None else [self.watching(shown.run_id)]
         # Whoever was away was not told of what was corrected meanwhile, however long ago asked.
-        frames += [judged(run, self.place) for run in _corrected(self.session.pk)]
+        frames += [self.on_page(run).judged() for run in _corrected(self.session.pk)]
         return "".join([*frames, self._new_messages(), self.around.changes(self.session)])
 
     def missed(self, kept: Kept) -> str:
@@ -115,9 +115,9 @@ class ChatConsumer(WatchingConsumer):
         else:
             await self.show(partial(fragments.composer_state, returned=text), self.session)
 
-    def stands_here(self, run: int) -> bool:
-        """All that are told of to a session are in it, if not all of them on the page."""
-        return True
+    def on_page(self, run: int) -> Watched:
+        """All that a session is told of are in it, and may stand here without moving."""
+        return self.watched.get(run) or Watched(run, self.place)
 
     async def message_added(self, told: dict[str, Any]) -> None:
         if told["message"] > self.last:

@@ -1,7 +1,10 @@
 from django.contrib import admin
 from django.http import HttpRequest
 
+from agents import masking
 from agents.review.models import Example
+
+ASKED = {"question", "history", "observations"}
 
 
 @admin.register(Example)
@@ -11,12 +14,17 @@ class ExampleAdmin(admin.ModelAdmin):
     list_display = ["name", "agent_name", "score", "scored_at", "saved_by", "saved_at"]
     list_filter = ["agent_name"]
     list_select_related = ["saved_by"]
-    search_fields = ["name", "question", "expected"]
+    search_fields = ["name", "expected"]
     fields = [
         *("name", "expected", "agent", "question", "history", "observations"),
         *("run", "score", "scored_at", "saved_by", "saved_at"),
     ]
     readonly_fields = [name for name in fields if name not in {"name", "expected", "agent"}]
+
+    def get_fields(self, request: HttpRequest, obj: object = None) -> list[str]:
+        """What somebody asked is kept as they asked it, so not everybody may read it."""
+        may_read = request.user.has_perm(masking.SEE_ALL)
+        return [name for name in self.fields if may_read or name not in ASKED]
 
     def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return False

@@ -1,18 +1,18 @@
 """A run as those who judge it see it: rows → what the templates show."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from django.db.models import Prefetch, Q, QuerySet
+from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 
 from agents import masking
 from agents.display import RunView
-from agents.masking import Session
+from agents.masking import Veil
 from agents.models import Run
 from agents.prose import render_markdown
 from agents.review import judging
@@ -32,6 +32,7 @@ class CaseView:
     may_review: bool = True
     problem: str = ""
     typed: Mapping[str, str] = field(default_factory=dict)
+    veil: Veil | None = None  # where it is another's: `run` is masked, and so is what was said
 
     @property
     def pk(self) -> str:
@@ -39,7 +40,7 @@ class CaseView:
 
     @cached_property
     def view(self) -> RunView:
-        return RunView(self.run, place="trace")
+        return RunView(self.run, place="trace", veil=self.veil)
 
     @property
     def question(self) -> str:
@@ -56,7 +57,8 @@ class CaseView:
 
     @cached_property
     def review(self) -> Review | None:
-        return getattr(self.run, "review", None)
+        review = getattr(self.run, "review", None)
+        return review and self.view.shown(review)
 
     @property
     def stamp(self) -> str:
@@ -70,11 +72,11 @@ class CaseView:
 
     @property
     def ratings(self) -> list[Rating]:
-        return list(self.run.ratings.all())
+        return [self.view.shown(rating) for rating in self.run.ratings.all()]
 
     @property
     def notes(self) -> list[Note]:
-        return list(self.run.review_notes.all())
+        return [self.view.shown(note) for note in self.run.review_notes.all()]
 
     @property
     def labels(self) -> list[Label]:
@@ -104,25 +106,21 @@ class CaseView:
         return not self.run.is_live and self.run.agent_id is not None
 
 
-def case(user, run: Run, *, is_masked: bool, **about: Any) -> CaseView:
+def case(request: HttpRequest, run: Run, **about: Any) -> CaseView:
     """A run as this person may judge it."""
-    may_review = user.has_perm(judging.REVIEWS)
-    about["may_review"] = may_review
-    [found] = _cases(user, [run.pk], lambda run: is_masked, **about)
+    may_review = request.user.has_perm(judging.REVIEWS)
+    [found] = _cases(request, [run.pk], may_review=may_review, **about)
     return found
 
 
-def queue(
-    user, show: str, after: str = "", session: Session | None = None
-) -> tuple[list[CaseView], str]:
+def queue(request: HttpRequest, show: str, after: str = "") -> tuple[list[CaseView], str]:
     """A page of the queue, and what comes after it, if anything does."""
-    reviews = _ordered(_chosen(user, show), show)
+    reviews = _ordered(_chosen(request.user, show), show)
     if after.isascii() and after.isdigit() and len(after) < 19:
         reviews = reviews.filter(_behind(Review.objects.filter(run=after).first(), show))
     pks = list(reviews.values_list("run_id", flat=True)[: A_PAGE + 1])
     more = str(pks[A_PAGE - 1]) if len(pks) > A_PAGE else ""
-    hides = partial(masking.hides, user=user, session=session or {})
-    return _cases(user, pks[:A_PAGE], hides), more
+    return _cases(request, pks[:A_PAGE]), more
 
 
 def _behind(last: Review | None, show: str) -> Q:
@@ -153,18 +151,23 @@ def _ordered(reviews: QuerySet[Review], show: str) -> QuerySet[Review]:
     return reviews.order_by(*order)
 
 
-def _cases(
-    user, pks: Iterable[int], hides: Callable[[Run], bool], **about: Any
-) -> list[CaseView]:
-    found = {run.pk: masking.masked(run) if hides(run) else run for run in _judged(pks)}
-    people = judging.reviewers()
-    return [CaseView(found[pk], user, people, **about) for pk in pks if pk in found]
+def _cases(request: HttpRequest, pks: Iterable[int], **about: Any) -> list[CaseView]:
+    found = {run.pk: run for run in _judged(pks)}
+    about["reviewers"] = judging.reviewers()
+    return [_case(request, found[pk], **about) for pk in pks if pk in found]
+
+
+def _case(request: HttpRequest, run: Run, **about: Any) -> CaseView:
+    """As this person may read it."""
+    if not masking.hides(run, request.user, request.session):
+        return CaseView(run, request.user, **about)
+    return CaseView(masking.masked(run), request.user, veil=Veil(), **about)
 
 
 def _judged(pks: Iterable[int]) -> QuerySet[Run]:
     """These runs with everything that was said of them, in a few queries."""
     runs = Run.objects.filter(pk__in=pks).select_related("user", "review", *PEOPLE)
-    return runs.prefetch_related(
+    return runs.defer("history").prefetch_related(
         Prefetch("ratings", Rating.objects.select_related("user")),
         Prefetch("review_notes", Note.objects.select_related("author")),
         "labels",

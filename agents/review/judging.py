@@ -16,8 +16,8 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents import live
-from agents.models import AuditEntry, Run
+from agents import audit, live
+from agents.models import Run
 from agents.review.models import A_NAME, Label, Note, Rating, Review
 
 REVIEWS = "agents.review_runs"
@@ -124,7 +124,7 @@ def flag(user, run: Run, why: str) -> Review:
         before, review.verdict = review.verdict, ""
         review.decided_by = review.decided_at = None
         review.save()
-        _note(user, "review.flag", run, why=why, before=before)
+        audit.record(user, "review.flag", run, why=why, before=before)
         _tell(run)
     return review
 
@@ -137,7 +137,7 @@ def assign(user, run: Run, person) -> Review:
         review = _held(user, run)
         review.assignee = person
         review.save(update_fields=["assignee"])
-        _note(user, "review.assign", run, to=person.get_username() if person else "")
+        audit.record(user, "review.assign", run, to=person.get_username() if person else "")
     return review
 
 
@@ -151,7 +151,7 @@ def decide(user, run: Run, verdict: str, seen: str) -> Review:
         before, review.verdict = review.verdict, verdict
         review.decided_by, review.decided_at = user, timezone.now()
         review.save()
-        _note(user, "review.verdict", run, verdict=verdict, before=before)
+        audit.record(user, "review.verdict", run, verdict=verdict, before=before)
         _tell(run)
     return review
 
@@ -173,7 +173,7 @@ def correct(user, run: Run, text: str, seen: str) -> Review:
             review.verdict = Review.Verdict.WRONG
             review.decided_by, review.decided_at = user, now
         review.save()
-        _note(user, "review.correction", run, before=before)
+        audit.record(user, "review.correction", run, before=before)
         _tell(run)
     return review
 
@@ -236,13 +236,3 @@ def written(text: str, most: int = MOST_WORDS) -> str:
 def storable(text: str) -> str:
     """Without what a database refuses: NUL, and halves of characters."""
     return text.replace("\0", "").encode("utf-8", "replace").decode()
-
-
-def _note(user, action: str, run: Run, **detail: Any) -> None:
-    AuditEntry.objects.create(
-        actor=user,
-        actor_name=user.get_username(),
-        action=action,
-        subject=f"run:{run.pk}",
-        detail=detail,
-    )

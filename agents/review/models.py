@@ -31,6 +31,8 @@ def _of_a_run(related_name):
 class Rating(models.Model):
     """A thumb up or down, from the chat."""
 
+    personal = ("comment",)
+
     class Reason(models.TextChoices):
         WRONG = "wrong", _("It is wrong")
         INCOMPLETE = "incomplete", _("Something is missing")
@@ -64,6 +66,8 @@ class Rating(models.Model):
 
 class Note(models.Model):
     """Words on a run, or on one step of it."""
+
+    personal = ("text",)
 
     run = _of_a_run("review_notes")
     step = models.PositiveIntegerField(
@@ -125,6 +129,8 @@ class Review(models.Model):
 
     A correction is shown to the person who asked, below the answer it corrects.
     """
+
+    personal = ("why", "correction")
 
     class Verdict(models.TextChoices):
         CORRECT = "correct", _("correct")

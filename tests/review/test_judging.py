@@ -7,7 +7,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Permission, User
 from django.db import connection
-from django.test import AsyncClient, Client
+from django.test import AsyncClient, Client, RequestFactory
 
 from agents.models import Agent, AuditEntry, ReviewScope, Run
 from agents.review import cases, judging
@@ -253,6 +253,13 @@ def test_a_label_that_is_too_long_is_refused_in_words(run, reviewer):
 # The queue
 
 
+def looking(user):
+    """A request of this person."""
+    request = RequestFactory().get("/review/")
+    request.user, request.session = user, {}
+    return request
+
+
 def flag_several(person, count):
     runs = [
         Run.objects.create(user=person, topic=f"t{at}", query=f"q{at}", status="completed")
@@ -268,7 +275,8 @@ def test_those_that_have_waited_longest_come_first(reviewer, person):
     first = Review.objects.order_by("pk").first()
     judging.decide(reviewer, first.run, "wrong", "")
 
-    shown = {name: cases.queue(reviewer, name)[0] for name in ("open", "decided", "mine")}
+    names = ("open", "decided", "mine")
+    shown = {name: cases.queue(looking(reviewer), name)[0] for name in names}
 
     assert [case.question for case in shown["open"]] == ["q1", "q2"]
     assert [case.question for case in shown["decided"]] == ["q0"]
@@ -280,14 +288,14 @@ def test_a_page_of_the_queue_goes_on_where_it_ended_whatever_was_decided(
 ):
     monkeypatch.setattr(cases, "A_PAGE", 2)
     flag_several(person, 5)
-    page, more = cases.queue(reviewer, "open")
+    page, more = cases.queue(looking(reviewer), "open")
     for case in page:
         judging.decide(reviewer, case.run, "correct", "")
 
-    following, last = cases.queue(reviewer, "open", more)
+    following, last = cases.queue(looking(reviewer), "open", more)
 
     assert [case.question for case in following] == ["q2", "q3"]
-    assert [case.question for case in cases.queue(reviewer, "open", last)[0]] == ["q4"]
+    assert [case.question for case in cases.queue(looking(reviewer), "open", last)[0]] == ["q4"]
 
 
 def test_the_queue_asks_the_database_little(
@@ -300,10 +308,27 @@ def test_the_queue_asks_the_database_little(
 
     client = browser(reviewer)
 
-    with django_assert_max_num_queries(16):
+    with django_assert_max_num_queries(20):
         page = client.get("/review/").content.decode()
 
     assert page.count('class="case"') == 20
+
+
+def test_others_are_judged_masked_and_every_look_is_kept(run, reviewer, person):
+    private = "ada@example.com"
+    Run.objects.update(query=f"Write to {private}", answer=f"Sent to {private}.")
+    judging.rate(person, run, judging.Thumb(is_good=False, comment=f"Not {private}!"))
+    judging.flag(person, run, f"It should not tell {private}.")
+    judging.correct(person, run, f"Ask {private} first.", "")
+
+    for _ in range(2):
+        page = browser(reviewer).get("/review/?show=decided").content.decode()
+
+    assert "Write to " in page
+    assert private not in page
+    assert AuditEntry.objects.filter(action="run.viewed", actor=reviewer).count() == 1
+    panel = browser(reviewer).post(f"/traces/{run.pk}/labels/", {"label": "x"}, headers=HTMX)
+    assert private not in panel.content.decode()
 
 
 def test_a_verdict_is_given_once_and_the_second_reviewer_is_told(run, reviewer, other):

@@ -10,13 +10,14 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
-from agents import masking, storage
+from agents import audit, storage
 from agents.display import RunView
 from agents.models import Run
 from agents.review import cases, examples, judging
 from agents.review.models import Note, Review
 
 SHOWN = ("open", "mine", "unassigned", "decided")
+DOOR = "review"
 FIELDS = ("text", "label", "why", "correction", "name", "expected")
 
 
@@ -40,7 +41,7 @@ def _rated(request: HttpRequest, run: Run, problem: str) -> HttpResponse:
         return render(request, "_rating.html", context)
     if not problem:
         return redirect(_back(request, run.pk, f"rating-{run.pk}"))
-    case = cases.case(request.user, run, is_masked=_is_masked(request, run), problem=problem)
+    case = cases.case(request, run, problem=problem)
     return render(request, "trace/case.html", {"case": case}, status=422)
 
 
@@ -149,13 +150,12 @@ def step_review(request: HttpRequest, pk: int, step: int) -> HttpResponse:
     run = get_object_or_404(judging.reviewable(request.user), pk=pk)
     if not run.steps.filter(number=step).exists():
         raise Http404
+    audit.viewed(request.user, run, DOOR)
     return _step_page(request, run, step)
 
 
 def _step_page(request: HttpRequest, run: Run, step: int, **about: Any) -> HttpResponse:
-    is_masked = _is_masked(request, run)
-    case = cases.case(request.user, run, is_masked=is_masked, **about)
-    context = {"case": case, "number": step}
+    context = {"case": cases.case(request, run, **about), "number": step}
     if request.htmx:
         return render(request, "trace/_step_judge.html", context)
     status = 422 if about.get("problem") else 200
@@ -169,7 +169,8 @@ def review_queue(request: HttpRequest) -> HttpResponse:
         raise Http404
     show = request.GET.get("show", "")
     show = show if show in SHOWN else "open"
-    found, more = cases.queue(request.user, request.session, show, request.GET.get("after", ""))
+    found, more = cases.queue(request, show, request.GET.get("after", ""))
+    audit.viewed_all(request.user, [case.run for case in found], DOOR)
     context = {"cases": found, "show": show, "more": more, "here": "review"}
     return render(request, "trace/review.html", context)
 
@@ -191,15 +192,11 @@ def _shown(request: HttpRequest, run: Run, problem: str = "") -> HttpResponse:
     typed = {name: request.POST.get(name, "") for name in FIELDS} if problem else {}
     if step:
         return _step_page(request, run, step, problem=problem, typed=typed)
-    is_masked = _is_masked(request, run)
-    case = cases.case(request.user, run, is_masked=is_masked, problem=problem, typed=typed)
-    if not request.htmx:
-        return render(request, "trace/case.html", {"case": case}, status=422)
-    return render(request, "trace/_judged.html", {"case": case})
-
-
-def _is_masked(request: HttpRequest, run: Run) -> bool:
-    return masking.hides(run, request.user, request.session)
+    case = cases.case(request, run, problem=problem, typed=typed)
+    if request.htmx:
+        return render(request, "trace/_judged.html", {"case": case})
+    audit.viewed(request.user, run, DOOR)
+    return render(request, "trace/case.html", {"case": case}, status=422)
 
 
 def _step(request: HttpRequest) -> int:
