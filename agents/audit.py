@@ -1,5 +1,6 @@
 """Who did what to whose: entries that are written once and never changed."""
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -18,29 +19,36 @@ ONCE_IN = timedelta(hours=1)
 
 def record(actor: Any, action: str, subject: Run | str, **detail: Any) -> AuditEntry:
     """Keep that somebody did this; nobody, where it was done without an account."""
-    known = actor if actor is not None and actor.is_authenticated else None
-    return AuditEntry.objects.create(
-        actor=known,
-        actor_name=known.get_username() if known else "",
-        action=action,
-        subject=_name(subject),
-        detail=detail,
-    )
+    entry = _entry(actor, action, _name(subject), detail)
+    entry.save()
+    return entry
 
 
 def viewed(actor: Any, run: Run, door: str) -> None:
     """Somebody looks at another's run: kept once an hour, however often they look."""
-    if run.is_of(actor):
-        return
+    viewed_all(actor, [run], door)
+
+
+def viewed_all(actor: Any, runs: Iterable[Run], door: str) -> None:
+    others = {_name(run) for run in runs if not run.is_of(actor)}
     lately = AuditEntry.objects.filter(
         actor=actor,
         action=VIEWED,
-        subject=_name(run),
+        subject__in=others,
         detail__door=door,
         at__gte=timezone.now() - ONCE_IN,
     )
-    if not lately.exists():
-        record(actor, VIEWED, run, door=door)
+    seen = set(lately.values_list("subject", flat=True)) if others else set()
+    new = [_entry(actor, VIEWED, name, {"door": door}) for name in sorted(others - seen)]
+    AuditEntry.objects.bulk_create(new)
+
+
+def _entry(actor: Any, action: str, subject: str, detail: dict[str, Any]) -> AuditEntry:
+    known = actor if actor is not None and actor.is_authenticated else None
+    name = known.get_username() if known else ""
+    return AuditEntry(
+        actor=known, actor_name=name, action=action, subject=subject, detail=detail
+    )
 
 
 def _name(subject: Run | str) -> str:

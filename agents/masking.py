@@ -28,9 +28,18 @@ Session = MutableMapping[str, Any]
 
 def hides(run: Run, user: Any, session: Session) -> bool:
     """Whether this person is shown the run masked: unless it is theirs, or they said why."""
-    if run.is_of(user):
-        return False
-    return run.pk not in session.get(UNMASKED, ()) or not user.has_perm(SEE_ALL)
+    unmasked = session.get(UNMASKED, ()) if user.has_perm(SEE_ALL) else ()
+    seen: Run | None = run
+    while seen is not None:
+        if seen.pk in unmasked or not seen.is_of(user):
+            return seen.pk not in unmasked
+        seen = seen.origin  # a run again tells what was said to the first one
+    return False
+
+
+def is_anothers(run: Run, reader: int) -> bool:
+    """Whether it is another's, or a run again of one that is."""
+    return run.user_id != reader or (run.origin is not None and is_anothers(run.origin, reader))
 
 
 def unmask(run: Run, session: Session) -> None:

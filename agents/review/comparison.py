@@ -12,6 +12,7 @@ from django.utils.translation import ngettext
 
 from agents.display import RunView, StepView
 from agents.engine.events import Type
+from agents.masking import masked_text
 from agents.models import AgentStep, Run
 from agents.readable import shown
 from agents.review.alignment import align
@@ -130,7 +131,10 @@ class Comparison:
     @cached_property
     def setup(self) -> list[Text]:
         """What was set up differently, as both runs said when they began."""
-        return self._different(_settings(self.left.run, self.right.run))
+        texts = _settings(self.left.run, self.right.run)
+        if any(view.veil for view in self.sides):
+            texts = [(a, masked_text(b), masked_text(c), is_code) for a, b, c, is_code in texts]
+        return self._different(texts)
 
     @property
     def sides(self) -> list[RunView]:

@@ -1,14 +1,18 @@
 """Two runs side by side, and how to find the other one."""
 
+from dataclasses import replace
+
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from agents import display
+from agents.masking import is_anothers, masked
 from agents.models import Run
 from agents.review.comparison import Comparison
+from agents.review.reading import Reading, read
 
 A_FEW = 20
 MOST_DIGITS = 18
@@ -16,7 +20,7 @@ MOST_DIGITS = 18
 
 @require_GET
 def compare(request: HttpRequest, pk: int, other: int) -> HttpResponse:
-    comparison = Comparison(_view(request, pk), _view(request, other))
+    comparison = Comparison(_view(read(request, pk)), _view(read(request, other)))
     part = "#comparison" if request.htmx else ""
     return render(request, f"trace/compare.html{part}", {"comparison": comparison})
 
@@ -24,35 +28,38 @@ def compare(request: HttpRequest, pk: int, other: int) -> HttpResponse:
 @require_GET
 def compare_with(request: HttpRequest, pk: int) -> HttpResponse:
     """Runs that are worth a comparison, and a place for the number of any other."""
-    return _choosing(request, _view(request, pk))
+    return _choosing(request, read(request, pk))
 
 
 @require_GET
 def find_comparison(request: HttpRequest) -> HttpResponse:
     """The way by two numbers, as a person types them."""
     left, right = (_number(request.GET.get(name, "")) for name in ("a", "b"))
-    view = _view(request, left)
+    found = read(request, left)
     if Run.objects.for_user(request.user).filter(pk=right).exists():
         return redirect("trace:compare", left, right)
-    return _choosing(request, view, _("There is no run with this number."))
+    return _choosing(request, found, _("There is no run with this number."))
 
 
-def _view(request: HttpRequest, pk: int | None) -> display.RunView:
-    run = get_object_or_404(Run.objects.for_user(request.user), pk=pk)
-    return display.RunView(run, place="compare", may_decide=run.user_id == request.user.pk)
+def _view(found: Reading) -> display.RunView:
+    return replace(found.view(), place="compare")
 
 
-def _choosing(request: HttpRequest, view: display.RunView, problem: str = "") -> HttpResponse:
-    others = Run.objects.for_user(request.user).exclude(pk=view.pk).select_related("user")
-    found = _worthwhile(view.run, others)
+def _choosing(request: HttpRequest, found: Reading, problem: str = "") -> HttpResponse:
+    others = Run.objects.for_user(request.user).exclude(pk=found.row.pk).select_related("user")
+    groups = _worthwhile(found.row, others)
     context = {
-        "view": view,
-        "groups": [(label, display.rows(runs)) for label, runs in found],
+        "view": _view(found),
+        "groups": [(label, _rows(runs, request.user.pk)) for label, runs in groups],
         "problem": problem,
         "typed": request.GET.get("b", ""),
         "show_people": request.user.has_perm("agents.review_runs"),
     }
     return render(request, "trace/compare_with.html", context, status=422 if problem else 200)
+
+
+def _rows(runs: list[Run], reader: int) -> list[display.RunView]:
+    return display.rows(masked(run) if is_anothers(run, reader) else run for run in runs)
 
 
 def _worthwhile(run: Run, others: QuerySet[Run]) -> list[tuple[str, list[Run]]]:

@@ -40,7 +40,7 @@ def _rated(request: HttpRequest, run: Run, problem: str) -> HttpResponse:
         return render(request, "_rating.html", context)
     if not problem:
         return redirect(_back(request, run.pk, f"rating-{run.pk}"))
-    case = cases.case(request.user, run, problem=problem)
+    case = cases.case(request.user, run, request.session, problem=problem)
     return render(request, "trace/case.html", {"case": case}, status=422)
 
 
@@ -153,7 +153,7 @@ def step_review(request: HttpRequest, pk: int, step: int) -> HttpResponse:
 
 
 def _step_page(request: HttpRequest, run: Run, step: int, **about: Any) -> HttpResponse:
-    context = {"case": cases.case(request.user, run, **about), "number": step}
+    context = {"case": cases.case(request.user, run, request.session, **about), "number": step}
     if request.htmx:
         return render(request, "trace/_step_judge.html", context)
     status = 422 if about.get("problem") else 200
@@ -167,7 +167,7 @@ def review_queue(request: HttpRequest) -> HttpResponse:
         raise Http404
     show = request.GET.get("show", "")
     show = show if show in SHOWN else "open"
-    found, more = cases.queue(request.user, show, request.GET.get("after", ""))
+    found, more = cases.queue(request.user, show, request.GET.get("after", ""), request.session)
     context = {"cases": found, "show": show, "more": more, "here": "review"}
     return render(request, "trace/review.html", context)
 
@@ -189,7 +189,7 @@ def _shown(request: HttpRequest, run: Run, problem: str = "") -> HttpResponse:
     typed = {name: request.POST.get(name, "") for name in FIELDS} if problem else {}
     if step:
         return _step_page(request, run, step, problem=problem, typed=typed)
-    case = cases.case(request.user, run, problem=problem, typed=typed)
+    case = cases.case(request.user, run, request.session, problem=problem, typed=typed)
     if not request.htmx:
         return render(request, "trace/case.html", {"case": case}, status=422)
     return render(request, "trace/_judged.html", {"case": case})

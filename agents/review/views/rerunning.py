@@ -1,15 +1,18 @@
 """A run once more, from one of its steps."""
 
+from dataclasses import replace
+
 from channels.db import database_sync_to_async
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
-from agents import display, runs
+from agents import runs
 from agents.models import Run
 from agents.review import rerunning
 from agents.review.forms import RerunForm
+from agents.review.reading import read
 
 
 @require_GET
@@ -68,7 +71,7 @@ def _form(
     request: HttpRequest, run: Run, step: int, form: RerunForm | None = None
 ) -> HttpResponse:
     nearest = rerunning.nearest(run, step)
-    view = display.RunView(run, place="trace", may_decide=False)
+    view = replace(read(request, run.pk).view(), may_decide=False)
     context = {"view": view, "asked": step, "step": nearest, "level": 2 if request.htmx else 1}
     context["replayed"] = [row for row in view.steps if row.number < nearest]
     try:
