@@ -11,7 +11,9 @@ from agents.models import AuditEntry, Run
 VIEWED = "run.viewed"
 EXPORTED = "run.exported"
 UNMASKED = "run.unmasked"
+RERUN = "run.rerun"
 SHARED = "run.shared"
+RERUN = "run.rerun"
 SHARE_REVOKED = "share.revoked"
 SHARE_OPENED = "share.opened"
 ONCE_IN = timedelta(hours=1)

@@ -435,8 +435,7 @@ class RunView:
     @cached_property
     def rating(self) -> Any:
         """What whoever asked thinks of it."""
-        is_theirs = self.is_judged and self.veil is None and not self.run.is_live
-        given = self.run.ratings.all() if is_theirs else ()
+        given = self.run.ratings.all() if self.is_judged and not self.run.is_live else ()
         return next((row for row in given if row.user_id == self.run.user_id), None)
 
     @cached_property

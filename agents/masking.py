@@ -28,18 +28,21 @@ Session = MutableMapping[str, Any]
 
 def hides(run: Run, user: Any, session: Session) -> bool:
     """Whether this person is shown the run masked: unless it is theirs, or they said why."""
-    unmasked = session.get(UNMASKED, ()) if user.has_perm(SEE_ALL) else ()
-    seen: Run | None = run
-    while seen is not None:
-        if seen.pk in unmasked or not seen.is_of(user):
-            return seen.pk not in unmasked
-        seen = seen.origin  # a run again tells what was said to the first one
-    return False
+    if run.user_id is not None and asker(run) == user.pk:
+        return False
+    return run.pk not in session.get(UNMASKED, ()) or not user.has_perm(SEE_ALL)
 
 
-def is_anothers(run: Run, reader: int) -> bool:
-    """Whether it is another's, or a run again of one that is."""
-    return run.user_id != reader or (run.origin is not None and is_anothers(run.origin, reader))
+def asker(run: Run) -> int | None:
+    """Whose words it is about: a run again belongs to whoever wanted it, and its words do not.
+
+    Where its origin is gone nobody can say, and so it is nobody's.
+    """
+    while run.origin_step is not None:
+        if run.origin is None:
+            return None
+        run = run.origin
+    return run.user_id
 
 
 def unmask(run: Run, session: Session) -> None:

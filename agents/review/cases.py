@@ -1,8 +1,8 @@
 """A run as those who judge it see it: rows → what the templates show."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from copy import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from django.db.models import Prefetch, Q, QuerySet
@@ -10,9 +10,9 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 
-from agents import audit, masking
+from agents import masking
 from agents.display import RunView
-from agents.masking import Row, Session, Veil
+from agents.masking import Session
 from agents.models import Run
 from agents.prose import render_markdown
 from agents.review import judging
@@ -30,7 +30,6 @@ class CaseView:
     user: Any
     reviewers: Sequence[Any] = ()
     may_review: bool = True
-    veil: Veil | None = None  # where it is another's: `run` is masked
     problem: str = ""
     typed: Mapping[str, str] = field(default_factory=dict)
 
@@ -40,7 +39,7 @@ class CaseView:
 
     @cached_property
     def view(self) -> RunView:
-        return RunView(self.run, place="trace", veil=self.veil)
+        return RunView(self.run, place="trace")
 
     @property
     def question(self) -> str:
@@ -57,9 +56,7 @@ class CaseView:
 
     @cached_property
     def review(self) -> Review | None:
-        """Why it is here may be in the words of whoever asked."""
-        review = getattr(self.run, "review", None)
-        return review and self._shown(review, "why")
+        return getattr(self.run, "review", None)
 
     @property
     def stamp(self) -> str:
@@ -73,14 +70,7 @@ class CaseView:
 
     @property
     def ratings(self) -> list[Rating]:
-        return [self._shown(rating, "comment") for rating in self.run.ratings.all()]
-
-    def _shown(self, row: Row, name: str) -> Row:
-        if self.veil is None:
-            return row
-        shown = copy(row)
-        setattr(shown, name, masking.masked_text(getattr(row, name)))
-        return shown
+        return list(self.run.ratings.all())
 
     @property
     def notes(self) -> list[Note]:
@@ -114,31 +104,23 @@ class CaseView:
         return not self.run.is_live and self.run.agent_id is not None
 
 
-def case(user, run: Run, session: Session | None = None, **about: Any) -> CaseView:
+def case(user, run: Run, *, is_masked: bool, **about: Any) -> CaseView:
     """A run as this person may judge it."""
     may_review = user.has_perm(judging.REVIEWS)
-    reviewers = judging.reviewers() if may_review else ()
-    whole = _whole(Run.objects.filter(pk=run.pk)).get()
-    shown, veil = _read(whole, user, session)
-    return CaseView(shown, user, reviewers, may_review, veil=veil, **about)
+    about["may_review"] = may_review
+    [found] = _cases(user, [run.pk], lambda run: is_masked, **about)
+    return found
 
 
-def _read(run: Run, user, session: Session | None) -> tuple[Run, Veil | None]:
-    if not masking.hides(run, user, session or {}):
-        return run, None
-    return masking.masked(run), Veil()
-
-
-def queue(
-    user, show: str, after: str = "", session: Session | None = None
-) -> tuple[list[CaseView], str]:
+def queue(user, session: Session, show: str, after: str) -> tuple[list[CaseView], str]:
     """A page of the queue, and what comes after it, if anything does."""
     reviews = _ordered(_chosen(user, show), show)
-    if after.isascii() and after.isdigit():
+    if after.isascii() and after.isdigit() and len(after) < 19:
         reviews = reviews.filter(_behind(Review.objects.filter(run=after).first(), show))
     pks = list(reviews.values_list("run_id", flat=True)[: A_PAGE + 1])
     more = str(pks[A_PAGE - 1]) if len(pks) > A_PAGE else ""
-    return _cases(user, pks[:A_PAGE], session), more
+    hides = partial(masking.hides, user=user, session=session)
+    return _cases(user, pks[:A_PAGE], hides), more
 
 
 def _behind(last: Review | None, show: str) -> Q:
@@ -169,17 +151,18 @@ def _ordered(reviews: QuerySet[Review], show: str) -> QuerySet[Review]:
     return reviews.order_by(*order)
 
 
-def _cases(user, pks: Iterable[int], session: Session | None) -> list[CaseView]:
-    found = {run.pk: run for run in _whole(Run.objects.filter(pk__in=pks))}
-    reviewers = judging.reviewers()
-    audit.viewed_all(user, found.values(), "queue")
-    read = [_read(found[pk], user, session) for pk in pks if pk in found]
-    return [CaseView(run, user, reviewers, veil=veil) for run, veil in read]
+def _cases(
+    user, pks: Iterable[int], hides: Callable[[Run], bool], **about: Any
+) -> list[CaseView]:
+    found = {run.pk: masking.masked(run) if hides(run) else run for run in _judged(pks)}
+    people = judging.reviewers()
+    return [CaseView(found[pk], user, people, **about) for pk in pks if pk in found]
 
 
-def _whole(runs: QuerySet[Run]) -> QuerySet[Run]:
-    """With everything that was said of them, in a few queries."""
-    return runs.select_related("user", "review", *PEOPLE).prefetch_related(
+def _judged(pks: Iterable[int]) -> QuerySet[Run]:
+    """These runs with everything that was said of them, in a few queries."""
+    runs = Run.objects.filter(pk__in=pks).select_related("user", "review", *PEOPLE)
+    return runs.prefetch_related(
         Prefetch("ratings", Rating.objects.select_related("user")),
         Prefetch("review_notes", Note.objects.select_related("author")),
         "labels",

@@ -12,7 +12,6 @@ from django.utils.translation import ngettext
 
 from agents.display import RunView, StepView
 from agents.engine.events import Type
-from agents.masking import masked_text
 from agents.models import AgentStep, Run
 from agents.readable import shown
 from agents.review.alignment import align
@@ -131,10 +130,7 @@ class Comparison:
     @cached_property
     def setup(self) -> list[Text]:
         """What was set up differently, as both runs said when they began."""
-        texts = _settings(self.left.run, self.right.run)
-        if any(view.veil for view in self.sides):
-            texts = [(a, masked_text(b), masked_text(c), is_code) for a, b, c, is_code in texts]
-        return self._different(texts)
+        return self._different(_settings(self.left.run, self.right.run))
 
     @property
     def sides(self) -> list[RunView]:
@@ -144,6 +140,10 @@ class Comparison:
     def question(self) -> str:
         """What both were asked, if that is the same."""
         return self.left.run.query if self.left.run.query == self.right.run.query else ""
+
+    @property
+    def is_masked(self) -> bool:
+        return any(view.veil for view in self.sides)
 
     @property
     def is_live(self) -> bool:

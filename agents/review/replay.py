@@ -14,11 +14,10 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.db.models import QuerySet
 
-from agents import masking
 from agents.display import RunView
 from agents.engine.events import Event, Type
 from agents.fragments import WORDS, Watched
-from agents.masking import Veil
+from agents.masking import Veil, masked
 from agents.meaning import Rows
 from agents.models import AgentStep, Approval, Run, RunEvent
 
@@ -168,8 +167,9 @@ class Shown(Watched):
         return self.words(told) if self.are_words(told) else self.changes(told)
 
     def _row(self) -> Run:
+        """What it says in the end is the only text of a run that was not there before."""
         run = self.moment.run
-        return run if self.veil is None else masking.masked(run)
+        return run if self.veil is None or run.is_live else masked(run)
 
     def _view(self, run: Run) -> RunView:
         return replace(super()._view(run), now=self.moment.time)
@@ -196,8 +196,11 @@ class Scene:
 
 
 def shown(run: Run, at: int, place: str = "chat", veil: Veil | None = None) -> Shown:
-    """The page of a run as it was after that event; before the first one, as it was asked."""
-    return Shown(run.pk, place, moment=Moment.after(run, at), veil=veil)
+    """The page of a run as it was after that event; before the first one, as it was asked.
+
+    With a veil the run itself is masked already, and so is what is shown of it.
+    """
+    return Shown(run.pk, place, veil=veil, moment=Moment.after(run, at))
 
 
 def scene(run: Run, after: int, place: str = "chat", veil: Veil | None = None) -> Scene:

@@ -187,13 +187,14 @@ def test_a_run_again_of_anothers_is_as_masked_as_that(personal_run, reviewer, au
             topic="b",
             query=personal_run.query,
             origin=personal_run,
+            origin_step=1,
             status="stopped",
         )
         client = client_of(user)
         assert holds_none(client.get(f"/traces/{again.pk}/").content.decode())
         assert holds_none(client.get("/traces/").content.decode())
 
-    client.post(f"/traces/{personal_run.pk}/unmask/", {"reason": "A complaint"})
+    client.post(f"/traces/{again.pk}/unmask/", {"reason": "A complaint"})
     assert MAIL in client.get(f"/traces/{again.pk}/").content.decode()
 
 
