@@ -10,6 +10,7 @@ from agents.models import AuditEntry, Run
 VIEWED = "run.viewed"
 EXPORTED = "run.exported"
 UNMASKED = "run.unmasked"
+RERUN = "run.rerun"
 SHARED = "run.shared"
 SHARE_REVOKED = "share.revoked"
 SHARE_OPENED = "share.opened"
