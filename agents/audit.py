@@ -12,6 +12,7 @@ EXPORTED = "run.exported"
 UNMASKED = "run.unmasked"
 RERUN = "run.rerun"
 SHARED = "run.shared"
+RERUN = "run.rerun"
 SHARE_REVOKED = "share.revoked"
 SHARE_OPENED = "share.opened"
 ONCE_IN = timedelta(hours=1)

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from agents import wording
 from agents.engine.events import Event, Type
 from agents.fragments import WORDS
+from agents.masking import masked_text
 from agents.models import Run
 from agents.readable import one_line
 from agents.review.replay import MOST_FRAMES, since
@@ -48,8 +49,8 @@ class Gap:
 class Timeline:
     """The whole of a run on its own clock."""
 
-    def __init__(self, run: Run) -> None:
-        self.run = run
+    def __init__(self, run: Run, *, is_masked: bool = False) -> None:
+        self.run, self.is_masked = run, is_masked
         rows = run.events.order_by("seq").values_list("type", "time")
         self._events = [(type, since(run, time)) for type, time in rows]
 
@@ -103,7 +104,7 @@ class Timeline:
             seq=event.seq,
             ms=ms,
             kind=kind,
-            words=one_line(words),
+            words=one_line(masked_text(words) if self.is_masked else words),
             step=event.data.get("step", 0),
             x=self._x(ms),
         )

@@ -17,6 +17,7 @@ from django.db.models import QuerySet
 from agents.display import RunView
 from agents.engine.events import Event, Type
 from agents.fragments import WORDS, Watched
+from agents.masking import Veil, masked
 from agents.meaning import Rows
 from agents.models import AgentStep, Approval, Run, RunEvent
 
@@ -166,7 +167,7 @@ class Shown(Watched):
         return self.words(told) if self.are_words(told) else self.changes(told)
 
     def _row(self) -> Run:
-        return self.moment.run
+        return self.moment.run if self.veil is None else masked(self.moment.run)
 
     def _view(self, run: Run) -> RunView:
         return replace(super()._view(run), now=self.moment.time)
@@ -192,13 +193,13 @@ class Scene:
     frames: list[Frame]
 
 
-def shown(run: Run, at: int, place: str = "chat") -> Shown:
+def shown(run: Run, at: int, place: str = "chat", veil: Veil | None = None) -> Shown:
     """The page of a run as it was after that event; before the first one, as it was asked."""
-    return Shown(run.pk, place, moment=Moment.after(run, at))
+    return Shown(run.pk, place, veil=veil, moment=Moment.after(run, at))
 
 
-def scene(run: Run, after: int, place: str = "chat") -> Scene:
-    page = shown(run, after, place)
+def scene(run: Run, after: int, place: str = "chat", veil: Veil | None = None) -> Scene:
+    page = shown(run, after, place, veil)
     began, whole = page.moment.seq, page.snapshot()
     ms, frames, size = since(run, page.moment.time), [], 0
     for event in _following(run, began):

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_GET
 
@@ -11,17 +11,18 @@ from agents import trace
 from agents.models import Run
 from agents.review import replay
 from agents.review.moments import Timeline, number
+from agents.review.reading import read
 
 SPEEDS = ["0.5", "1", "2", "4", "8"]
 
 
 @require_GET
 def replayed(request: HttpRequest, pk: int) -> HttpResponse:
-    run = get_object_or_404(Run.objects.for_user(request.user), pk=pk)
-    timeline = Timeline(run)
+    found = read(request, pk, "replay")
+    run, timeline = found.row, Timeline(found.row, is_masked=found.is_masked)
     at = number(request.GET.get("at"), timeline.last)
     context = {
-        "view": replay.shown(run, at).view(),
+        "view": replay.shown(run, at, veil=found.veil).view(),
         "timeline": timeline,
         "at": at,
         "ms": timeline.ms(at),
@@ -38,9 +39,9 @@ def replayed(request: HttpRequest, pk: int) -> HttpResponse:
 @require_GET
 def scene(request: HttpRequest, pk: int) -> JsonResponse:
     """A part of it, for the page to play."""
-    run = get_object_or_404(Run.objects.for_user(request.user), pk=pk)
-    after = number(request.GET.get("after"), trace.last_seq(run))
-    part = replay.scene(run, after)
+    found = read(request, pk, "replay")
+    after = number(request.GET.get("after"), trace.last_seq(found.row))
+    part = replay.scene(found.row, after, veil=found.veil)
     frames = [[frame.seq, frame.ms, frame.html] for frame in part.frames]
     return JsonResponse(
         {

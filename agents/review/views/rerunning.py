@@ -59,7 +59,7 @@ def _prepared(request: HttpRequest, pk: int, step: int) -> Run | HttpResponse:
 
 
 def _found(request: HttpRequest, pk: int, step: int) -> Reading:
-    found = read(request, pk, "rerun")
+    found = read(request, pk, "again")
     if step != 1 and not found.row.steps.filter(number=step).exists():
         raise Http404
     if not rerunning.may(request.user, found.row):
