@@ -167,7 +167,9 @@ class Shown(Watched):
         return self.words(told) if self.are_words(told) else self.changes(told)
 
     def _row(self) -> Run:
-        return self.moment.run if self.veil is None else masked(self.moment.run)
+        """What it says in the end is the only text of a run that was not there before."""
+        run = self.moment.run
+        return run if self.veil is None or run.is_live else masked(run)
 
     def _view(self, run: Run) -> RunView:
         return replace(super()._view(run), now=self.moment.time)
@@ -194,7 +196,10 @@ class Scene:
 
 
 def shown(run: Run, at: int, place: str = "chat", veil: Veil | None = None) -> Shown:
-    """The page of a run as it was after that event; before the first one, as it was asked."""
+    """The page of a run as it was after that event; before the first one, as it was asked.
+
+    With a veil the run itself is masked already, and so is what is shown of it.
+    """
     return Shown(run.pk, place, veil=veil, moment=Moment.after(run, at))
 
 

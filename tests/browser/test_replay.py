@@ -1,10 +1,13 @@
 """A run is played again as it was seen, with the mouse, the keyboard, or neither."""
 
 import re
+import sqlite3
+from datetime import datetime, timedelta
 
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conversation import CALCULATION, SEVERAL, answered, begin, html
+from tests.browser.server import Server
 from tests.browser.test_approvals import asks
 from tests.browser.test_everyone import faint_text, fits
 
@@ -117,6 +120,41 @@ def test_a_question_is_seen_as_it_was_asked_and_cannot_be_answered_again(page: P
     expect(approve).to_be_visible()
     expect(approve).to_be_disabled()
     move(page, "ArrowRight")
+    expect(stage.locator(".approval")).to_contain_text("demo: approved")
+
+
+def approved_after_an_hour(page: Page, server: Server) -> None:
+    """A run that was approved, as if the person had been away for an hour."""
+    asks(page)
+    page.get_by_role("button", name="Approve", exact=True).click()
+    expect(page.locator(".run").last).to_have_attribute("data-status", "completed")
+    run = page.locator(".run").last.get_attribute("id").removeprefix("run-")
+    with sqlite3.connect(server.folder / "data" / "ashiato.sqlite3") as rows:
+        events = "from agents_runevent where run_id = ? and seq >"
+        paused = f"(select seq {events} 0 and type = 'run_paused')"
+        for pk, time in rows.execute(
+            f"select id, time {events} {paused}", [run, run]
+        ).fetchall():
+            later = str(datetime.fromisoformat(time) + timedelta(hours=1))
+            rows.execute("update agents_runevent set time = ? where id = ?", [later, pk])
+    rows.close()
+
+
+def test_waiting_is_skipped_unless_one_wants_to_wait(page: Page, server):
+    approved_after_an_hour(page, server)
+    stage = replay(page)
+    expect(page.locator(".gap[data-ours]")).to_have_count(1)
+    expect(page.locator("#whole")).to_have_text(re.compile("60 min"))
+
+    page.get_by_label("Skip waiting").uncheck()
+    page.get_by_text("8×").click()
+    page.locator("#play").click()
+    expect(page.locator("#now")).to_have_text("It waits for a person")
+    page.wait_for_timeout(1000)
+    expect(stage.locator(".run")).to_have_attribute("data-status", "waiting")
+    page.get_by_label("Skip waiting").check()
+
+    expect(stage.locator(".run")).to_have_attribute("data-status", "completed")
     expect(stage.locator(".approval")).to_contain_text("demo: approved")
 
 

@@ -13,11 +13,12 @@ from agents.display import RunView
 from agents.engine.errors import ModelError
 from agents.engine.events import Stamp, Type
 from agents.engine.tool import ToolResult
-from agents.models import Agent, Approval, Run
+from agents.models import Agent, Approval, AuditEntry, Run
 from agents.review import replay
 from agents.review.moments import Timeline, number
 from tests.agents.test_display import Page, Tree, scripts
 from tests.conftest import asked
+from tests.review.conftest import MAIL, PERSONAL, PHONE
 from tests.scripted import Says
 
 pytestmark = [
@@ -266,6 +267,31 @@ def test_a_run_of_which_nothing_is_kept_yet_can_be_looked_at(person):
     assert answer.status_code == 200
     assert "The question is asked" in answer.content.decode()
     assert get(person, run, "replay/scene/").json()["frames"] == []
+
+
+async def test_a_reviewer_replays_the_run_of_another_masked(
+    monkeypatch, scripted, person, reviewer
+):
+    monkeypatch.setitem(toolset.BUILT_IN, "calculator", Letter)
+    call = Says.call("calculator", f"I write to {MAIL}.", input=f"{MAIL} {PHONE}")
+    scripted(call, Says(answer=f"It is sent to {MAIL} and {PHONE}, as you asked me to do."))
+    run = await asked(f"Write to {MAIL}, call {PHONE}.", user=person)
+    question = await Approval.objects.aget(run=run)
+    word = Word(digest=question.digest, is_approved=False, reason=f"Never call {PHONE}!")
+    await approvals.decide(person, question.pk, word)
+    await runs.wait(run)
+    paths = ["replay/scene/", *(f"replay/?at={at}" for at in range(20))]
+
+    def seen(user):
+        return "".join(get(user, run, path).content.decode() for path in paths)
+
+    theirs, own = await sync_to_async(seen)(reviewer), await sync_to_async(seen)(person)
+
+    assert [text for text in PERSONAL if text in theirs] == []
+    assert [text for text in PERSONAL if text in own] == list(PERSONAL)
+    assert "Personal data is masked" in theirs
+    entry = await AuditEntry.objects.aget(actor=reviewer, action="run.viewed")
+    assert (entry.subject, entry.detail) == (f"run:{run.pk}", {"door": "replay"})
 
 
 def test_waiting_for_a_person_is_told_from_a_slow_model():
