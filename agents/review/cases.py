@@ -112,14 +112,16 @@ def case(user, run: Run, *, is_masked: bool, **about: Any) -> CaseView:
     return found
 
 
-def queue(user, session: Session, show: str, after: str) -> tuple[list[CaseView], str]:
+def queue(
+    user, show: str, after: str = "", session: Session | None = None
+) -> tuple[list[CaseView], str]:
     """A page of the queue, and what comes after it, if anything does."""
     reviews = _ordered(_chosen(user, show), show)
     if after.isascii() and after.isdigit() and len(after) < 19:
         reviews = reviews.filter(_behind(Review.objects.filter(run=after).first(), show))
     pks = list(reviews.values_list("run_id", flat=True)[: A_PAGE + 1])
     more = str(pks[A_PAGE - 1]) if len(pks) > A_PAGE else ""
-    hides = partial(masking.hides, user=user, session=session)
+    hides = partial(masking.hides, user=user, session=session or {})
     return _cases(user, pks[:A_PAGE], hides), more
 
 
