@@ -11,6 +11,7 @@ VIEWED = "run.viewed"
 EXPORTED = "run.exported"
 UNMASKED = "run.unmasked"
 SHARED = "run.shared"
+RERUN = "run.rerun"
 SHARE_REVOKED = "share.revoked"
 SHARE_OPENED = "share.opened"
 ONCE_IN = timedelta(hours=1)

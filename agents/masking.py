@@ -27,9 +27,21 @@ Session = MutableMapping[str, Any]
 
 def hides(run: Run, user: Any, session: Session) -> bool:
     """Whether this person is shown the run masked: unless it is theirs, or they said why."""
-    if run.user_id is not None and run.user_id == user.pk:
+    if run.user_id is not None and asker(run) == user.pk:
         return False
     return run.pk not in session.get(UNMASKED, ()) or not user.has_perm(SEE_ALL)
+
+
+def asker(run: Run) -> int | None:
+    """Whose words it is about: a run again belongs to whoever wanted it, and its words do not.
+
+    Where its origin is gone nobody can say, and so it is nobody's.
+    """
+    while run.origin_step is not None:
+        if run.origin is None:
+            return None
+        run = run.origin
+    return run.user_id
 
 
 def unmask(run: Run, session: Session) -> None:

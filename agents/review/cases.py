@@ -9,7 +9,9 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 
+from agents import masking
 from agents.display import RunView
+from agents.masking import Session
 from agents.models import Run
 from agents.prose import render_markdown
 from agents.review import judging
@@ -101,22 +103,23 @@ class CaseView:
         return not self.run.is_live and self.run.agent_id is not None
 
 
-def case(user, run: Run, **about: Any) -> CaseView:
+def case(user, run: Run, *, is_masked: bool, **about: Any) -> CaseView:
     """A run as this person may judge it."""
     may_review = user.has_perm(judging.REVIEWS)
     reviewers = judging.reviewers() if may_review else ()
     whole = _whole(Run.objects.filter(pk=run.pk)).get()
-    return CaseView(whole, user, reviewers, may_review, **about)
+    shown = masking.masked(whole) if is_masked else whole
+    return CaseView(shown, user, reviewers, may_review, **about)
 
 
-def queue(user, show: str, after: str = "") -> tuple[list[CaseView], str]:
+def queue(user, session: Session, show: str, after: str) -> tuple[list[CaseView], str]:
     """A page of the queue, and what comes after it, if anything does."""
     reviews = _ordered(_chosen(user, show), show)
     if after.isascii() and after.isdigit():
         reviews = reviews.filter(_behind(Review.objects.filter(run=after).first(), show))
     pks = list(reviews.values_list("run_id", flat=True)[: A_PAGE + 1])
     more = str(pks[A_PAGE - 1]) if len(pks) > A_PAGE else ""
-    return _cases(user, pks[:A_PAGE]), more
+    return _cases(user, session, pks[:A_PAGE]), more
 
 
 def _behind(last: Review | None, show: str) -> Q:
@@ -147,8 +150,11 @@ def _ordered(reviews: QuerySet[Review], show: str) -> QuerySet[Review]:
     return reviews.order_by(*order)
 
 
-def _cases(user, pks: Iterable[int]) -> list[CaseView]:
-    found = {run.pk: run for run in _whole(Run.objects.filter(pk__in=pks))}
+def _cases(user, session: Session, pks: Iterable[int]) -> list[CaseView]:
+    found = {
+        run.pk: masking.masked(run) if masking.hides(run, user, session) else run
+        for run in _whole(Run.objects.filter(pk__in=pks))
+    }
     reviewers = judging.reviewers()
     return [CaseView(found[pk], user, reviewers) for pk in pks if pk in found]
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from django.db.models import QuerySet
 
 from agents.display import RunView
-from agents.masking import masked
+from agents.masking import asker, masked
 from agents.models import Run
 from agents.review.filters import Filter, parse
 from agents.review.models import Rating, Review
@@ -140,7 +140,7 @@ def _rows(pks: list[int], reader: int) -> list[RunRow]:
     flagged = set(Review.objects.filter(run__in=pks).values_list("run", flat=True))
     return [
         RunRow(
-            view=RunView(run if run.user_id == reader else masked(run), place="trace"),
+            view=RunView(run if asker(run) == reader else masked(run), place="trace"),
             ups=said.count((run.pk, True)),
             downs=said.count((run.pk, False)),
             is_flagged=run.pk in flagged,

@@ -7,9 +7,9 @@ from typing import Any
 from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 
-from agents import assembly, runs
+from agents import assembly, audit, runs
 from agents.engine.events import Type
-from agents.models import Agent, AgentStep, AuditEntry, Run
+from agents.models import Agent, AgentStep, Run
 
 MAY = "agents.rerun_runs"
 AS_THE_AGENT = "agent"
@@ -132,13 +132,7 @@ def prepare(run: Run, step: int, wish: Wish, user) -> Run:
         agent=setup.agent,
     )
     if run.user_id != user.pk:
-        AuditEntry.objects.create(
-            actor=user,
-            actor_name=user.get_username(),
-            action="run.rerun",
-            subject=f"run:{run.pk}",
-            detail={"run": again.pk, "step": again.origin_step},
-        )
+        audit.record(user, audit.RERUN, run, run=again.pk, step=again.origin_step)
     return again
 
 

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from agents import audit
-from agents.masking import SEE_ALL
+from agents.masking import SEE_ALL, asker
 from agents.models import Run
 from agents.review.models import ShareLink
 
@@ -49,7 +49,7 @@ def panel(run: Run, user: Any, *, is_masked: bool) -> Panel:
 def links(run: Run, user: Any) -> QuerySet[ShareLink]:
     """Those that still work, for whoever may end them: all for whose run it is."""
     working = ShareLink.objects.open().filter(run=run).select_related("made_by")
-    is_own = run.user_id is not None and run.user_id == user.pk
+    is_own = asker(run) == user.pk
     return working if is_own else working.filter(made_by=user)
 
 
@@ -98,7 +98,7 @@ def _is_still_theirs(link: ShareLink) -> bool:
         return False
     if not Run.objects.for_user(user).filter(pk=run.pk).exists():
         return False
-    return link.level != Level.AUDITOR or run.user_id == user.pk or user.has_perm(SEE_ALL)
+    return link.level != Level.AUDITOR or asker(run) == user.pk or user.has_perm(SEE_ALL)
 
 
 def _digest(token: str) -> str:

@@ -12,7 +12,7 @@ register = template.Library()
 @register.simple_tag(takes_context=True)
 def case_of(context: template.Context, view: RunView) -> cases.CaseView:
     """A run with what was said of it, as the person who looks at this page may judge it."""
-    return cases.case(context["user"], view.run)
+    return cases.case(context["user"], view.run, is_masked=view.veil is not None)
 
 
 @register.simple_tag(takes_context=True)

@@ -1,14 +1,18 @@
 """Two runs side by side, and how to find the other one."""
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
-from agents import display
+from agents import display, masking
 from agents.models import Run
 from agents.review.comparison import Comparison
+from agents.review.reading import read
 
 A_FEW = 20
 MOST_DIGITS = 18
@@ -38,8 +42,10 @@ def find_comparison(request: HttpRequest) -> HttpResponse:
 
 
 def _view(request: HttpRequest, pk: int | None) -> display.RunView:
-    run = get_object_or_404(Run.objects.for_user(request.user), pk=pk)
-    return display.RunView(run, place="compare", may_decide=run.user_id == request.user.pk)
+    if pk is None:
+        raise Http404
+    found = read(request, pk, "comparison")
+    return replace(found.view(), place="compare")
 
 
 def _choosing(request: HttpRequest, view: display.RunView, problem: str = "") -> HttpResponse:
@@ -47,12 +53,17 @@ def _choosing(request: HttpRequest, view: display.RunView, problem: str = "") ->
     found = _worthwhile(view.run, others)
     context = {
         "view": view,
-        "groups": [(label, display.rows(runs)) for label, runs in found],
+        "groups": [(label, display.rows(_readable(request, runs))) for label, runs in found],
         "problem": problem,
         "typed": request.GET.get("b", ""),
         "show_people": request.user.has_perm("agents.review_runs"),
     }
     return render(request, "trace/compare_with.html", context, status=422 if problem else 200)
+
+
+def _readable(request: HttpRequest, runs: Iterable[Run]) -> list[Run]:
+    hidden = [masking.hides(run, request.user, request.session) for run in runs]
+    return [masking.masked(r) if h else r for r, h in zip(runs, hidden, strict=True)]
 
 
 def _worthwhile(run: Run, others: QuerySet[Run]) -> list[tuple[str, list[Run]]]:

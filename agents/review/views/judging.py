@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
-from agents import storage
+from agents import masking, storage
 from agents.display import RunView
 from agents.models import Run
 from agents.review import cases, examples, judging
@@ -40,7 +40,7 @@ def _rated(request: HttpRequest, run: Run, problem: str) -> HttpResponse:
         return render(request, "_rating.html", context)
     if not problem:
         return redirect(_back(request, run.pk, f"rating-{run.pk}"))
-    case = cases.case(request.user, run, problem=problem)
+    case = cases.case(request.user, run, is_masked=_is_masked(request, run), problem=problem)
     return render(request, "trace/case.html", {"case": case}, status=422)
 
 
@@ -153,7 +153,9 @@ def step_review(request: HttpRequest, pk: int, step: int) -> HttpResponse:
 
 
 def _step_page(request: HttpRequest, run: Run, step: int, **about: Any) -> HttpResponse:
-    context = {"case": cases.case(request.user, run, **about), "number": step}
+    is_masked = _is_masked(request, run)
+    case = cases.case(request.user, run, is_masked=is_masked, **about)
+    context = {"case": case, "number": step}
     if request.htmx:
         return render(request, "trace/_step_judge.html", context)
     status = 422 if about.get("problem") else 200
@@ -167,7 +169,7 @@ def review_queue(request: HttpRequest) -> HttpResponse:
         raise Http404
     show = request.GET.get("show", "")
     show = show if show in SHOWN else "open"
-    found, more = cases.queue(request.user, show, request.GET.get("after", ""))
+    found, more = cases.queue(request.user, request.session, show, request.GET.get("after", ""))
     context = {"cases": found, "show": show, "more": more, "here": "review"}
     return render(request, "trace/review.html", context)
 
@@ -189,10 +191,15 @@ def _shown(request: HttpRequest, run: Run, problem: str = "") -> HttpResponse:
     typed = {name: request.POST.get(name, "") for name in FIELDS} if problem else {}
     if step:
         return _step_page(request, run, step, problem=problem, typed=typed)
-    case = cases.case(request.user, run, problem=problem, typed=typed)
+    is_masked = _is_masked(request, run)
+    case = cases.case(request.user, run, is_masked=is_masked, problem=problem, typed=typed)
     if not request.htmx:
         return render(request, "trace/case.html", {"case": case}, status=422)
     return render(request, "trace/_judged.html", {"case": case})
+
+
+def _is_masked(request: HttpRequest, run: Run) -> bool:
+    return masking.hides(run, request.user, request.session)
 
 
 def _step(request: HttpRequest) -> int:

@@ -6,10 +6,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
-from agents import display, runs
+from agents import runs
 from agents.models import Run
 from agents.review import rerunning
 from agents.review.forms import RerunForm
+from agents.review.reading import read
 
 
 @require_GET
@@ -68,7 +69,7 @@ def _form(
     request: HttpRequest, run: Run, step: int, form: RerunForm | None = None
 ) -> HttpResponse:
     nearest = rerunning.nearest(run, step)
-    view = display.RunView(run, place="trace", may_decide=False)
+    view = read(request, run.pk, "again").view()
     context = {"view": view, "asked": step, "step": nearest, "level": 2 if request.htmx else 1}
     context["replayed"] = [row for row in view.steps if row.number < nearest]
     try:

@@ -1,0 +1,98 @@
+"""By whatever door a reviewer comes to another's run, its personal data is masked."""
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import Permission
+from django.test import AsyncClient
+
+from agents.models import Run
+from agents.review.models import Review
+from tests.conftest import asked
+from tests.scripted import Says
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+ADDRESS = "ada.lovelace@example.org"
+DOORS = [
+    "/traces/",
+    "/traces/{run}/",
+    "/traces/{run}/steps/",
+    "/traces/{run}/steps/1/?tab=request",
+    "/traces/{run}/steps/1/request/",
+    "/traces/{run}/steps/2/",
+    "/traces/{run}/steps/2/review/",
+    "/traces/{run}/export.json",
+    "/traces/{run}/export.md",
+    "/traces/{run}/compare/",
+    "/traces/{run}/compare/{other}/",
+    "/traces/{run}/replay/",
+    "/traces/{run}/replay/?at=999",
+    "/traces/{run}/replay/scene/",
+    "/traces/{run}/again/1/",
+    "/traces/{run}/again/3/",
+    "/review/",
+    "/api/runs/{run}/events/",
+]
+
+
+@pytest.fixture
+async def runs(person, scripted):
+    call = Says.call("calculator", input=f"'{ADDRESS}'")
+    scripted(call, Says(answer=f"It is {ADDRESS}."), Says(answer=f"Write to {ADDRESS}."))
+    run = await asked(f"Who is {ADDRESS}?", user=person)
+    other = await asked(f"And where is {ADDRESS}?", user=person, topic="chat.2")
+    await Review.objects.acreate(run=run)
+    return run, other
+
+
+@pytest.fixture
+async def page(reviewer):
+    await reviewer.user_permissions.aadd(await Permission.objects.aget(codename="rerun_runs"))
+    client = AsyncClient()
+    await sync_to_async(client.force_login)(reviewer)
+
+    async def page(path):
+        answer = await client.get(path)
+        assert answer.status_code == 200, path
+        parts = [part async for part in answer] if answer.streaming else [answer.content]
+        return b"".join(parts).decode()
+
+    return page
+
+
+@pytest.mark.parametrize("door", DOORS)
+async def test_a_reviewer_reads_no_address_by_this_door(door, runs, page):
+    run, other = runs
+
+    shown = await page(door.format(run=run.pk, other=other.pk))
+
+    assert "lovelace" not in shown
+    assert "example.org" not in shown
+
+
+@pytest.mark.parametrize("door", [d for d in DOORS if "{run}" in d and "review" not in d])
+async def test_whoever_asked_reads_it_as_it_is(door, runs, person):
+    run, other = runs
+    client = AsyncClient()
+    await sync_to_async(client.force_login)(person)
+
+    answer = await client.get(door.format(run=run.pk, other=other.pk))
+    parts = [part async for part in answer] if answer.streaming else [answer.content]
+
+    assert answer.status_code == 200
+    assert "lovelace" in b"".join(parts).decode()
+
+
+async def test_running_it_again_makes_its_words_nobody_elses(runs, page, reviewer):
+    run, _other = runs
+    again = await Run.objects.acreate(
+        user=reviewer, topic="again", query=run.query, origin=run, origin_step=3
+    )
+
+    assert "lovelace" not in await page(f"/traces/{again.pk}/")
+
+    await Run.objects.filter(pk=again.pk).aupdate(origin=None)
+    assert "lovelace" not in await page(f"/traces/{again.pk}/")
