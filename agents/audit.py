@@ -10,6 +10,7 @@ from agents.models import AuditEntry, Run
 VIEWED = "run.viewed"
 EXPORTED = "run.exported"
 UNMASKED = "run.unmasked"
+RERUN = "run.rerun"
 SHARED = "run.shared"
 RERUN = "run.rerun"
 SHARE_REVOKED = "share.revoked"
@@ -31,7 +32,7 @@ def record(actor: Any, action: str, subject: Run | str, **detail: Any) -> AuditE
 
 def viewed(actor: Any, run: Run, door: str) -> None:
     """Somebody looks at another's run: kept once an hour, however often they look."""
-    if run.user_id is not None and run.user_id == actor.pk:
+    if run.is_of(actor):
         return
     lately = AuditEntry.objects.filter(
         actor=actor,

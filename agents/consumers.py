@@ -278,7 +278,7 @@ class RunConsumer(WatchingConsumer):
         user, run = self.scope["user"], self.run
         audit.viewed(user, run, "socket")
         veil = Veil() if self.is_masked else None
-        return self.watching(run.pk, run.user_id == user.pk, veil)
+        return self.watching(run.pk, run.is_of(user), veil)
 
 
 def _joined(told: list[Told]) -> list[Told]:

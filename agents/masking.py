@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, MutableMapping
 from copy import copy
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from django.db import models
@@ -58,21 +59,24 @@ def masked(row: Row) -> Row:
     shown = copy(row)
     for name in COLUMNS[type(row)]:
         empty = row._meta.get_field(name).get_default()
-        setattr(shown, name, masked_value(row.__dict__.get(name, empty)))
-    if isinstance(row, AgentStep) and "found" in row.__dict__:
-        _cut(shown, row)
+        setattr(shown, name, _column(row, name, row.__dict__.get(name, empty)))
+    shown.__dict__.pop("found", None)
     return shown
 
 
-def _cut(shown: AgentStep, row: AgentStep) -> None:
-    """Of what is the beginning of more, the end may be half of something personal."""
-    del shown.found
-    if row.found_size > len(row.observation):
-        shown.observation = Growing().feed(row.observation)
+def _column(row: models.Model, name: str, value: Any) -> Any:
+    if name == "observation" and row.__dict__.get("found_size", 0) > len(value):
+        return Growing().feed(value)  # it is cut, maybe in the middle of something personal
+    if isinstance(row, RunEvent) and row.type in WORDS:
+        return {**value, "content": "…"}  # a word alone does not tell what it is a part of
+    return masked_value(value)
 
 
 def masked_text(text: str) -> str:
     return mask(text).text
+
+
+_named = lru_cache(maxsize=4096)(masked_text)  # the same few names, again and again
 
 
 def masked_value(value: Any, label: str = "") -> Any:
@@ -80,13 +84,23 @@ def masked_value(value: Any, label: str = "") -> Any:
     if isinstance(value, str):
         return _leaf(value, label)
     if isinstance(value, dict):
-        return {masked_text(key): masked_value(item, key) for key, item in value.items()}
+        return _masked_fields(value)
     if isinstance(value, list):
         return [masked_value(item, label) for item in value]
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
     text = _leaf(str(value), label)
     return value if text == str(value) else text
+
+
+def _masked_fields(value: dict[str, Any]) -> dict[str, Any]:
+    """Two names that are masked alike stay two."""
+    shown: dict[str, Any] = {}
+    for key, item in value.items():
+        name = _named(key)
+        name = f"{name} {len(shown)}" if name in shown else name
+        shown[name] = masked_value(item, key)
+    return shown
 
 
 def _leaf(text: str, label: str) -> str:

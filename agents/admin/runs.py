@@ -1,7 +1,12 @@
+from typing import Any
+
 from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
+from django.http import HttpRequest
 from django.utils.text import Truncator
 from django.utils.translation import gettext_lazy as _
 
+from agents import audit, masking
 from agents.models import AgentStep, Approval, Run, RunEvent
 
 from .read_only import ReadOnlyAdmin
@@ -9,8 +14,42 @@ from .read_only import ReadOnlyAdmin
 MOST_CHARACTERS = 80
 
 
+def shown(row: Any, user: Any) -> Any:
+    """The row as this person may see it: another's is masked here as everywhere."""
+    run = row if isinstance(row, Run) else row.run
+    if run.is_of(user):
+        return row
+    hidden = masking.masked(row)
+    if not isinstance(row, Run):
+        hidden.run = masking.masked(run)
+    return hidden
+
+
+class ShownList(ChangeList):
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        self.result_list = [shown(row, request.user) for row in self.result_list]
+
+
+class RecordAdmin(ReadOnlyAdmin):
+    """What happened in runs. Whoever looks at another's leaves an entry in the audit log."""
+
+    def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
+        return ShownList
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None):
+        row = super().get_object(request, object_id, from_field)
+        if row is None:
+            return None
+        audit.viewed(request.user, row if isinstance(row, Run) else row.run, "admin")
+        return shown(row, request.user)
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest):
+        return super().get_deleted_objects([shown(row, request.user) for row in objs], request)
+
+
 @admin.register(Run)
-class RunAdmin(ReadOnlyAdmin):
+class RunAdmin(RecordAdmin):
     list_display = [
         *("id", "query", "user", "agent_name", "model", "status", "stopped_reason"),
         *("turns", "tool_calls", "started_at"),
@@ -22,7 +61,7 @@ class RunAdmin(ReadOnlyAdmin):
 
 
 @admin.register(AgentStep)
-class AgentStepAdmin(ReadOnlyAdmin):
+class AgentStepAdmin(RecordAdmin):
     list_display = ["__str__", "run", "kind", "status", "action", "started_at", "ended_at"]
     list_filter = ["kind", "status", "action"]
     search_fields = ["action", "thought", "observation"]
@@ -31,15 +70,16 @@ class AgentStepAdmin(ReadOnlyAdmin):
 
 
 @admin.register(RunEvent)
-class RunEventAdmin(ReadOnlyAdmin):
+class RunEventAdmin(RecordAdmin):
     list_display = ["run_id", "seq", "type", "agent", "time"]
     list_filter = ["type"]
+    list_select_related = ["run"]
     ordering = ["-pk"]
     show_full_result_count = False
 
 
 @admin.register(Approval)
-class ApprovalAdmin(ReadOnlyAdmin):
+class ApprovalAdmin(RecordAdmin):
     list_display = [
         *("__str__", "called_with", "question", "agent_name", "verdict", "decided_by"),
         *("asked_at", "decided_at"),

@@ -4,7 +4,7 @@ A form is a pattern and a check: check digits and labels decide, because a numbe
 mostly an order, a date or a price. The patterns are RE2, so no text takes long.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -46,11 +46,12 @@ class Form:
     kind: Kind
     pattern: Any
     check: Check
-    needs: str = ""  # no text without one of these characters has it
+    needs: frozenset[str] = frozenset()  # no text without one of these characters has it
+
+    def may_be_in(self, characters: Set[str]) -> bool:
+        return not self.needs or not self.needs.isdisjoint(characters)
 
     def places(self, text: str) -> Iterator[Place]:
-        if self.needs and not any(character in text for character in self.needs):
-            return
         for match in self.pattern.finditer(text):
             start, end = match.span(1)
             before, after = text[max(0, start - AROUND) : start], text[end : end + AROUND]
@@ -121,7 +122,8 @@ def _form(kind: Kind, pattern: str, check: Check = evidence.whole, needs: str = 
     options = re2.Options()
     options.log_errors = False
     options.max_mem = 32 << 20
-    return Form(kind=kind, pattern=re2.compile(pattern, options), check=check, needs=needs)
+    compiled = re2.compile(pattern, options)
+    return Form(kind=kind, pattern=compiled, check=check, needs=frozenset(needs))
 
 
 DIGIT = "0123456789"

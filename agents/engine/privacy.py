@@ -111,9 +111,11 @@ def _all(plain: str) -> list[Span]:
 
 
 def _once(plain: str) -> list[Span]:
+    characters = set(plain)
     return [
         Span(kind=form.kind, start=place.start, end=place.end)
         for form in FORMS
+        if form.may_be_in(characters)
         for place in form.places(plain)
     ]
 

@@ -168,6 +168,10 @@ class Run(models.Model):
     def __str__(self) -> str:
         return f"#{self.pk} {self.query[:60]}"
 
+    def is_of(self, user) -> bool:
+        """Whether it is this person's; those asked at a terminal are nobody's."""
+        return self.user_id is not None and self.user_id == user.pk
+
     @property
     def is_live(self) -> bool:
         return self.status in self.LIVE

@@ -1,7 +1,8 @@
 """A run as those who judge it see it: rows → what the templates show."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from django.db.models import Prefetch, Q, QuerySet
@@ -106,20 +107,20 @@ class CaseView:
 def case(user, run: Run, *, is_masked: bool, **about: Any) -> CaseView:
     """A run as this person may judge it."""
     may_review = user.has_perm(judging.REVIEWS)
-    reviewers = judging.reviewers() if may_review else ()
-    whole = _whole(Run.objects.filter(pk=run.pk)).get()
-    shown = masking.masked(whole) if is_masked else whole
-    return CaseView(shown, user, reviewers, may_review, **about)
+    about["may_review"] = may_review
+    [found] = _cases(user, [run.pk], lambda run: is_masked, **about)
+    return found
 
 
 def queue(user, session: Session, show: str, after: str) -> tuple[list[CaseView], str]:
     """A page of the queue, and what comes after it, if anything does."""
     reviews = _ordered(_chosen(user, show), show)
-    if after.isascii() and after.isdigit():
+    if after.isascii() and after.isdigit() and len(after) < 19:
         reviews = reviews.filter(_behind(Review.objects.filter(run=after).first(), show))
     pks = list(reviews.values_list("run_id", flat=True)[: A_PAGE + 1])
     more = str(pks[A_PAGE - 1]) if len(pks) > A_PAGE else ""
-    return _cases(user, session, pks[:A_PAGE]), more
+    hides = partial(masking.hides, user=user, session=session)
+    return _cases(user, pks[:A_PAGE], hides), more
 
 
 def _behind(last: Review | None, show: str) -> Q:
@@ -150,18 +151,18 @@ def _ordered(reviews: QuerySet[Review], show: str) -> QuerySet[Review]:
     return reviews.order_by(*order)
 
 
-def _cases(user, session: Session, pks: Iterable[int]) -> list[CaseView]:
-    found = {
-        run.pk: masking.masked(run) if masking.hides(run, user, session) else run
-        for run in _whole(Run.objects.filter(pk__in=pks))
-    }
-    reviewers = judging.reviewers()
-    return [CaseView(found[pk], user, reviewers) for pk in pks if pk in found]
+def _cases(
+    user, pks: Iterable[int], hides: Callable[[Run], bool], **about: Any
+) -> list[CaseView]:
+    found = {run.pk: masking.masked(run) if hides(run) else run for run in _judged(pks)}
+    people = judging.reviewers()
+    return [CaseView(found[pk], user, people, **about) for pk in pks if pk in found]
 
 
-def _whole(runs: QuerySet[Run]) -> QuerySet[Run]:
-    """With everything that was said of them, in a few queries."""
-    return runs.select_related("user", "review", *PEOPLE).prefetch_related(
+def _judged(pks: Iterable[int]) -> QuerySet[Run]:
+    """These runs with everything that was said of them, in a few queries."""
+    runs = Run.objects.filter(pk__in=pks).select_related("user", "review", *PEOPLE)
+    return runs.prefetch_related(
         Prefetch("ratings", Rating.objects.select_related("user")),
         Prefetch("review_notes", Note.objects.select_related("author")),
         "labels",

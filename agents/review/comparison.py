@@ -142,6 +142,10 @@ class Comparison:
         return self.left.run.query if self.left.run.query == self.right.run.query else ""
 
     @property
+    def is_masked(self) -> bool:
+        return any(view.veil for view in self.sides)
+
+    @property
     def is_live(self) -> bool:
         return self.left.run.is_live or self.right.run.is_live
 

@@ -2,13 +2,14 @@
 
 Pages are cut by the number of a run, so none costs more than the first. One look through the
 runs gives the page, how many there are and what the charts show. It ends after `MOST_FOUND`
-that match, or `MOST_READ` that were looked at, and the page says so.
+that match, or so many that were looked at, and the page says so.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from itertools import pairwise
 
 from django.db.models import QuerySet
 
@@ -20,7 +21,8 @@ from agents.review.models import Rating, Review
 
 A_PAGE = 50
 MOST_FOUND = 3_000
-MOST_READ = 250_000
+# How far back a look goes, in strides: what there is much of is found in the first.
+STRIDES = (10_000, 50_000, 250_000)
 # The list shows none of them, and they are what is long in a row.
 LONG = ("history", "answer", "output", "overrides", "detail", "advice", "marks")
 
@@ -86,15 +88,17 @@ class RunPage:
 def page(user, asked: Filter, cursor: Cursor) -> RunPage:
     runs = asked.apply(Run.objects.for_user(user))
     if cursor.newer is not None:
-        return _newer(user, runs, cursor.newer) or page(user, asked, Cursor())
-    if cursor.older is not None:
-        runs = runs.filter(pk__lt=cursor.older)
-    last = _last_read(user, asked, cursor.older)
-    found = _found(runs.filter(pk__gte=last) if last else runs)
-    is_unread = len(found) <= A_PAGE and last and Run.objects.filter(pk__lt=last).exists()
-    unread = last if is_unread else None
-    has_newer = cursor.older is not None
-    return RunPage(reader=user.pk, found=found, has_newer=has_newer, unread=unread)
+        return page(user, asked, Cursor(older=_above(runs, cursor.newer)))
+    strides = _strides(user, asked, cursor.older)
+    found = _found(runs, strides)
+    last = strides[-1].start
+    is_unread = len(found) <= A_PAGE and Run.objects.filter(pk__lt=last).exists()
+    return RunPage(
+        reader=user.pk,
+        found=found,
+        has_newer=cursor.older is not None,
+        unread=last if is_unread else None,
+    )
 
 
 def neighbours(user, query: str, pk: int) -> tuple[int | None, int | None]:
@@ -102,7 +106,7 @@ def neighbours(user, query: str, pk: int) -> tuple[int | None, int | None]:
     asked = parse(query, is_reviewer=is_reviewer(user))
     runs = asked.apply(Run.objects.for_user(user)).values_list("pk", flat=True)
     if is_reviewer(user):
-        runs = runs.filter(pk__range=(pk - MOST_READ, pk + MOST_READ))
+        runs = runs.filter(pk__range=(pk - STRIDES[-1], pk + STRIDES[-1]))
     newer = runs.filter(pk__gt=pk).order_by("pk").first()
     return newer, runs.filter(pk__lt=pk).order_by("-pk").first()
 
@@ -111,27 +115,36 @@ def is_reviewer(user) -> bool:
     return user.has_perm("agents.review_runs")
 
 
-def _newer(user, runs: QuerySet[Run], pk: int) -> RunPage | None:
-    """The page just before a run; none where that is the first one."""
+def _above(runs: QuerySet[Run], pk: int) -> int | None:
+    """Behind what the page just before a run begins; none where that is the first page."""
     pks = runs.filter(pk__gt=pk).order_by("pk").values_list("pk", flat=True)
     before = list(pks[: A_PAGE + 1])
-    if len(before) <= A_PAGE:
-        return None
-    found = _found(runs.filter(pk__lte=before[A_PAGE - 1]))
-    return RunPage(reader=user.pk, found=found, has_newer=True)
+    return before[A_PAGE - 1] + 1 if len(before) > A_PAGE else None
 
 
-def _last_read(user, asked: Filter, older: int | None) -> int | None:
-    """Where a look through everybody's runs ends; one's own are few."""
+def _strides(user, asked: Filter, older: int | None) -> list[range]:
+    """The numbers of runs to look through, newest first; one's own are few: all at once."""
+    end = _newest() + 1
+    top = min(older or end, end)
     if not asked.terms or not is_reviewer(user):
-        return None
-    first = older or Run.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
-    return first - MOST_READ if first > MOST_READ else None
+        return [range(0, top)]
+    ends = [top, *(max(0, top - back) for back in STRIDES)]
+    return [range(low, high) for high, low in pairwise(ends) if low < high]
 
 
-def _found(runs: QuerySet[Run]) -> list[Found]:
+def _newest() -> int:
+    return Run.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+
+
+def _found(runs: QuerySet[Run], strides: Iterable[range]) -> list[Found]:
     rows = runs.order_by("-pk").values_list("pk", "started_at", "status", "seconds")
-    return [Found(*row) for row in rows[: MOST_FOUND + 1]]
+    found: list[Found] = []
+    for stride in strides:
+        part = rows.filter(pk__gte=stride.start, pk__lt=stride.stop)
+        found += [Found(*row) for row in part[: MOST_FOUND + 1 - len(found)]]
+        if len(found) > MOST_FOUND:
+            break
+    return found
 
 
 def _rows(pks: list[int], reader: int) -> list[RunRow]:

@@ -50,7 +50,8 @@ class Timeline:
     """The whole of a run on its own clock."""
 
     def __init__(self, run: Run, *, is_masked: bool = False) -> None:
-        self.run, self.is_masked = run, is_masked
+        self.run = run
+        self._shown = masked_text if is_masked else str
         rows = run.events.order_by("seq").values_list("type", "time")
         self._events = [(type, since(run, time)) for type, time in rows]
 
@@ -108,7 +109,7 @@ class Timeline:
             seq=event.seq,
             ms=ms,
             kind=kind,
-            words=one_line(masked_text(words) if self.is_masked else words),
+            words=one_line(self._shown(words)),
             step=event.data.get("step", 0),
             x=self._x(ms),
         )

@@ -32,11 +32,11 @@ class Reading:
         return RunView(self.run, "trace", may_decide=self.is_own, veil=self.veil)
 
 
-def read(request: HttpRequest, pk: int, door: str = "page") -> Reading:
+def read(request: HttpRequest, pk: int | None, door: str = "page") -> Reading:
     """What is not this person's to see is a 404, as what is not there."""
     row = get_object_or_404(Run.objects.for_user(request.user), pk=pk)
     audit.viewed(request.user, row, door)
-    is_own = row.user_id == request.user.pk
+    is_own = row.is_of(request.user)
     if not masking.hides(row, request.user, request.session):
         return Reading(row=row, run=row, is_own=is_own)
     return Reading(row=row, run=masking.masked(row), is_own=is_own, veil=Veil())

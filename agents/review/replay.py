@@ -196,9 +196,11 @@ class Scene:
 
 
 def shown(run: Run, at: int, place: str = "chat", veil: Veil | None = None) -> Shown:
-    """The page of a run as it was after that event; before the first one, as it was asked."""
-    moment = Moment.after(run if veil is None else masked(run), at)
-    return Shown(run.pk, place, veil=veil, moment=moment)
+    """The page of a run as it was after that event; before the first one, as it was asked.
+
+    With a veil the run itself is masked already, and so is what is shown of it.
+    """
+    return Shown(run.pk, place, veil=veil, moment=Moment.after(run, at))
 
 
 def scene(run: Run, after: int, place: str = "chat", veil: Veil | None = None) -> Scene:

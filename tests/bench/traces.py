@@ -14,9 +14,9 @@ EVENTS_A_RUN = 10
 SEEDS_WITHIN = 1800
 ABOUT = """\
 Traces: pages of a reviewer who may see everybody's runs, made-up ones, with about ten times as
-many events. Milliseconds from the request to the whole page, within one process; the slowest of
-twenty is the 95th percentile. The last page is of a run with 200 steps, 5,000 events and 20 MB
-that its tools said."""
+many events. Milliseconds from the request to the whole page; of twenty, the slowest is the 95th
+percentile. CPU is that of the process, which is all there is with SQLite; PostgreSQL works
+beside it. The last page is of a run with 200 steps, 5,000 events and 20 MB of tool output."""
 
 
 def measure(size: Size) -> list[dict]:

@@ -83,6 +83,16 @@ def test_a_thumb_outlives_the_next_answer_and_shows_in_the_other_tab(page: Page)
     expect(other.locator(".rating").first).to_have_attribute("data-rated", "good")
 
 
+def test_whoever_was_logged_out_meanwhile_is_asked_to_log_in(page: Page):
+    run = answered(page, "What is 2 + 6?")
+    page.context.clear_cookies(name="sessionid")
+
+    run.get_by_role("button", name="Good answer").click()
+
+    expect(page.locator("form.credentials")).to_be_visible()
+    expect(page.locator(".run")).to_have_count(0)
+
+
 def test_a_correction_is_seen_live_in_the_chat_of_whoever_asked(page: Page, asker: Page):
     run = flagged(asker, "What is 3 + 3?")
     page.goto("/review/")

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.apps import apps
 from django.contrib.auth.models import AnonymousUser
 from django.test import AsyncClient
 from django.utils import timezone
@@ -11,7 +12,7 @@ from django.utils import timezone
 from agents import audit
 from agents.models import Agent, Approval, AuditEntry, ReviewScope
 from tests.conftest import frames_until, tab
-from tests.review.conftest import client_of, may
+from tests.review.conftest import PERSONAL, client_of, may
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -87,6 +88,21 @@ def test_the_log_can_be_read_by_administrators_and_changed_by_nobody(administrat
         assert client.post(f"/admin/agents/auditentry/{way}/").status_code == 403
     client.post(f"/admin/agents/auditentry/{entry.pk}/change/", {"action": "nothing"})
     assert AuditEntry.objects.get().action == "run.unmasked"
+
+
+def test_the_administration_shows_others_runs_masked_too(personal_run, administrator, person):
+    client, rows = client_of(administrator), ("run", "agentstep", "runevent", "approval")
+    models = {name: apps.get_model("agents", name) for name in rows}
+
+    pages = [client.get(f"/admin/agents/{name}/") for name in rows]
+    for name, model in models.items():
+        keys = model.objects.values_list("pk", flat=True)
+        pages += [client.get(f"/admin/agents/{name}/{pk}/change/") for pk in keys]
+    pages.append(client.get(f"/admin/agents/run/{personal_run.pk}/delete/"))
+
+    assert {page.status_code for page in pages} == {200}
+    assert not [p for p in pages if any(s[:5] in p.content.decode() for s in PERSONAL)]
+    assert [detail for *_, detail in kept()] == [{"door": "admin"}]
 
 
 def test_an_administrator_gives_a_reviewer_their_scope(administrator, reviewer):

@@ -4,12 +4,13 @@ import time
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.contrib.auth.models import Permission
 from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.display import RunView
-from agents.models import Agent, Run, ToolRegistration
+from agents.models import Agent, AuditEntry, Run, ToolRegistration
 from agents.review.alignment import align
 from agents.review.comparison import Comparison
 from agents.review.differences import Reader, words
@@ -308,3 +309,24 @@ class TestRuns:
         assert groups == {"The same question": [same.pk], "The same agent": [other.pk]}
         address = f"/traces/{one.pk}/compare/{foreign.pk}/"
         assert (await sync_to_async(client.get)(address)).status_code == 404
+
+    async def test_what_others_said_is_masked_and_that_it_was_read_is_kept(
+        self, runs_of, person, stranger
+    ):
+        pair = await runs_of(
+            [Says(answer="Ask ada@example.org.")],
+            [Says(answer="Ask bob@example.org.")],
+            question="Whom does ada@example.org ask?",
+        )
+        await Run.objects.aupdate(user=person)
+        right = await Permission.objects.aget(codename="review_runs")
+        await sync_to_async(stranger.user_permissions.add)(right)
+        client = Client()
+        await sync_to_async(client.force_login)(stranger)
+
+        pages = [f"/traces/{pair[0].pk}/compare/{more}" for more in ("", f"{pair[1].pk}/")]
+        shown = [(await sync_to_async(client.get)(page)).content.decode() for page in pages]
+
+        assert not any("@example.org" in page for page in shown)
+        assert "Personal data is masked" in shown[1]
+        assert await AuditEntry.objects.filter(subject=f"run:{pair[1].pk}").aexists()

@@ -1,10 +1,12 @@
 """What people say of runs: who may, what is kept, and who is told."""
 
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlencode
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Permission, User
+from django.db import connection
 from django.test import AsyncClient, Client
 
 from agents.models import Agent, AuditEntry, ReviewScope, Run
@@ -317,6 +319,32 @@ def test_a_verdict_is_given_once_and_the_second_reviewer_is_told(run, reviewer, 
     assert f'value="{seen}"' in late
     browser(other).post(path, typed | {"seen": seen})
     assert (Review.objects.get().verdict, Review.objects.get().decided_by) == ("partly", other)
+
+
+def test_of_many_reviewers_at_once_one_is_taken(run, reviewer):
+    def decide(verdict):
+        try:
+            judging.decide(reviewer, run, verdict, "")
+        except judging.NotTaken:
+            return ""
+        finally:
+            connection.close()
+        return verdict
+
+    with ThreadPoolExecutor(4) as threads:
+        taken = list(threads.map(decide, [*Review.Verdict] * 2))
+
+    assert [verdict for verdict in taken if verdict] == [Review.objects.get().verdict]
+    assert AuditEntry.objects.filter(action="review.verdict").count() == 1
+
+
+@pytest.mark.parametrize(
+    "query", ["after=" + "9" * 30, "after=-1", "show=%00", "after=%E2%91%A1"]
+)
+def test_a_queue_asked_for_in_odd_ways_is_still_the_queue(query, run, reviewer):
+    judging.flag(reviewer, run, "Look.")
+
+    assert "6 * 7" in browser(reviewer).get(f"/review/?{query}").content.decode()
 
 
 async def test_a_correction_that_came_too_late_is_not_lost(run, reviewer, other):

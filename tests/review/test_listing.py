@@ -113,7 +113,7 @@ def test_the_neighbours_of_a_run_are_within_the_filter(person, stranger):
 def test_a_cursor_that_nobody_gave_does_no_harm(mine, person, way, cursor):
     make(person, 1)
 
-    assert mine.get(f"/traces/?{urlencode({way: cursor})}").status_code == 200
+    assert "Look further back" not in get(mine, "status:failed", **{way: cursor})
 
 
 @pytest.mark.parametrize("q", ["\0", "a\0b", "\ud800", "status:\0", '"', "-", "%00", "＂"])
@@ -136,7 +136,7 @@ def test_a_look_through_everybodys_runs_ends_and_goes_on(client, person, reviewe
     wanted = make(person, 1, status="failed")
     make(person, 30)
     client.force_login(reviewer)
-    monkeypatch.setattr(listing, "MOST_READ", 20)
+    monkeypatch.setattr(listing, "STRIDES", (5, 20))
 
     page = get(client, "status:failed")
     assert numbers(page) == []
@@ -145,6 +145,19 @@ def test_a_look_through_everybodys_runs_ends_and_goes_on(client, person, reviewe
     there, last = walked(client, page, "next")
     assert sum(there, []) == wanted
     assert "Look further back" not in last
+
+
+def test_a_look_in_strides_finds_every_run_once(client, person, reviewer, monkeypatch):
+    failed = make(person, 40, status="failed")
+    make(person, 40)
+    failed += make(person, 40, status="failed")
+    client.force_login(reviewer)
+    monkeypatch.setattr(listing, "STRIDES", (7, 30, 1_000))
+
+    page = get(client, "status:failed")
+
+    assert "50 of 80" in page
+    assert sum(walked(client, page, "next")[0], []) == failed[::-1]
 
 
 def test_a_misspelt_field_gets_a_sentence_beside_what_was_understood(mine, person):

@@ -50,6 +50,7 @@ def test_what_was_not_read_is_not_read_to_be_masked(personal_run, django_assert_
         ({"password": "hunter2"}, {"password": "‹key›"}),
         ([{"a": [MAIL, 1, None, True, 1.5]}], [{"a": ["‹email›", 1, None, True, 1.5]}]),
         ({MAIL: 1}, {"‹email›": 1}),
+        ({MAIL: 1, "bob@example.com": 2}, {"‹email›": 1, "‹email› 1": 2}),
         ({"電話": ["0312345678"]}, {"電話": ["‹phone›"]}),
         ("half \ud800 and \0", "half \ud800 and \0"),
     ],

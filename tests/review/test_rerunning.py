@@ -476,9 +476,7 @@ async def test_only_with_the_right_to_may_somebody_switch_guardrails_off(
     mine = await Run.objects.aget(origin=origin)
     await runs.wait(mine)
 
-    await sync_to_async(person.user_permissions.add)(
-        await Permission.objects.aget(codename="rerun_runs")
-    )
+    await granted(person, "rerun_runs")
     scripted(END)
     await client.post(f"/traces/{origin.pk}/rerun/3/", FILLED_IN)
 
@@ -486,6 +484,11 @@ async def test_only_with_the_right_to_may_somebody_switch_guardrails_off(
     await runs.wait(run)
     assert "guardrails_off" not in mine.overrides
     assert run.overrides["guardrails_off"] == ["Instruction override", "Private keys"]
+
+
+async def granted(user, *names):
+    rights = [right async for right in Permission.objects.filter(codename__in=names)]
+    await sync_to_async(user.user_permissions.add)(*rights)
 
 
 async def test_what_others_asked_needs_a_right_and_is_kept_in_the_log(
@@ -496,9 +499,8 @@ async def test_what_others_asked_needs_a_right_and_is_kept_in_the_log(
     assert (await client.post(address, FILLED_IN)).status_code == 403
     assert not await Run.objects.filter(origin=origin).aexists()
 
-    await sync_to_async(reviewer.user_permissions.add)(
-        await Permission.objects.aget(codename="rerun_runs")
-    )
+    await granted(reviewer, "rerun_runs", "see_personal_data")
+    await client.post(f"/traces/{origin.pk}/unmask/", {"reason": "To try another prompt."})
     scripted(END)
     assert (await client.post(address, FILLED_IN)).status_code == 302
 
@@ -507,6 +509,18 @@ async def test_what_others_asked_needs_a_right_and_is_kept_in_the_log(
     entry = await AuditEntry.objects.aget(action="run.rerun")
     assert run.user_id == reviewer.pk
     assert (entry.actor_id, entry.subject) == (reviewer.pk, f"run:{origin.pk}")
+
+
+async def test_what_is_shown_masked_is_not_run_again(origin, reviewer):
+    """It would be a run of their own then, with all that was said in it as it was said."""
+    await granted(reviewer, "rerun_runs")
+    client = await browser(reviewer)
+
+    answer = await client.post(f"/traces/{origin.pk}/rerun/3/", FILLED_IN)
+
+    assert answer.status_code == 422
+    assert "Show this run unmasked first" in answer.content.decode()
+    assert not await Run.objects.filter(origin=origin).aexists()
 
 
 @pytest.mark.parametrize(

@@ -1,20 +1,22 @@
 """Two runs side by side, and how to find the other one."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from django.db.models import Q, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
-from agents import display, masking
+from agents.display import RunView
+from agents.masking import asker, masked
 from agents.models import Run
 from agents.review.comparison import Comparison
-from agents.review.reading import read
+from agents.review.reading import Reading, read
 
+DOOR = "compare"
 A_FEW = 20
+RECENT = 20_000  # so many are looked through, however many there are
 MOST_DIGITS = 18
 
 
@@ -28,32 +30,29 @@ def compare(request: HttpRequest, pk: int, other: int) -> HttpResponse:
 @require_GET
 def compare_with(request: HttpRequest, pk: int) -> HttpResponse:
     """Runs that are worth a comparison, and a place for the number of any other."""
-    return _choosing(request, _view(request, pk))
+    return _choosing(request, read(request, pk, DOOR))
 
 
 @require_GET
 def find_comparison(request: HttpRequest) -> HttpResponse:
     """The way by two numbers, as a person types them."""
     left, right = (_number(request.GET.get(name, "")) for name in ("a", "b"))
-    view = _view(request, left)
+    found = read(request, left, DOOR)
     if Run.objects.for_user(request.user).filter(pk=right).exists():
         return redirect("trace:compare", left, right)
-    return _choosing(request, view, _("There is no run with this number."))
+    return _choosing(request, found, _("There is no run with this number."))
 
 
-def _view(request: HttpRequest, pk: int | None) -> display.RunView:
-    if pk is None:
-        raise Http404
-    found = read(request, pk, "comparison")
-    return replace(found.view(), place="compare")
+def _view(request: HttpRequest, pk: int) -> RunView:
+    return replace(read(request, pk, DOOR).view(), place="compare")
 
 
-def _choosing(request: HttpRequest, view: display.RunView, problem: str = "") -> HttpResponse:
-    others = Run.objects.for_user(request.user).exclude(pk=view.pk).select_related("user")
-    found = _worthwhile(view.run, others)
+def _choosing(request: HttpRequest, found: Reading, problem: str = "") -> HttpResponse:
+    others = Run.objects.for_user(request.user).exclude(pk=found.row.pk).select_related("user")
+    groups = _worthwhile(found.row, others)
     context = {
-        "view": view,
-        "groups": [(label, display.rows(_readable(request, runs))) for label, runs in found],
+        "view": found.view(),
+        "groups": [(label, [_shown(request, run) for run in runs]) for label, runs in groups],
         "problem": problem,
         "typed": request.GET.get("b", ""),
         "show_people": request.user.has_perm("agents.review_runs"),
@@ -61,18 +60,20 @@ def _choosing(request: HttpRequest, view: display.RunView, problem: str = "") ->
     return render(request, "trace/compare_with.html", context, status=422 if problem else 200)
 
 
-def _readable(request: HttpRequest, runs: Iterable[Run]) -> list[Run]:
-    hidden = [masking.hides(run, request.user, request.session) for run in runs]
-    return [masking.masked(r) if h else r for r, h in zip(runs, hidden, strict=True)]
+def _shown(request: HttpRequest, run: Run) -> RunView:
+    is_own = asker(run) == request.user.pk
+    return RunView(run if is_own else masked(run), place="trace")
 
 
 def _worthwhile(run: Run, others: QuerySet[Run]) -> list[tuple[str, list[Run]]]:
     """Its origin and what was made of it, the same question, the same agent; each run once."""
     kin = others.filter(Q(pk=run.origin_id) | Q(origin=run.pk) | _siblings(run))
+    newest = Run.objects.values_list("pk", flat=True).first() or 0
+    recent = others.filter(pk__gt=newest - RECENT)
     wanted = [
         (_("Run again"), kin),
-        (_("The same question"), others.filter(query=run.query)),
-        (_("The same agent"), others.filter(agent_name=run.agent_name)),
+        (_("The same question"), recent.filter(query=run.query)),
+        (_("The same agent"), recent.filter(agent_name=run.agent_name)),
     ]
     known: set[int] = set()
     groups = []

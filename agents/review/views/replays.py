@@ -19,7 +19,7 @@ SPEEDS = ["0.5", "1", "2", "4", "8"]
 @require_GET
 def replayed(request: HttpRequest, pk: int) -> HttpResponse:
     found = read(request, pk, "replay")
-    run, timeline = found.row, Timeline(found.row, is_masked=found.is_masked)
+    run, timeline = found.run, Timeline(found.run, is_masked=found.is_masked)
     at = number(request.GET.get("at"), timeline.last)
     context = {
         "view": replay.shown(run, at, veil=found.veil).view(),
@@ -40,8 +40,8 @@ def replayed(request: HttpRequest, pk: int) -> HttpResponse:
 def scene(request: HttpRequest, pk: int) -> JsonResponse:
     """A part of it, for the page to play."""
     found = read(request, pk, "replay")
-    after = number(request.GET.get("after"), trace.last_seq(found.row))
-    part = replay.scene(found.row, after, veil=found.veil)
+    after = number(request.GET.get("after"), trace.last_seq(found.run))
+    part = replay.scene(found.run, after, veil=found.veil)
     frames = [[frame.seq, frame.ms, frame.html] for frame in part.frames]
     return JsonResponse(
         {

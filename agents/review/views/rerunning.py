@@ -1,22 +1,25 @@
 """A run once more, from one of its steps."""
 
+from dataclasses import replace
+
 from channels.db import database_sync_to_async
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from agents import runs
 from agents.models import Run
 from agents.review import rerunning
 from agents.review.forms import RerunForm
-from agents.review.reading import read
+from agents.review.reading import Reading, read
 
 
 @require_GET
 def again(request: HttpRequest, pk: int, step: int) -> HttpResponse:
     """What would be told again, and what can be different from there on."""
-    return _form(request, _run(request, pk, step), step)
+    return _form(request, _found(request, pk, step), step)
 
 
 @require_POST
@@ -45,35 +48,41 @@ def _own(request: HttpRequest, pk: int) -> Run:
 
 def _prepared(request: HttpRequest, pk: int, step: int) -> Run | HttpResponse:
     """The new run, or the form with what is wrong with it."""
-    run = _run(request, pk, step)
+    found = _found(request, pk, step)
     try:
-        form = RerunForm(rerunning.Setup(run), request.user, request.POST)
+        form = RerunForm(_setup(found), request.user, request.POST)
     except rerunning.NotRerun:
-        return _form(request, run, step)
+        return _form(request, found, step)
     if not form.is_valid():
-        return _form(request, run, step, form)
-    return rerunning.prepare(run, step, form.wish, request.user)
+        return _form(request, found, step, form)
+    return rerunning.prepare(found.row, step, form.wish, request.user)
 
 
-def _run(request: HttpRequest, pk: int, step: int) -> Run:
-    seen = Run.objects.for_user(request.user).select_related("agent")
-    run = get_object_or_404(seen, pk=pk)
-    if step != 1 and not run.steps.filter(number=step).exists():
+def _found(request: HttpRequest, pk: int, step: int) -> Reading:
+    found = read(request, pk, "rerun")
+    if step != 1 and not found.row.steps.filter(number=step).exists():
         raise Http404
-    if not rerunning.may(request.user, run):
+    if not rerunning.may(request.user, found.row):
         raise PermissionDenied
-    return run
+    return found
+
+
+def _setup(found: Reading) -> rerunning.Setup:
+    """Whoever runs it again has all that was said in a run of their own, as it was said."""
+    if found.is_masked:
+        raise rerunning.NotRerun(_("Show this run unmasked first: run again, it would be."))
+    return rerunning.Setup(found.row)
 
 
 def _form(
-    request: HttpRequest, run: Run, step: int, form: RerunForm | None = None
+    request: HttpRequest, found: Reading, step: int, form: RerunForm | None = None
 ) -> HttpResponse:
-    nearest = rerunning.nearest(run, step)
-    view = read(request, run.pk, "again").view()
+    nearest = rerunning.nearest(found.row, step)
+    view = replace(found.view(), may_decide=False)
     context = {"view": view, "asked": step, "step": nearest, "level": 2 if request.htmx else 1}
     context["replayed"] = [row for row in view.steps if row.number < nearest]
     try:
-        setup = rerunning.Setup(run)
+        setup = _setup(found)
         context |= {"setup": setup, "form": form or RerunForm(setup, request.user)}
     except rerunning.NotRerun as reason:
         context["problem"] = str(reason)

@@ -128,6 +128,7 @@ def _remarks(trials: Sequence[Trial]) -> Iterator[str]:
             yield f"{trial.name}: not recorded: {call}"
     mean = sum(trial.score for trial in trials) / len(trials)
     yield f"Mean of {len(trials)}: {mean:.2f}"
+    yield "Compared: calls by tool and arguments; answers by words, in Japanese by characters."
 
 
 def _named(names: Sequence[str]) -> list[Example]:
