@@ -61,7 +61,6 @@ class Lines:
     def in_file(cls, path: Path, level: str) -> "Lines":
         """Each process needs a file of its own, or they would turn each other's over."""
         path = Path(str(path).replace("{pid}", str(os.getpid())))
-        path.parent.mkdir(parents=True, exist_ok=True)
         most = {"maxBytes": MOST_BYTES, "backupCount": KEPT_FILES, "encoding": "utf-8"}
         return cls(RotatingFileHandler(path, **most), level)
 

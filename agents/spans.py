@@ -91,8 +91,16 @@ class Course:
     def take(self, event: Event) -> list[Span]:
         """Those that are over now."""
         self.seq = event.seq
+        if event.is_replayed:
+            self._recall(event)
+            return []
         reader = READERS.get(event.type)
         return list(reader(self, event) or ()) if reader is not None else []
+
+    def _recall(self, event: Event) -> None:
+        """What another run did is in its own trace; here it matters only what was sent."""
+        if event.type is Type.STEP_STARTED and self.with_content:
+            self._messages(_whose(event), event.data["request"])
 
     def _run_started(self, event: Event) -> None:
         self._agent("run", event)
@@ -118,10 +126,13 @@ class Course:
         if self.with_content:
             self._ask(span, _whose(event), event.data["request"])
 
-    def _ask(self, span: Span, whose: str, request: Mapping[str, Any]) -> None:
+    def _messages(self, whose: str, request: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         before = self._sent.get(whose, [])
-        messages = before[: request.get("kept", 0)] + list(request.get("messages", ()))
-        self._sent[whose] = messages
+        self._sent[whose] = before[: request.get("kept", 0)] + list(request.get("messages", ()))
+        return self._sent[whose]
+
+    def _ask(self, span: Span, whose: str, request: Mapping[str, Any]) -> None:
+        messages = self._messages(whose, request)
         span.attributes["gen_ai.input.messages"] = _content([_message(m) for m in messages])
         span.attributes["input.value"] = _content(messages)
 

@@ -1,6 +1,7 @@
 """What the environment may say, and what is taken where it says nothing."""
 
 import os
+import re
 import secrets
 import sys
 from pathlib import Path
@@ -24,6 +25,7 @@ LOOPBACK = ["127.0.0.1", "localhost", "[::1]"]
 # What several processes must have in common to work as one.
 SHARED = ("secret_key", "database_url", "redis_url")
 SECRET = {"ASHIATO_DATABASE_URL", "ASHIATO_REDIS_URL", "ASHIATO_OTLP_HEADERS"}
+NAMED = re.compile(r"[\w-]+\s*=[ -~]*", re.ASCII)
 RIGHT = {
     "bool_parsing": '"true" or "false"',
     "int_parsing": "a whole number",
@@ -135,10 +137,21 @@ class Environment(BaseSettings):
     @classmethod
     def _named_values(cls, value: SecretStr | None) -> SecretStr | None:
         parts = listed(value.get_secret_value()) if value else []
-        if not all(name.strip() for name, _, _ in (part.partition("=") for part in parts)):
+        if not all(map(NAMED.fullmatch, parts)):
             raise ValueError("name=value, name=value")
-        if not all("=" in part and part.isprintable() and part.isascii() for part in parts):
-            raise ValueError("name=value, name=value")
+        return value
+
+    @field_validator("trace_file")
+    @classmethod
+    def _usable_file(cls, value: Path | None) -> Path | None:
+        if value is None:
+            return None
+        try:
+            value.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ValueError(f"a file that can be written ({error.strerror})") from None
+        if value.is_dir() or not os.access(value.parent, os.W_OK):
+            raise ValueError("a file that can be written")
         return value
 
     @field_validator("data")

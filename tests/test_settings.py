@@ -40,6 +40,8 @@ def started(*arguments, **environment):
         ("ASHIATO_TIME_ZONE", "Mars/Olympus"),
         ("ASHIATO_OTLP_ENDPOINT", "collector:4318"),
         ("ASHIATO_TRACE_CONSOLE", "loud"),
+        ("ASHIATO_TRACE_FILE", "/proc/nowhere/trace.jsonl"),
+        ("ASHIATO_TRACE_FILE", "/"),
     ],
 )
 def test_a_wrong_value_stops_the_start_with_one_sentence(name, value, tmp_path):

@@ -191,7 +191,8 @@ def _overtaken(review: Review) -> str:
     person = by.get_username() if by else _("Somebody")
     verdict = review.get_verdict_display() or _("not decided")
     was = _("%(person)s was quicker: %(verdict)s.") % {"person": person, "verdict": verdict}
-    return f"{was} {_('Yours was not taken. Send it again if it is to replace that.')}"
+    now = _("Yours was not taken. Send it again if it is to replace that.")
+    return f"{was} {now}"
 
 
 def _held(run: Run) -> Review:

@@ -75,9 +75,13 @@ class Timeline:
 
     @property
     def gaps(self) -> Iterator[Gap]:
+        is_ours = False
         for (type, start), (_next, end) in pairwise([("", 0), *self._events]):
+            # One of several questions may be answered long before the others.
+            is_still = is_ours and type == Type.APPROVAL_RESOLVED
+            is_ours = type == Type.RUN_PAUSED or is_still
             if end - start > LONG_MS:
-                x, is_ours = self._x(start), type == Type.RUN_PAUSED
+                x = self._x(start)
                 yield Gap(x=x, width=round(self._x(end) - x, 2), is_ours=is_ours)
 
     def ms(self, seq: int) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 
-from agents import assembly, audit, runs
+from agents import assembly, audit, masking, runs
 from agents.engine.events import Type
 from agents.models import Agent, AgentStep, Run
 
@@ -131,7 +131,7 @@ def prepare(run: Run, step: int, wish: Wish, user) -> Run:
         user=user,
         agent=setup.agent,
     )
-    if run.user_id != user.pk:
+    if masking.asker(run) != user.pk:
         audit.record(user, audit.RERUN, run, run=again.pk, step=again.origin_step)
     return again
 

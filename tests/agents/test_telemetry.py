@@ -16,6 +16,7 @@ from agents.engine.events import Stamp, Type
 from agents.engine.tool import ToolResult
 from agents.models import Agent, Approval, Run
 from agents.otlp import EPOCH, Exporter, encode
+from agents.review import rerunning
 from agents.spans import Course, Kind, Note, Span, Subject
 from project.environment import Environment
 from tests.collector import Collector, decode
@@ -452,6 +453,30 @@ def test_a_file_is_turned_over_when_it_is_large(tmp_path, monkeypatch):
     files = list(tmp_path.iterdir())
     assert len(files) == 1 + sinks.KEPT_FILES
     assert all(file.stat().st_size <= 2000 for file in files)
+
+
+@rows
+@with_agent
+async def test_what_a_run_again_repeats_is_in_the_trace_of_its_origin_only(
+    collector, listening, scripted, person
+):
+    listening(otlp_endpoint=collector.url, otlp_content=True)
+    scripted(CALL, Says(answer="It is 42."), Says(answer="42."))
+    origin = await asked("What is it?", user=person)
+
+    def again():
+        run = Run.objects.select_related("agent").get(pk=origin.pk)
+        return rerunning.prepare(run, 3, rerunning.Setup(run).before, person)
+
+    run = await sync_to_async(again)()
+    runs.resume(run)
+    await runs.wait(run)
+    await sync_to_async(telemetry.stop)()
+
+    mine = [span for span in collector.spans if span["trace"] == telemetry.trace_id(run)]
+    assert [span["name"] for span in mine] == ["chat demo", "invoke_agent helper"]
+    sent = json.loads(mine[0]["attributes"]["input.value"])
+    assert [message["role"] for message in sent] == ["system", "user", "assistant", "tool"]
 
 
 def test_nobody_hears_of_anything_unless_that_is_set_up():

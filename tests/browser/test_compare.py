@@ -48,6 +48,23 @@ def test_a_run_again_grows_beside_its_origin_until_both_have_ended(slow_page: Pa
     expect(page.locator(".pair-row .tag")).to_have_text(["replayed", "replayed"])
 
 
+def test_from_the_page_of_a_run_it_is_run_again_and_compared(page: Page):
+    run = asked(page, CALCULATION)
+    page.set_viewport_size({"width": 1500, "height": 900})
+    page.goto(f"/traces/{run}/")
+
+    page.locator("#step-3 summary").click()
+    page.get_by_role("link", name="Run again from step 3").click()
+    expect(page.locator("#panel h2")).to_have_text(f"Run {run} again from step 3")
+    send(page)
+    has_ended(page)
+
+    page.locator(".totals thead a").nth(1).click()
+    expect(page.locator("#step-1 .tag")).to_have_text("replayed")
+    page.get_by_role("link", name=f"Compare with run {run}").click()
+    expect(page).to_have_url(re.compile(rf"/traces/{run}/compare/\d+/$"))
+
+
 def test_without_a_tool_the_runs_part_and_the_page_says_where(page: Page):
     run = asked(page, SEVERAL)
     page.goto(f"/traces/{run}/again/4/")

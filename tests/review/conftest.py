@@ -78,7 +78,9 @@ def personal_run(person, db):
     )
     words = [("delta", {"content": f"It is {MAIL[:5]}", "step": 2})]
     words += [("delta", {"content": f"{MAIL[5:]}, fine.", "step": 2})]
-    done = [("step", {"step": 2, "thought": MAIL}), ("run_finished", {"answer": run.answer})]
+    ended = {"step": 2, "turn": 1, "kind": "answer", "status": "done", "thought": MAIL}
+    finished = {"answer": run.answer, "stopped_reason": "completed", "detail": run.detail}
+    done = [("step", ended), ("run_finished", {**finished, "advice": "", "turns": 1})]
     RunEvent.objects.bulk_create(
         RunEvent(run=run, seq=seq, type=type, agent="clerk", time=when, data=data)
         for seq, (type, data) in enumerate([*words, *done], start=1)

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from agents import audit
 from agents.models import Agent, Approval, AuditEntry, ReviewScope
+from agents.review.models import Review
 from tests.conftest import frames_until, tab
 from tests.review.conftest import PERSONAL, client_of, may
 
@@ -49,6 +50,15 @@ async def test_every_door_is_kept(personal_run, reviewer):
 
     doors = [detail for _, _, _, detail in await sync_to_async(kept)()]
     assert doors == [{"door": "api"}, {"door": "socket"}, {"door": "export"}, {"form": "json"}]
+
+
+def test_what_is_read_in_the_queue_is_kept_once(personal_run, reviewer):
+    Review.objects.create(run=personal_run)
+
+    for _ in range(2):
+        assert client_of(reviewer).get("/review/").status_code == 200
+
+    assert kept() == [("rei", "run.viewed", f"run:{personal_run.pk}", {"door": "queue"})]
 
 
 def test_ones_own_runs_are_ones_own_affair(personal_run, person):

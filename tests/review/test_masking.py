@@ -11,8 +11,9 @@ from agents.engine.events import Event, Type
 from agents.fragments import Watched
 from agents.masking import Veil, masked_value
 from agents.models import AgentStep, Approval, AuditEntry, Run, RunEvent
+from agents.review.models import Rating, Review
 from tests.conftest import ORIGIN, frames_until, tab
-from tests.review.conftest import MAIL, PERSONAL, PHONE, client_of
+from tests.review.conftest import MAIL, PERSONAL, PHONE, client_of, may
 from tests.scripted import Says
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -144,6 +145,57 @@ async def test_a_socket_of_a_reviewer_is_masked(personal_run, reviewer):
         frames = await frames_until(page, "‹phone›")
 
     assert holds_none("".join(frames))
+
+
+PAGES = [
+    "/traces/",
+    "/traces/{run}/",
+    "/traces/{run}/steps/",
+    "/traces/{run}/compare/",
+    "/traces/{run}/compare/{other}/",
+    "/traces/{run}/replay/",
+    "/traces/{run}/replay/?at=4",
+    "/traces/{run}/replay/scene/",
+    "/traces/{run}/replay/scene/?after=1",
+    "/traces/{run}/again/1/",
+    "/traces/{run}/share/",
+    "/traces/{run}/steps/1/review/",
+    "/review/",
+]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_page_that_a_reviewer_can_open_shows_it(page, personal_run, reviewer, person):
+    may(reviewer, "rerun_runs")
+    other = Run.objects.create(
+        topic="b", query=personal_run.query, answer=f"No {MAIL}", status="completed"
+    )
+    Rating.objects.create(run=personal_run, user=person, is_good=False, comment=f"By {MAIL}")
+    Review.objects.create(run=personal_run, why=f"Says {person}: {PHONE}")
+
+    answer = client_of(reviewer).get(page.format(run=personal_run.pk, other=other.pk))
+
+    assert answer.status_code == 200
+    assert holds_none(answer.content.decode())
+    assert "ada@" not in answer.content.decode()
+
+
+def test_a_run_again_of_anothers_is_as_masked_as_that(personal_run, reviewer, auditor):
+    for user in (reviewer, auditor):
+        again = Run.objects.create(
+            user=user,
+            topic="b",
+            query=personal_run.query,
+            origin=personal_run,
+            origin_step=1,
+            status="stopped",
+        )
+        client = client_of(user)
+        assert holds_none(client.get(f"/traces/{again.pk}/").content.decode())
+        assert holds_none(client.get("/traces/").content.decode())
+
+    client.post(f"/traces/{again.pk}/unmask/", {"reason": "A complaint"})
+    assert MAIL in client.get(f"/traces/{again.pk}/").content.decode()
 
 
 # Words as they come

@@ -297,7 +297,8 @@ async def test_a_reviewer_replays_the_run_of_another_masked(
 def test_waiting_for_a_person_is_told_from_a_slow_model():
     run = Run.objects.create(topic="a", query="?", agent_name="helper")
     timeline = Timeline(run)
-    timeline._events = [("delta", 100), ("delta", 2100), ("run_paused", 2200), ("delta", 9999)]
+    waits = [("run_paused", 2200), ("approval_resolved", 4200), ("approval_resolved", 6200)]
+    timeline._events = [("delta", 100), ("delta", 2100), *waits, ("delta", 6300)]
 
-    assert [gap.is_ours for gap in timeline.gaps] == [False, True]
+    assert [gap.is_ours for gap in timeline.gaps] == [False, True, True]
     assert number("7", 5) == 5

@@ -359,7 +359,9 @@ async def test_no_chat_ever_shows_it(origin, scripted, person):
     assert run.answer == "Only for reviewers."
     assert run.answer not in page
     assert f"run-{run.pk}" not in page
-    assert f"/traces/{run.pk}/" in (await client.get("/traces/")).content.decode()
+    listed = (await client.get("/traces/")).content.decode()
+    assert f"/traces/{run.pk}/" in listed
+    assert f"run {origin.pk} again from step 5" in listed
 
 
 async def test_what_another_run_wrote_is_not_in_the_ledger_of_this_one(tool, scripted, person):
@@ -508,6 +510,8 @@ async def test_what_others_asked_needs_a_right_and_is_kept_in_the_log(
     await runs.wait(run)
     entry = await AuditEntry.objects.aget(action="run.rerun")
     assert run.user_id == reviewer.pk
+    page = (await client.get(f"/traces/{origin.pk}/compare/{run.pk}/")).content.decode()
+    assert "Personal data is masked" not in page
     assert (entry.actor_id, entry.subject) == (reviewer.pk, f"run:{origin.pk}")
 
 

@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from agents import runs
+from agents import masking, runs
 from agents.models import Run
 from agents.review import rerunning
 from agents.review.forms import RerunForm
@@ -55,7 +55,10 @@ def _prepared(request: HttpRequest, pk: int, step: int) -> Run | HttpResponse:
         return _form(request, found, step)
     if not form.is_valid():
         return _form(request, found, step, form)
-    return rerunning.prepare(found.row, step, form.wish, request.user)
+    run = rerunning.prepare(found.row, step, form.wish, request.user)
+    if masking.hides(run, request.user, request.session):
+        masking.unmask(run, request.session)  # as what it was made from is, for the same reason
+    return run
 
 
 def _found(request: HttpRequest, pk: int, step: int) -> Reading:

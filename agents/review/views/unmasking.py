@@ -14,11 +14,13 @@ MOST_REASON = 1_000
 @require_POST
 def unmask(request: HttpRequest, pk: int) -> HttpResponse:
     found = read(request, pk)
-    if found.is_own or not request.user.has_perm(masking.SEE_ALL):
+    if not request.user.has_perm(masking.SEE_ALL):
         raise Http404
     if "again" in request.POST:
         masking.mask_again(found.row, request.session)
         return redirect("trace:run", pk)
+    if not found.is_masked:
+        raise Http404
     reason = request.POST.get("reason", "").replace("\0", "").strip()[:MOST_REASON]
     if not reason:
         return _asked_why(request, found)
