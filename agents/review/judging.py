@@ -114,12 +114,13 @@ def flag(user, run: Run, why: str) -> Review:
     """Have it looked at. One that was decided is opened again; a reason is added to others."""
     why = written(why)
     with transaction.atomic():
-        review = _held(user, run, why=why)
+        review = _held(run)
         if why not in review.why:
             review.why = "\n".join(filter(None, [review.why, why]))
-        if not review.is_open:
+        is_new = review.flagged_by_id is None or not review.is_open
+        if is_new:
             review.flagged_at = timezone.now()
-        if not review.is_open or user.pk == run.user_id:
+        if is_new or run.is_of(user):
             review.flagged_by = user
         before, review.verdict = review.verdict, ""
         review.decided_by = review.decided_at = None
@@ -134,7 +135,7 @@ def assign(user, run: Run, person) -> Review:
     if person is not None and not reviewable(person).filter(pk=run.pk).exists():
         raise NotTaken(_("This person may not judge this run."))
     with transaction.atomic():
-        review = _held(user, run)
+        review = _held(run)
         review.assignee = person
         review.save(update_fields=["assignee"])
         audit.record(user, "review.assign", run, to=person.get_username() if person else "")
@@ -147,7 +148,7 @@ def decide(user, run: Run, verdict: str, seen: str) -> Review:
     if verdict not in Review.Verdict:
         raise NotTaken(_("Choose a verdict."))
     with transaction.atomic():
-        review = _unchanged(user, run, seen)
+        review = _unchanged(run, seen)
         before, review.verdict = review.verdict, verdict
         review.decided_by, review.decided_at = user, timezone.now()
         review.save()
@@ -166,7 +167,7 @@ def correct(user, run: Run, text: str, seen: str) -> Review:
     if correction and correction == run.answer.strip():
         raise NotTaken(_("This is the answer as it was given: there is nothing to correct."))
     with transaction.atomic():
-        review = _unchanged(user, run, seen)
+        review = _unchanged(run, seen)
         before, review.correction = review.correction, correction
         review.corrected_by, review.corrected_at = user, now
         if correction and review.is_open:
@@ -178,8 +179,8 @@ def correct(user, run: Run, text: str, seen: str) -> Review:
     return review
 
 
-def _unchanged(user, run: Run, seen: str) -> Review:
-    review = _held(user, run)
+def _unchanged(run: Run, seen: str) -> Review:
+    review = _held(run)
     if review.stamp != seen:
         raise NotTaken(_overtaken(review))
     return review
@@ -194,9 +195,9 @@ def _overtaken(review: Review) -> str:
     return f"{was} {now}"
 
 
-def _held(user, run: Run, **first: Any) -> Review:
+def _held(run: Run) -> Review:
     """The review of this run, which nobody else can change until we are done with it."""
-    Review.objects.get_or_create({"flagged_by": user, **first}, run_id=run.pk)
+    Review.objects.get_or_create(run_id=run.pk)
     return Review.objects.select_for_update().get(run_id=run.pk)
 
 

@@ -254,3 +254,26 @@ def test_nothing_is_wider_than_a_phone_in_either_language(phone: Page, asker: Pa
     last_run(phone).get_by_role("button", name="Bad answer").tap()
     expect(phone.get_by_label("In your own words")).to_be_in_viewport()
     assert fits(phone)
+
+
+def test_a_run_and_a_step_of_it_are_judged_on_its_page(page: Page, asker: Page):
+    run = answered(asker, "What is 9 + 7?")
+    number = run.get_attribute("id").removeprefix("run-")
+    page.goto(f"/traces/{number}/")
+
+    page.keyboard.press("2")
+    expect(page.locator(f"#judge-{number}")).to_have_attribute("data-verdict", "partly")
+    page.keyboard.press("a")
+    page.keyboard.type("It took a detour.")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(f"#judge-{number} .note")).to_contain_text("It took a detour.")
+
+    page.goto(f"/traces/{number}/#step-2")
+    note = page.locator("#panel").get_by_label("New note")
+    note.fill("Here.")
+    note.press("Control+Enter")
+    expect(page.locator("#panel .note")).to_contain_text("Here.")
+    page.reload()
+    notes = page.locator(f"#judge-{number} .note")
+    expect(notes).to_contain_text(["It took a detour.", "Here."])
+    expect(notes.last.get_by_role("link", name="step 2")).to_be_visible()

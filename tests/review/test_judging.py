@@ -415,6 +415,15 @@ def test_a_decided_run_that_is_flagged_again_is_open_and_says_both(run, reviewer
     assert AuditEntry.objects.filter(detail__verdict="correct").exists()
 
 
+def test_a_run_that_nobody_flagged_is_judged_without_a_flag(run, reviewer):
+    judging.decide(reviewer, run, "correct", "")
+    shown = browser(reviewer).get("/review/?show=decided").content.decode()
+
+    assert Review.objects.get().flagged_by is None
+    assert "Flagged" not in shown
+    assert "rei found it correct" in shown
+
+
 def test_reviewers_see_how_many_wait_and_others_see_nothing(run, reviewer, person):
     judging.flag(person, run, "Look.")
 

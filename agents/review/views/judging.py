@@ -17,7 +17,7 @@ from agents.review import cases, examples, judging
 from agents.review.models import Note, Review
 
 SHOWN = ("open", "mine", "unassigned", "decided")
-DOOR = "review"
+DOOR = "queue"
 FIELDS = ("text", "label", "why", "correction", "name", "expected")
 
 
