@@ -435,7 +435,8 @@ class RunView:
     @cached_property
     def rating(self) -> Any:
         """What whoever asked thinks of it."""
-        given = self.run.ratings.all() if self.is_judged and not self.run.is_live else ()
+        is_shown = self.is_judged and self.veil is None and not self.run.is_live
+        given = self.run.ratings.all() if is_shown else ()
         return next((row for row in given if row.user_id == self.run.user_id), None)
 
     @cached_property

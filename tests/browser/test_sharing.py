@@ -83,3 +83,34 @@ def test_a_shared_run_fits_a_phone_without_javascript(visit, server, page, run, 
     expect(reader.locator(".shared-steps pre").first).to_be_visible()
     box = reader.locator("main").bounding_box()
     assert box["width"] <= 390
+
+
+def test_a_link_is_made_and_revoked_on_the_page_of_the_run(page, run):
+    page.goto(f"/traces/{run}/")
+    page.locator("#share > summary").click()
+    page.locator("#share .primary").click()
+    expect(page.locator("#share-url")).to_contain_text("/shared/")
+    before = page.locator("#share .links li").count()
+
+    page.locator("#share .links button").first.click()
+
+    expect(page.locator("#share .links li")).to_have_count(before - 1)
+    expect(page).to_have_url(re.compile(rf"/traces/{run}/$"))
+
+
+def test_anothers_run_is_masked_until_a_reason_is_given(visit, server, page, guest):
+    asker = visit(server, storage_state=guest)
+    answered(asker, QUESTION).get_by_role("link", name="Trace").click()
+    expect(asker.get_by_role("heading", level=1)).to_have_text(QUESTION)
+    heading = page.get_by_role("heading", level=1)
+
+    page.goto(f"/traces/{number_in(asker)}/")
+    expect(heading).to_have_text(QUESTION.replace(MAIL, "‹email›"))
+    assert MAIL not in page.content()
+    page.get_by_text("Show it unmasked").click()
+    page.get_by_label("Why do you need to see it?").fill("A complaint")
+    page.keyboard.press("Enter")
+
+    expect(heading).to_have_text(QUESTION)
+    page.get_by_role("button", name="Mask it again").click()
+    expect(heading).to_contain_text("‹email›")
