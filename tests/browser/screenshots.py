@@ -44,7 +44,9 @@ def take_all(browser: Browser, url: str) -> None:
     last_run(page).get_by_role("link", name="Trace").click()
     expect(page.get_by_role("heading", level=1)).to_have_text(QUESTIONS[1])
     tool_step(last_run(page)).locator("summary").click()
+    expect(page.locator("#panel .payload").first).to_be_visible()
     take(page, "trace")
+    take_traces(page)
     page.goto("/")
     page.locator("select[name=agent]").select_option("careful")
     ask(page, "How many customers are there in Kyoto?")
@@ -55,6 +57,24 @@ def take_all(browser: Browser, url: str) -> None:
     phone.goto(chat)
     take(phone, "phone")
     browser.close()
+
+
+def take_traces(page: Page) -> None:
+    """What is around the page of a run: this one, the one before it, and all of them."""
+    run = int(page.url.split("/traces/")[1].split("/")[0])
+    page.goto(f"/traces/{run}/replay/?at=12")
+    take(page, "replay")
+    page.goto(f"/traces/{run - 1}/compare/{run}/")
+    take(page, "compare")
+    page.goto(f"/traces/{run}/")
+    page.locator(".run-review summary", has_text="Ask for a review").click()
+    page.get_by_label("What should be looked at?").fill("Is the best month the right one?")
+    page.get_by_role("button", name="Send to the review queue").click()
+    expect(page.locator(".run-review .why")).to_be_visible()
+    page.goto("/review/")
+    take(page, "review")
+    page.goto("/traces/?q=tool:database")
+    take(page, "traces")
 
 
 def converse(page: Page) -> None:
