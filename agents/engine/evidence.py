@@ -35,7 +35,7 @@ def whole(seen: Seen) -> str:
 
 
 def apart(seen: Seen) -> str:
-    return "" if JOINED.search(seen.before) else seen.value
+    return "" if _is_joined(seen) else seen.value
 
 
 # Another thing's number: it is said so before it, or it goes on with what stands there.
@@ -49,7 +49,8 @@ OTHER = re.compile(
     r"[^0-9A-Za-z\n‹›]{0,6}\Z",
     re.I,
 )
-JOINED = re.compile(r"(?:[0-9][.,/:-]|[A-Za-z_]-|[A-Za-z0-9]/)\Z")
+LETTER = re.compile(r"[^\W\d_]")
+JOINED = re.compile(r"[0-9][.,/:-]|[A-Za-z_]-|[A-Za-z0-9]/")
 GOES_ON = re.compile(r"[.,/:-]?[0-9]|[-_/]?[A-Za-z]")
 DATE = re.compile(r"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])")
 COUNTED = re.compile(r" ?(?:[年月日時分秒人円件個歳本回位倍度週万億社台枚点名%]|yen|dollars)")
@@ -58,11 +59,15 @@ COUNTED = re.compile(r" ?(?:[年月日時分秒人円件個歳本回位倍度週
 def _alone(seen: Seen) -> bool:
     """Whether this number is a number of its own, and nobody has said that it is another's."""
     return not (
-        JOINED.search(seen.before)
+        _is_joined(seen)
         or GOES_ON.match(seen.after)
         or COUNTED.match(seen.after)
-        or OTHER.search(seen.before)
+        or (LETTER.search(seen.before) and OTHER.search(seen.before))
     )
+
+
+def _is_joined(seen: Seen) -> bool:
+    return JOINED.fullmatch(seen.before[-2:]) is not None
 
 
 def _is_date(digits: str) -> bool:
@@ -112,7 +117,7 @@ ISSUERS = re.compile(
 def card(seen: Seen) -> str:
     """A few digits more than four times four may be something else that follows."""
     values = [seen.value, re.sub(r"[ -][0-9]{3}\Z", "", seen.value)]
-    if JOINED.search(seen.before) or re.match(r"[0-9A-Za-z_]", seen.after):
+    if _is_joined(seen) or re.match(r"[0-9A-Za-z_]", seen.after):
         return ""
     return next(filter(_is_card, dict.fromkeys(values)), "")
 
@@ -170,7 +175,7 @@ def said_address(seen: Seen) -> str:
 def street(seen: Seen) -> str:
     is_year = YEAR.match(seen.value) and BEFORE_YEAR.search(seen.before)
     is_ranked = seen.before.lower().endswith("top ")
-    return "" if is_year or is_ranked or JOINED.search(seen.before) else seen.value
+    return "" if is_year or is_ranked or _is_joined(seen) else seen.value
 
 
 NOT_PERSONAL = re.compile(r"0\.0\.0\.0|127\.|255\.255\.")
