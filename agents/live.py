@@ -116,11 +116,11 @@ class _Topic:
     async def _hear_others(self) -> None:
         layer = get_channel_layer()
         channel = await layer.new_channel()
-        await layer.group_add(self.name, channel)
-        if self.is_joined.is_set():
-            self.tell(LOOK_AGAIN, {})  # nobody knows what was told meanwhile
-        self.is_joined.set()
         try:
+            await layer.group_add(self.name, channel)
+            if self.is_joined.is_set():
+                self.tell(LOOK_AGAIN, {})  # nobody knows what was told meanwhile
+            self.is_joined.set()
             while True:
                 told = await layer.receive(channel)
                 if told["by"] != PROCESS:  # what it says itself is heard already

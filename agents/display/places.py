@@ -1,0 +1,23 @@
+"""Where runs are found, and how long things took: what all views of a run share."""
+
+from datetime import datetime
+from functools import lru_cache
+
+from django.urls import reverse
+
+from agents.models import Run
+
+
+@lru_cache(maxsize=1024)
+def trace_url(run: int) -> str:
+    return reverse("trace:run", args=[run])
+
+
+def chat_url(run: Run) -> str:
+    """Where it was asked, if that was in a conversation."""
+    name, _, pk = run.topic.partition(".")
+    return f"/chat/{pk}/#run-{run.pk}" if name == "chat" else ""
+
+
+def milliseconds(start: datetime, end: datetime | None) -> float | None:
+    return None if end is None else max(0.0, (end - start).total_seconds() * 1000)

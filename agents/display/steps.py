@@ -1,0 +1,169 @@
+"""A step as people see it: one row."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+from django.utils.functional import cached_property
+from django.utils.translation import gettext as _
+
+from agents import trace, wording
+from agents.masking import Veil
+from agents.models import AgentStep, Run
+from agents.readable import brief, one_line, only_one, shown, unpacked
+from agents.waterfall import Bar
+
+from .approvals import ApprovalView
+from .places import milliseconds, trace_url
+
+MOST_EXCERPT = 300
+
+
+@dataclass(frozen=True)
+class StepView:
+    """One row. `place` is the page it stands on: there are many runs in a chat."""
+
+    step: AgentStep
+    run: Run
+    place: str = "chat"
+    until: int | None = None
+    approval: ApprovalView | None = None
+    words: str | None = None  # what it has said so far, where that is known
+    veil: Veil | None = None
+    now: datetime | None = None  # the time of a moment that is looked at again, if not ours
+    bar: Bar | None = None  # on the run's clock, where that has stopped
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.step, name)
+
+    @property
+    def pk(self) -> str:
+        """The name of its element on the page."""
+        number = str(self.step.number)
+        return number if self.place == "trace" else f"{self.run.pk}-{number}"
+
+    @property
+    def href(self) -> str:
+        return f"{trace_url(self.run.pk)}#step-{self.step.number}"
+
+    @property
+    def detail_href(self) -> str:
+        """All of it: the request, what was new in it, what it cost, its events."""
+        return f"{trace_url(self.run.pk)}steps/{self.step.number}/"
+
+    @property
+    def is_trace(self) -> bool:
+        return self.place == "trace"
+
+    @property
+    def effect_label(self) -> str:
+        effect = self.step.effect
+        return str(AgentStep.Effect(effect).label) if effect else ""
+
+    @property
+    def kind_label(self) -> str:
+        return str(AgentStep.Kind(self.step.kind).label)
+
+    @property
+    def is_replayed(self) -> bool:
+        """Whether another run did this, and it was only told again in this one."""
+        return self.step.number < (self.run.origin_step or 0)
+
+    @property
+    def is_live(self) -> bool:
+        """While a person is waited for, nothing moves: not even what has begun."""
+        return self.step.is_live and not self.run.is_waiting
+
+    @property
+    def status(self) -> str:
+        is_held_up = self.step.is_live and self.run.is_waiting
+        return AgentStep.Status.WAITING.value if is_held_up else self.step.status
+
+    @property
+    def status_label(self) -> str:
+        return str(AgentStep.Status(self.status).label)
+
+    @cached_property
+    def intent(self) -> str:
+        """What the row says in one line."""
+        step = self.step
+        match step.kind:
+            case AgentStep.Kind.TOOL:
+                return one_line(f"{step.action}: {brief(step.action_input)}")
+            case AgentStep.Kind.GUARDRAIL:
+                return one_line(step.observation)
+            case AgentStep.Kind.ANSWER if not step.thought:
+                return _("Writes the answer")
+        if step.is_live and (waits := wording.now(step.notes)):
+            return one_line(waits)
+        if step.status == AgentStep.Status.FAILED and step.observation:
+            return one_line(step.observation)
+        return one_line(step.thought) or (_("Thinking…") if step.is_live else _("Thinks"))
+
+    @property
+    def notes(self) -> list[str]:
+        return [words for note in self.step.notes if (words := wording.note(note))]
+
+    @property
+    def duration_ms(self) -> float | None:
+        return milliseconds(self.step.started_at, self.step.ended_at)
+
+    @property
+    def elapsed_ms(self) -> float:
+        return milliseconds(self.step.started_at, self.now or timezone.now()) or 0
+
+    @property
+    def tokens(self) -> int:
+        return self.step.total_tokens
+
+    @property
+    def bar_start(self) -> float:
+        return self._share(self.step.started_at)
+
+    @property
+    def bar_width(self) -> float:
+        end = self._share(self.step.ended_at or self.now or timezone.now())
+        return round(max(1.0, min(end, 100) - self.bar_start), 2)
+
+    @cached_property
+    def input_text(self) -> str:
+        return shown(only_one(self.step.action_input))
+
+    @cached_property
+    def request_text(self) -> str:
+        return shown(self.step.request)
+
+    @cached_property
+    def result_text(self) -> str:
+        """In a trace only the beginning: whoever wants more opens the step."""
+        if self.left_out:
+            return self.step.observation[: trace.MOST_FOUND]
+        return shown(unpacked(self.step.observation))
+
+    @property
+    def left_out(self) -> int:
+        """So many characters more were found than the row shows."""
+        found = getattr(self.step, "found_size", None) or len(self.step.observation)
+        return max(0, found - trace.MOST_FOUND) if self.is_trace else 0
+
+    @property
+    def excerpt(self) -> str:
+        """The beginning of what a tool said."""
+        text = " ".join(self.step.observation[: MOST_EXCERPT * 2].split())
+        return text if len(text) <= MOST_EXCERPT else f"{text[: MOST_EXCERPT - 1]}…"
+
+    @cached_property
+    def live_text(self) -> str:
+        if not self.is_live or self.step.kind != AgentStep.Kind.THOUGHT:
+            return ""
+        if self.words is not None:
+            return self.words
+        said = trace.thought_so_far(self.run, self.step, self.until)
+        return said if self.veil is None else self.veil.begin(self.step.number, said)
+
+    def _share(self, moment: datetime) -> float:
+        """Where on the run's clock, in percent."""
+        start, end = self.run.started_at, self.run.ended_at or self.now or timezone.now()
+        whole = max((end - start).total_seconds(), 0.001)
+        return round(min(99.0, max(0.0, (moment - start).total_seconds() / whole * 100)), 2)
