@@ -188,20 +188,16 @@ class _Reading:
 
     def _field(self, named: re.Match[str]) -> Field | None:
         name = named[1].lower()
-        asked = FIELDS.get(OTHER_NAMES.get(name, name))
+        name = OTHER_NAMES.get(name, name)
         start, end = named.span(1)
-        if asked is None:
+        if name not in FIELDS:
             self._unknown(name, start, end)
-        elif asked.for_reviewers and not self.is_reviewer:
-            sentence = _("Only reviewers can look for the runs of one person.")
-            self.trouble(sentence, start, self.at)
-        else:
-            return asked
-        return None
+        elif name not in self._known:
+            self.trouble(str(FIELDS[name].refusal), start, self.at)
+        return self._known.get(name)
 
     def _unknown(self, name: str, start: int, end: int) -> None:
-        known = [each.name for each in FIELDS.values() if self._may_ask(each)]
-        if near := get_close_matches(name, known, 1):
+        if near := get_close_matches(name, self._known, 1):
             sentence = _("There is no field “%(name)s”. Did you mean %(near)s?")
             self.trouble(sentence % {"name": name, "near": near[0]}, start, end, near[0])
         else:
@@ -211,8 +207,9 @@ class _Reading:
             typed = self.text[start : self.at]
             self.trouble(sentence % {"name": name}, start, self.at, _in_quotes(typed))
 
-    def _may_ask(self, asked: Field) -> bool:
-        return self.is_reviewer or not asked.for_reviewers
+    @property
+    def _known(self) -> dict[str, Field]:
+        return fields.known(is_reviewer=self.is_reviewer)
 
     def _value(self, asked: Field, text: str, start: int, end: int) -> Any:
         try:

@@ -109,6 +109,13 @@ def test_only_reviewers_look_for_people():
     assert "“usr”. Words" in sentences("usr:ada", is_reviewer=False)[0]
 
 
+def test_what_reviewers_write_for_each_other_is_found_by_reviewers_alone():
+    assert parse("has:note has:label label:x", is_reviewer=False).terms == ()
+    said = sentences("label:x has:note", is_reviewer=False)
+    assert said[0] == "Only reviewers can look for labels."
+    assert said[1].startswith("has cannot be “note”. It takes error, answer, rating")
+
+
 def test_a_filter_has_an_end():
     asked = parse(" ".join("x" * 400), is_reviewer=True)
 

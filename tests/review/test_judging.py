@@ -577,3 +577,14 @@ def test_a_name_is_used_once_and_what_was_typed_is_not_lost(run, reviewer):
     assert "There is an example of this name already." in answer.content.decode()
     assert "Forty-two" in answer.content.decode()
     assert Example.objects.count() == 1
+
+
+@pytest.mark.parametrize("headers", [HTMX, {}])
+def test_whoever_asked_reads_no_note_of_a_step(headers, run, reviewer, person):
+    judging.annotate(reviewer, run, "Between us: a rough customer.", step=1)
+    too_long = "x" * (judging.MOST_WORDS + 1)
+
+    for why in ("Look.", too_long):
+        said = {"why": why, "step": "1"}
+        answer = browser(person).post(f"/traces/{run.pk}/flag/", said, headers=headers)
+        assert b"rough customer" not in answer.content

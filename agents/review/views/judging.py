@@ -186,7 +186,8 @@ def open_reviews(request: HttpRequest) -> HttpResponse:
 
 def _shown(request: HttpRequest, run: Run, problem: str = "") -> HttpResponse:
     """What is kept now; with a problem, what was typed as well: nothing of it is lost."""
-    step = _step(request)
+    # What is said of a step, reviewers say to each other.
+    step = _step(request) if request.user.has_perm(judging.REVIEWS) else 0
     if not request.htmx and not problem:
         return redirect(_back(request, run.pk, f"step-{step}" if step else f"judge-{run.pk}"))
     typed = {name: request.POST.get(name, "") for name in FIELDS} if problem else {}
