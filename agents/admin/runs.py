@@ -34,6 +34,13 @@ class ShownList(ChangeList):
 class RecordAdmin(ReadOnlyAdmin):
     """What happened in runs. Whoever looks at another's leaves an entry in the audit log."""
 
+    # What is in them is masked, and must not be found by those who cannot read it.
+    personal_search_fields: tuple[str, ...] = ()
+
+    def get_search_fields(self, request: HttpRequest) -> tuple[str, ...]:
+        may = request.user.has_perm(masking.SEE_ALL)
+        return (*self.search_fields, *(self.personal_search_fields if may else ()))
+
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
         return ShownList
 
@@ -55,7 +62,8 @@ class RunAdmin(RecordAdmin):
         *("turns", "tool_calls", "started_at"),
     ]
     list_filter = ["status", "stopped_reason", "agent_name"]
-    search_fields = ["query", "answer"]
+    search_fields = ["=id", "agent_name", "model"]
+    personal_search_fields = ("query", "answer")
     date_hierarchy = "started_at"
     list_select_related = ["user"]
 
@@ -64,7 +72,8 @@ class RunAdmin(RecordAdmin):
 class AgentStepAdmin(RecordAdmin):
     list_display = ["__str__", "run", "kind", "status", "action", "started_at", "ended_at"]
     list_filter = ["kind", "status", "action"]
-    search_fields = ["action", "thought", "observation"]
+    search_fields = ["action"]
+    personal_search_fields = ("thought", "observation")
     list_select_related = ["run"]
     ordering = ["-pk"]
 
@@ -86,7 +95,8 @@ class ApprovalAdmin(RecordAdmin):
     ]
     list_filter = ["verdict", "tool"]
     list_select_related = ["run", "decided_by"]
-    search_fields = ["tool", "arguments", "run__query"]
+    search_fields = ["tool"]
+    personal_search_fields = ("arguments", "run__query")
     ordering = ["-pk"]
 
     @admin.display(description=_("arguments"))
