@@ -6,6 +6,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from agents import masking
 from agents.models import AuditEntry, Run
 
 VIEWED = "run.viewed"
@@ -32,7 +33,7 @@ def viewed(actor: Any, run: Run, door: str) -> None:
 
 def viewed_all(actor: Any, runs: Iterable[Run], door: str) -> None:
     """The same of several at once."""
-    others = {_name(run) for run in runs if not run.is_of(actor)}
+    others = {_name(run) for run in runs if not masking.is_own(run, actor)}
     if not others:
         return
     lately = AuditEntry.objects.filter(

@@ -17,11 +17,13 @@ MOST_CHARACTERS = 80
 def shown(row: Any, user: Any) -> Any:
     """The row as this person may see it: another's is masked here as everywhere."""
     run = row if isinstance(row, Run) else row.run
-    if run.is_of(user):
+    if masking.is_own(run, user):
         return row
     hidden = masking.masked(row)
     if not isinstance(row, Run):
         hidden.run = masking.masked(run)
+    elif run.origin is not None:
+        hidden.origin = masking.masked(run.origin)  # it is named by its question
     return hidden
 
 
@@ -65,7 +67,7 @@ class RunAdmin(RecordAdmin):
     search_fields = ["=id", "agent_name", "model"]
     personal_search_fields = ("query", "answer")
     date_hierarchy = "started_at"
-    list_select_related = ["user"]
+    list_select_related = ["user", "origin"]
 
 
 @admin.register(AgentStep)

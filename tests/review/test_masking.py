@@ -407,3 +407,49 @@ def test_the_administration_finds_nothing_by_what_it_masks(personal_run, django_
     for page in ("run", "agentstep", "approval"):
         found = client.get(f"/admin/agents/{page}/", {"q": "example"}).context["cl"]
         assert found.result_count == 0
+
+
+@pytest.fixture
+def run_again(personal_run, auditor):
+    """Somebody else's words, in a run that belongs to whoever ran it again."""
+    columns = {"user": auditor, "origin": personal_run, "origin_step": 1, "topic": "again"}
+    again = Run.objects.get(pk=copied(personal_run, status="waiting", **columns))
+    approval = personal_run.approvals.get()
+    approval.pk, approval.run, approval.verdict = None, again, "waiting"
+    approval.save()
+    return again
+
+
+def test_what_waits_in_a_run_again_is_masked_and_then_not_decided(run_again, auditor):
+    client = client_of(auditor)
+    page = client.get("/approvals/").content.decode()
+
+    assert holds_none(page)
+    assert f'id="approval-{run_again.approvals.get().pk}"' in page
+    assert 'name="verdict"' not in page
+    assert "<textarea" not in page
+
+    client.post(f"/traces/{run_again.pk}/unmask/", {"reason": "A complaint"})
+    page = client.get("/approvals/").content.decode()
+
+    assert MAIL in page
+    assert 'name="verdict"' in page
+
+
+def test_a_look_at_a_run_again_of_anothers_is_kept(run_again, auditor):
+    client = client_of(auditor)
+    client.get(f"/traces/{run_again.pk}/")
+    client.get(f"/traces/{run_again.pk}/export.md")
+
+    kept = AuditEntry.objects.filter(subject=f"run:{run_again.pk}")
+    assert set(kept.values_list("action", flat=True)) == {"run.viewed", "run.exported"}
+
+
+def test_the_administration_masks_a_run_again_of_anothers(run_again, django_user_model):
+    django_user_model.objects.filter(pk=run_again.user_id).update(is_staff=True)
+    client = client_of(may(run_again.user, "view_run", "view_approval"))
+
+    assert holds_none(client.get("/admin/agents/run/").content.decode())
+    page = client.get(f"/admin/agents/run/{run_again.pk}/change/")
+    assert page.status_code == 200
+    assert holds_none(page.content.decode())
