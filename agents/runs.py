@@ -4,7 +4,6 @@ import asyncio
 import logging
 import time
 from typing import Any
-from uuid import uuid4
 
 from channels.db import database_sync_to_async
 from django.conf import settings
@@ -50,7 +49,7 @@ def prepare(
 
 
 def prepare_again(
-    origin: Run, *, step: int, overrides: dict[str, Any], user: Any, agent: Agent
+    origin: Run, *, topic: str, step: int, overrides: dict[str, Any], user: Any, agent: Agent
 ) -> Run:
     """A run that goes the way of another one up to this step, as a row, on a topic of its own.
 
@@ -61,7 +60,7 @@ def prepare_again(
             agent,
             query=origin.query,
             history=origin.history,
-            topic=f"rerun.{uuid4().hex}",
+            topic=topic,
             user=user,
             model=overrides.get("model") or assembly.model_name(agent),
             origin=origin,
