@@ -26,6 +26,16 @@ def record(actor: Any, action: str, subject: Run | str, **detail: Any) -> AuditE
     return entry
 
 
+def record_hourly(actor: Any, action: str, subject: Run, **detail: Any) -> None:
+    """The same, kept once an hour however often the same person does the same."""
+    known = actor if actor is not None and actor.is_authenticated else None
+    same = AuditEntry.objects.filter(
+        actor=known, action=action, subject=_name(subject), at__gte=timezone.now() - ONCE_IN
+    )
+    if not same.filter(**{f"detail__{name}": value for name, value in detail.items()}).exists():
+        record(actor, action, subject, **detail)
+
+
 def viewed(actor: Any, run: Run, door: str) -> None:
     """Somebody looks at another's run: kept once an hour, however often they look."""
     viewed_all(actor, [run], door)
