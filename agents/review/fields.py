@@ -177,7 +177,7 @@ def _has(name: str) -> Q:
         case "answer":
             return ~Q(answer="")
         case "rerun":
-            return Q(origin__isnull=False)
+            return Q(origin_step__isnull=False)
     return _of(HAD[name])
 
 

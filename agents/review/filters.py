@@ -22,6 +22,7 @@ from agents.review.values import BadValue
 
 MOST_CHARACTERS = 500
 MOST_TERMS = 40
+MOST_ALTERNATIVES = 10
 # Full-width letters, digits and signs are those of any other keyboard, each in its place.
 NARROW = {ord("！") + n: ord("!") + n for n in range(94)} | {ord("\u3000"): " "}
 CLOSED_BY = {'"': '"', "“": "”", "「": "」", "『": "』"}
@@ -147,6 +148,7 @@ class _Reading:
         asked = self._field(named)
         if asked is None:
             return term, ()
+        said = self._few(said)
         term = replace(term, field=asked.name)
         if not any(text for text, *_ in said):
             about = {"field": f"{asked.name}:", "example": asked.example}
@@ -165,6 +167,14 @@ class _Reading:
             if self.plain[self.at : self.at + 1] not in {",", "、"}:
                 return
             self.at += 1
+
+    def _few(self, said: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
+        """Each costs the database a look of its own."""
+        if len(said) > MOST_ALTERNATIVES:
+            sentence = _("Only the first %(count)d alternatives are looked for.")
+            start = said[MOST_ALTERNATIVES][1]
+            self.trouble(sentence % {"count": MOST_ALTERNATIVES}, start, self.at)
+        return said[:MOST_ALTERNATIVES]
 
     def _is_quote(self) -> bool:
         return self.plain[self.at : self.at + 1] in CLOSED_BY

@@ -259,6 +259,25 @@ def test_a_filter_finds_its_runs(runs, text, found):
 
 
 @pytest.mark.django_db
+def test_a_run_again_is_found_as_one_even_if_its_origin_is_gone(runs):
+    pk = next(iter(runs))
+    Run.objects.filter(pk=pk).update(origin=None, origin_step=2)
+
+    asked = parse("has:rerun", is_reviewer=True)
+
+    assert pk in asked.apply(Run.objects.all()).values_list("pk", flat=True)
+
+
+def test_a_term_has_so_many_alternatives():
+    asked = parse(f"id:{','.join(map(str, range(12)))} x", is_reviewer=True)
+
+    assert [len(term.values) for term in asked.terms] == [10, 1]
+    [problem] = asked.problems
+    assert problem.sentence == "Only the first 10 alternatives are looked for."
+    assert asked.said(problem) == "10,11"
+
+
+@pytest.mark.django_db
 def test_an_agent_is_found_however_its_name_is_spelt(runs):
     Agent.objects.create(name="helper")
 
