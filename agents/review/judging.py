@@ -135,7 +135,7 @@ def _added(reasons: str, why: str) -> str:
     both = "\n".join(filter(None, [reasons, why]))
     if len(both) > MOST_WORDS:
         sentence = _(
-            "There is no room for another reason: all have at most %(most)d characters together."
+            "No room for another reason: all together have at most %(most)d characters."
         )
         raise NotTaken(sentence % {"most": MOST_WORDS})
     return both

@@ -608,7 +608,9 @@ def test_reasons_have_an_end_all_together(run, person):
 
     answer = browser(person).post(f"/traces/{run.pk}/flag/", {"why": "y" * 20}, headers=HTMX)
 
-    assert "There is no room for another reason" in answer.content.decode()
+    assert (
+        "No room for another reason: all together have at most 10000" in answer.content.decode()
+    )
     assert len(Review.objects.get().why) == judging.MOST_WORDS - 10
 
 
