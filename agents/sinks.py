@@ -52,6 +52,7 @@ class Lines:
     def __init__(self, handler: logging.Handler, level: str) -> None:
         self.handler = handler
         self.level = logging.getLevelNamesMapping()[level.upper()]
+        self.with_content = self.level <= logging.DEBUG
 
     @classmethod
     def on_console(cls, level: str) -> "Lines":
@@ -68,7 +69,7 @@ class Lines:
         for event in events:
             level = level_of(event)
             if event.type not in WORDS and level >= self.level:
-                text = line(run.pk, event, level, with_content=self.level <= logging.DEBUG)
+                text = line(run.pk, event, level, with_content=self.with_content)
                 self.handler.emit(_record(level, text))
 
     def flush(self) -> None:

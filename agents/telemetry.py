@@ -1,17 +1,20 @@
 """Who else reads the one stream of events: a monitor over OpenTelemetry, a console, a file.
 
 Each has a thread and a queue of its own. A run hands over what was kept and goes on; what does
-not fit into the queue is left out, and read from the rows where that matters.
+not fit into the queue, by number or by size, is left out, and read from the rows where that
+matters.
 """
 
 import atexit
 import logging
+import sys
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from queue import Empty, Full, Queue
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any, Protocol
 
 from django.db import connection
@@ -20,12 +23,15 @@ from agents import journal, pulse
 from agents.engine.events import Event
 from agents.models import Run, RunEvent
 from agents.otlp import Exporter
-from agents.sinks import Lines
+from agents.sinks import MOST_CONTENT, Lines
 from agents.spans import Course, Span, Subject
 
 logger = logging.getLogger(__name__)
 
 MOST_WAITING = 10_000
+MOST_BYTES = 64 * 1024 * 1024
+MOST_ITEMS = 20
+A_VALUE = 64  # about what anything takes, whatever is in it
 MOST_SPANS = 200
 MOST_COURSES = 1_000
 EVERY = 0.5
@@ -36,6 +42,7 @@ _readers: list["Reader"] = []
 
 class Sink(Protocol):
     is_full: bool
+    with_content: bool
 
     def take(self, run: Run, events: Sequence[Event]) -> None: ...
     def flush(self) -> None: ...
@@ -71,20 +78,46 @@ class Reader:
     def __init__(self, sink: Sink) -> None:
         self.sink = sink
         self.missed = 0
-        self.queue: Queue[tuple[Run, list[Event]] | None] = Queue(MOST_WAITING)
+        self.bytes = 0
+        self._noted = 0
+        self._lock = Lock()
+        self.queue: Queue[tuple[Run, list[Event], int] | None] = Queue(MOST_WAITING)
         self.thread = Thread(target=self._work, name="telemetry", daemon=True)
         self.thread.start()
 
     def hear(self, run: Run, events: list[Event]) -> None:
+        if not self.sink.with_content:
+            events = [replace(event, data=_brief(event.data)) for event in events]
+        size = sum(_size(event.data) for event in events)
         try:
-            self.queue.put_nowait((run, events))
+            self._put(run, events, size)
         except Full:
-            self.missed += len(events)
+            self._miss(len(events))
 
     def leave(self) -> None:
         with suppress(Full):
             self.queue.put(None, timeout=GOODBYE)
         self.thread.join(GOODBYE)
+
+    def _put(self, run: Run, events: list[Event], size: int) -> None:
+        with self._lock:
+            if self.bytes + size > MOST_BYTES:
+                raise Full
+            self.queue.put_nowait((run, events, size))
+            self.bytes += size
+
+    def _miss(self, count: int) -> None:
+        with self._lock:
+            is_first, self.missed = self.missed == self._noted, self.missed + count
+        if is_first:
+            logger.warning("More happens in runs than can be passed on; some is missed.")
+
+    def _catch_up(self) -> None:
+        """Say what was missed, once nothing waits any more."""
+        with self._lock:
+            missed, self._noted = self.missed - self._noted, self.missed
+        if missed:
+            logger.warning("What happens in runs is passed on again; %d were missed.", missed)
 
     def _work(self) -> None:
         due: float | None = None
@@ -96,7 +129,10 @@ class Reader:
                 continue
             if heard is None:
                 break
-            self._take(*heard)
+            run, events, size = heard
+            self._take(run, events)
+            with self._lock:
+                self.bytes -= size
             due = due or time.monotonic() + EVERY
             if self.sink.is_full or time.monotonic() > due:
                 due = self._passed_on()
@@ -114,6 +150,8 @@ class Reader:
             self.sink.flush()
         except Exception:  # as above
             logger.exception("What happened in runs could not be passed on.")
+        if self.queue.empty():
+            self._catch_up()
 
 
 class Spans:
@@ -172,6 +210,24 @@ def _sinks(environment: Any) -> list[Sink]:
     if environment.trace_file is not None:
         sinks.append(Lines.in_file(environment.trace_file, environment.trace_file_level))
     return sinks
+
+
+def _brief(value: Any) -> Any:
+    """As much of it as is read where contents are not passed on."""
+    if isinstance(value, str):
+        return value[: MOST_CONTENT + 1]
+    if isinstance(value, Mapping):
+        return {name: _brief(item) for name, item in value.items()}
+    return [_brief(item) for item in value[:MOST_ITEMS]] if isinstance(value, list) else value
+
+
+def _size(value: Any) -> int:
+    """About how much memory it takes."""
+    if isinstance(value, str):
+        return sys.getsizeof(value)
+    if isinstance(value, Mapping):
+        return A_VALUE + sum(A_VALUE + _size(item) for item in value.values())
+    return A_VALUE + sum(map(_size, value)) if isinstance(value, list | tuple) else A_VALUE
 
 
 def _subject(run: Run) -> Subject:

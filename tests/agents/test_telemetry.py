@@ -2,6 +2,7 @@
 
 import json
 import logging
+import threading
 import time
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -12,7 +13,7 @@ from asgiref.sync import sync_to_async
 from agents import approvals, journal, otlp, runs, sinks, telemetry, toolset, trace
 from agents.approvals import Word
 from agents.engine.errors import ModelError
-from agents.engine.events import Stamp, Type
+from agents.engine.events import Event, Stamp, Type
 from agents.engine.tool import ToolResult
 from agents.models import Agent, Approval, Run
 from agents.otlp import EPOCH, Exporter, encode
@@ -270,7 +271,7 @@ async def test_what_did_not_fit_into_the_queue_is_read_from_the_rows(
 
 def test_a_reader_that_is_far_behind_misses_something_and_holds_up_nobody(monkeypatch):
     class Slow:
-        is_full = False
+        is_full, with_content = False, True
 
         def take(self, run, events):
             time.sleep(0.2)
@@ -282,11 +283,66 @@ def test_a_reader_that_is_far_behind_misses_something_and_holds_up_nobody(monkey
     began = time.monotonic()
 
     for _ in range(1000):
-        reader.hear(None, [None])
+        reader.hear(None, [Event(type=Type.STATUS)])
 
     assert time.monotonic() - began < 0.2
     assert reader.missed >= 997
     reader.leave()
+
+
+class Held:
+    """A sink that takes nothing until it is let go."""
+
+    is_full = False
+
+    def __init__(self, *, with_content):
+        self.with_content = with_content
+        self.go, self.taken = threading.Event(), []
+
+    def take(self, run, events):
+        self.go.wait(10)
+        self.taken += events
+
+    flush = close = lambda self: None
+
+
+def test_what_waits_is_bounded_by_its_size_and_what_was_missed_is_said_once(
+    monkeypatch, caplog
+):
+    monkeypatch.setattr(telemetry, "MOST_BYTES", 100_000)
+    sink = Held(with_content=True)
+    reader = telemetry.Reader(sink)
+
+    for seq in range(50):
+        said = {"content": "x" * 10_000, "seq": seq}
+        reader.hear(None, [Event(type=Type.TOOL_RESPONSE, data=said)])
+
+    assert reader.bytes <= 100_000
+    assert reader.missed == 41
+    sink.go.set()
+    reader.leave()
+    assert (len(sink.taken), reader.bytes) == (9, 0)
+    assert [record.getMessage() for record in caplog.records] == [
+        "More happens in runs than can be passed on; some is missed.",
+        "What happens in runs is passed on again; 41 were missed.",
+    ]
+
+
+def test_contents_that_are_not_passed_on_do_not_wait_either():
+    sink = Held(with_content=False)
+    reader = telemetry.Reader(sink)
+    data = {
+        "step": 1,
+        "request": {"model": "demo", "messages": [{"content": "x" * 10**6}] * 99},
+    }
+
+    reader.hear(None, [Event(type=Type.STEP_STARTED, data=data)])
+
+    assert reader.bytes < 100_000
+    sink.go.set()
+    reader.leave()
+    [event] = sink.taken
+    assert (event.data["step"], event.data["request"]["model"]) == (1, "demo")
 
 
 def span():
