@@ -1,5 +1,6 @@
 """What people say of runs: who may, what is kept, and who is told."""
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlencode
 
@@ -436,6 +437,17 @@ def test_reviewers_see_how_many_wait_and_others_see_nothing(run, reviewer, perso
     assert browser(person).get("/review/").status_code == 404
     ReviewScope.objects.create(user=reviewer).agents.add(Agent.objects.create(name="else"))
     assert 'class="badge"></span>' in browser(reviewer).get("/review/open/").content.decode()
+
+
+def test_the_chat_leads_reviewers_to_what_waits_for_them(run, reviewer, person):
+    judging.flag(person, run, "Look.")
+
+    page = browser(reviewer).get("/").content.decode()
+
+    link = re.search(r'<a class="to-reviews" href="/review/".*?</a>', page, re.DOTALL)[0]
+    assert "#i-review" in link
+    assert 'class="badge">1<' in link
+    assert 'class="to-reviews"' not in browser(person).get("/").content.decode()
 
 
 OF_REVIEWERS = ["notes/", "labels/", "assignee/", "verdict/", "correction/", "example/"]
