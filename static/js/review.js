@@ -16,7 +16,7 @@ function pressed(event) {
   const field = target.closest?.("input, textarea, select");
   if (field) return field.closest(".judge") && inField(event, field);
   if (event.ctrlKey || event.metaKey) return;
-  const act = { j: () => move(1), k: () => move(-1), "?": help }[key] ?? (() => reach(key.toLowerCase()));
+  const act = { j: () => move(1), k: () => move(-1), "?": help }[key.toLowerCase()] ?? (() => reach(key.toLowerCase()));
   if (act() === false) return;
   event.preventDefault();
   event.stopImmediatePropagation();
