@@ -6,6 +6,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from agents import masking
 from agents.models import AuditEntry, Run
 
 VIEWED = "run.viewed"
@@ -25,6 +26,16 @@ def record(actor: Any, action: str, subject: Run | str, **detail: Any) -> AuditE
     return entry
 
 
+def record_hourly(actor: Any, action: str, subject: Run, **detail: Any) -> None:
+    """The same, kept once an hour however often the same person does the same."""
+    known = actor if actor is not None and actor.is_authenticated else None
+    same = AuditEntry.objects.filter(
+        actor=known, action=action, subject=_name(subject), at__gte=timezone.now() - ONCE_IN
+    )
+    if not same.filter(**{f"detail__{name}": value for name, value in detail.items()}).exists():
+        record(actor, action, subject, **detail)
+
+
 def viewed(actor: Any, run: Run, door: str) -> None:
     """Somebody looks at another's run: kept once an hour, however often they look."""
     viewed_all(actor, [run], door)
@@ -32,7 +43,7 @@ def viewed(actor: Any, run: Run, door: str) -> None:
 
 def viewed_all(actor: Any, runs: Iterable[Run], door: str) -> None:
     """The same of several at once."""
-    others = {_name(run) for run in runs if not run.is_of(actor)}
+    others = {_name(run) for run in runs if not masking.is_own(run, actor)}
     if not others:
         return
     lately = AuditEntry.objects.filter(

@@ -28,9 +28,15 @@ Session = MutableMapping[str, Any]
 
 def hides(run: Run, user: Any, session: Session) -> bool:
     """Whether this person is shown the run masked: unless it is theirs, or they said why."""
-    if run.user_id is not None and asker(run) == user.pk:
+    if run.user_id is not None and is_own(run, user):
         return False
     return run.pk not in session.get(UNMASKED, ()) or not user.has_perm(SEE_ALL)
+
+
+def is_own(run: Run, user: Any) -> bool:
+    """Whether its words are this person's; those asked at a terminal are nobody's."""
+    whose = asker(run)
+    return whose is not None and whose == user.pk
 
 
 def asker(run: Run) -> int | None:

@@ -4,13 +4,13 @@ import asyncio
 import logging
 import time
 from typing import Any
-from uuid import uuid4
 
 from channels.db import database_sync_to_async
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
-from agents import assembly, jobs, leases, servers, trace, workshop
+from agents import assembly, jobs, journal, leases, servers, trace, workshop
+from agents.engine.events import Event
 from agents.engine.state import Message
 from agents.engine.termination import StopReason
 from agents.llm import connection
@@ -50,7 +50,7 @@ def prepare(
 
 
 def prepare_again(
-    origin: Run, *, step: int, overrides: dict[str, Any], user: Any, agent: Agent
+    origin: Run, *, topic: str, step: int, overrides: dict[str, Any], user: Any, agent: Agent
 ) -> Run:
     """A run that goes the way of another one up to this step, as a row, on a topic of its own.
 
@@ -61,7 +61,7 @@ def prepare_again(
             agent,
             query=origin.query,
             history=origin.history,
-            topic=f"rerun.{uuid4().hex}",
+            topic=topic,
             user=user,
             model=overrides.get("model") or assembly.model_name(agent),
             origin=origin,
@@ -143,7 +143,9 @@ async def tend() -> None:
 async def take_over() -> int:
     """See to it that the runs that were left behind go on; say how many."""
     mine = set(workshop.here().tasks)
-    left = await database_sync_to_async(_left_behind)(mine)
+    left, ended = await database_sync_to_async(_left_behind)(mine)
+    for run, events in ended:
+        await journal.tell(run, events)
     for run in left:
         resume(run)
     return len(left)
@@ -161,21 +163,25 @@ async def shut_down(grace: float = 0, *, hand_over: bool = True) -> None:
     await connection.close()
 
 
-def _left_behind(mine: set[int]) -> list[Run]:
-    """Those that are ours now; where workers drive the runs, they are lined up instead."""
-    going_on = []
+def _left_behind(mine: set[int]) -> tuple[list[Run], list[tuple[Run, list[Event]]]]:
+    """Those that are ours now, and those that were ended, with what is to be told of them.
+
+    Where workers drive the runs, they are lined up instead.
+    """
+    going_on, ended = [], []
     known = mine | (jobs.in_line() if settings.WORKERS else set())
     for run in leases.abandoned():
         if run.pk in known:
             continue
         # One that was left in good order is no danger, however often that was.
         if run.heartbeat_at is not None and run.takeovers >= leases.MOST_TAKEOVERS:
-            trace.close(run.pk, trace.Ending(StopReason.INTERRUPTED), run.epoch)
+            events = trace.close(run.pk, trace.Ending(StopReason.INTERRUPTED), run.epoch)
+            ended += [(run, events)] if events else []
         elif settings.WORKERS:
             jobs.add(run.pk)
         elif (ours := leases.take(run)) is not None:
             going_on.append(ours)
-    return going_on
+    return going_on, ended
 
 
 def _leave_behind(left: list[Run]) -> None:

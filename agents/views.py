@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from agents import approvals as service
-from agents import display
+from agents import display, masking
 from agents.models import Approval, Run
 
 
@@ -54,7 +54,9 @@ def _not_decided(request: HttpRequest, pk: int, problem: str) -> HttpResponse:
         return render(request, "_approval_problem.html", context)
     typed = {name: request.POST.get(f"{name}-{pk}", "") for name in ("arguments", "reason")}
     waiting = [
-        replace(view, typed=typed, problem=problem) if view.pk == pk else view
+        replace(view, typed=typed, problem=problem)
+        if view.pk == pk and view.may_decide
+        else view
         for view in _waiting(request)
     ]
     found = any(view.problem for view in waiting)
@@ -71,4 +73,13 @@ def _back(request: HttpRequest, run: Run) -> str:
 
 def _waiting(request: HttpRequest) -> list[display.ApprovalView]:
     waiting = Approval.objects.for_user(request.user).waiting().select_related("run")
-    return [display.ApprovalView(approval) for approval in waiting]
+    return [_view(request, approval) for approval in waiting]
+
+
+def _view(request: HttpRequest, approval: Approval) -> display.ApprovalView:
+    """Of a run again of what somebody else asked: masked, and then it is not decided here."""
+    if not masking.hides(approval.run, request.user, request.session):
+        return display.ApprovalView(approval)
+    hidden = masking.masked(approval)
+    hidden.run = masking.masked(approval.run)
+    return display.ApprovalView(hidden, may_decide=False)

@@ -17,11 +17,13 @@ MOST_CHARACTERS = 80
 def shown(row: Any, user: Any) -> Any:
     """The row as this person may see it: another's is masked here as everywhere."""
     run = row if isinstance(row, Run) else row.run
-    if run.is_of(user):
+    if masking.is_own(run, user):
         return row
     hidden = masking.masked(row)
     if not isinstance(row, Run):
         hidden.run = masking.masked(run)
+    elif run.origin is not None:
+        hidden.origin = masking.masked(run.origin)  # it is named by its question
     return hidden
 
 
@@ -33,6 +35,13 @@ class ShownList(ChangeList):
 
 class RecordAdmin(ReadOnlyAdmin):
     """What happened in runs. Whoever looks at another's leaves an entry in the audit log."""
+
+    # What is in them is masked, and must not be found by those who cannot read it.
+    personal_search_fields: tuple[str, ...] = ()
+
+    def get_search_fields(self, request: HttpRequest) -> tuple[str, ...]:
+        may = request.user.has_perm(masking.SEE_ALL)
+        return (*self.search_fields, *(self.personal_search_fields if may else ()))
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
         return ShownList
@@ -55,16 +64,18 @@ class RunAdmin(RecordAdmin):
         *("turns", "tool_calls", "started_at"),
     ]
     list_filter = ["status", "stopped_reason", "agent_name"]
-    search_fields = ["query", "answer"]
+    search_fields = ["=id", "agent_name", "model"]
+    personal_search_fields = ("query", "answer")
     date_hierarchy = "started_at"
-    list_select_related = ["user"]
+    list_select_related = ["user", "origin"]
 
 
 @admin.register(AgentStep)
 class AgentStepAdmin(RecordAdmin):
     list_display = ["__str__", "run", "kind", "status", "action", "started_at", "ended_at"]
     list_filter = ["kind", "status", "action"]
-    search_fields = ["action", "thought", "observation"]
+    search_fields = ["action"]
+    personal_search_fields = ("thought", "observation")
     list_select_related = ["run"]
     ordering = ["-pk"]
 
@@ -86,7 +97,8 @@ class ApprovalAdmin(RecordAdmin):
     ]
     list_filter = ["verdict", "tool"]
     list_select_related = ["run", "decided_by"]
-    search_fields = ["tool", "arguments", "run__query"]
+    search_fields = ["tool"]
+    personal_search_fields = ("arguments", "run__query")
     ordering = ["-pk"]
 
     @admin.display(description=_("arguments"))

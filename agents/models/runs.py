@@ -88,7 +88,7 @@ class Run(models.Model):
     origin = models.ForeignKey(
         "self",
         verbose_name=_("run again from"),
-        on_delete=models.SET_NULL,
+        on_delete=models.CASCADE,
         null=True,
         blank=True,
         related_name="reruns",

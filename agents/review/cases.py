@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db.models import Prefetch, Q, QuerySet
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
@@ -127,8 +127,9 @@ class CaseView:
 def case(request: HttpRequest, run: Run, **about: Any) -> CaseView:
     """A run as this person may judge it."""
     may_review = request.user.has_perm(judging.REVIEWS)
-    [found] = _cases(request, [run.pk], may_review=may_review, **about)
-    return found
+    for found in _cases(request, [run.pk], may_review=may_review, **about):
+        return found
+    raise Http404  # it was deleted since
 
 
 def queue(request: HttpRequest, show: str, after: str = "") -> tuple[list[CaseView], str]:

@@ -8,7 +8,7 @@ from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext as _
 
 from agents.models import Agent, Run
-from agents.review.fields import FIELDS, Field
+from agents.review.fields import Field, known
 from agents.review.filters import Filter, Problem, Term
 from agents.review.listing import is_reviewer
 from agents.review.models import Label
@@ -19,14 +19,14 @@ MOST_VALUES = 100
 
 
 def fields(user) -> list[Field]:
-    return [each for each in FIELDS.values() if not each.for_reviewers or is_reviewer(user)]
+    return list(known(is_reviewer=is_reviewer(user)).values())
 
 
 def offered(user) -> list[dict[str, Any]]:
     """Every field with what it is about and the values that it may well be asked for."""
-    known = in_use(user)
+    used = in_use(user)
     return [
-        {"name": each.name, "about": str(each.about), "values": _values(each, known)}
+        {"name": each.name, "about": str(each.about), "values": _values(each, used)}
         for each in fields(user)
     ]
 
@@ -40,35 +40,35 @@ def in_use(user) -> dict[str, list[str]]:
         )[:LATELY]
     )
     agents = Agent.objects.filter(enabled=True).values_list("name", flat=True)
-    seen = Label.objects.filter(Exists(runs.filter(pk=OuterRef("run"))))
-    labels = seen.order_by("name").values_list("name", flat=True).distinct()
-    known = {
+    used = {
         "agent": _distinct([*agents, *(row[0] for row in lately)]),
         "model": _distinct(row[1] for row in lately),
         "version": _distinct(row[2] for row in lately),
         "tool": _distinct(name for row in lately for name in _tools(row[3])),
-        "label": _distinct(labels[:MOST_VALUES]),
     }
     if is_reviewer(user):
-        known["user"] = _distinct(row[4] for row in lately)
-    return known
+        seen = Label.objects.filter(Exists(runs.filter(pk=OuterRef("run"))))
+        labels = seen.order_by("name").values_list("name", flat=True).distinct()
+        used["label"] = _distinct(labels[:MOST_VALUES])
+        used["user"] = _distinct(row[4] for row in lately)
+    return used
 
 
 def meant(user, asked: Filter) -> list[Problem]:
     """Names that nothing is called by, each with the one that is nearest to it."""
-    known = in_use(user)
+    used = in_use(user)
     return [
         problem
         for term in asked.terms
         for value in term.values
         if isinstance(value, Word) and not value.is_beginning
-        if (problem := _misspelt(asked, term, value.text, known.get(term.field, ())))
+        if (problem := _misspelt(asked, term, value.text, used.get(term.field, ())))
     ]
 
 
-def _misspelt(asked: Filter, term: Term, name: str, known: Sequence[str]) -> Problem | None:
-    near = get_close_matches(name, known, 1)
-    if not near or name.lower() in map(str.lower, known):
+def _misspelt(asked: Filter, term: Term, name: str, used: Sequence[str]) -> Problem | None:
+    near = get_close_matches(name, used, 1)
+    if not near or name.lower() in map(str.lower, used):
         return None
     sentence = _("Nothing is called “%(name)s”. Did you mean %(near)s?")
     instead = asked.said(term).replace(name, near[0])
@@ -76,10 +76,10 @@ def _misspelt(asked: Filter, term: Term, name: str, known: Sequence[str]) -> Pro
     return Problem(sentence=said, start=term.start, end=term.end, instead=instead)
 
 
-def _values(asked: Field, known: Mapping[str, list[str]]) -> list[dict[str, str]]:
+def _values(asked: Field, used: Mapping[str, list[str]]) -> list[dict[str, str]]:
     if asked.choices:
         return [{"value": name, "about": str(label)} for name, label in asked.choices.items()]
-    return [{"value": name, "about": ""} for name in known.get(asked.name, ())]
+    return [{"value": name, "about": ""} for name in used.get(asked.name, ())]
 
 
 def _tools(marks: str) -> Iterable[str]:

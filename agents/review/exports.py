@@ -22,6 +22,7 @@ from agents.templatetags.ashiato import cost, count, duration
 SCHEMA = "ashiato.trace/1"
 A_PAGE = 100
 WORDS = [Type.DELTA, Type.THOUGHT_DELTA]
+WHO = {"by", "by_name"}
 
 
 def as_json(run: Run, *, is_masked: bool) -> Iterator[str]:
@@ -32,10 +33,12 @@ def as_json(run: Run, *, is_masked: bool) -> Iterator[str]:
     yield from _list("steps", map(_step, _rows(run.steps.all(), "number", is_masked)))
     yield ",\n"
     approvals = run.approvals.select_related("decided_by")
-    yield from _list("approvals", map(_approval, _rows(approvals, "step", is_masked)))
+    told = (_approval(row, is_masked) for row in _rows(approvals, "step", is_masked))
+    yield from _list("approvals", told)
     yield ",\n"
     events = run.events.exclude(type__in=WORDS)
-    yield from _list("events", map(_event, _rows(events, "seq", is_masked)))
+    told = (_event(row, is_masked) for row in _rows(events, "seq", is_masked))
+    yield from _list("events", told)
     yield "}\n"
 
 
@@ -90,7 +93,7 @@ def _run(run: Run, is_masked: bool) -> dict[str, Any]:
         "model": run.model,
         "question": run.query,
         **{name: getattr(run, name) for name in (*named, *told)},
-        "origin": origin if run.origin_id else None,
+        "origin": origin if run.is_rerun else None,
         "usage": _usage(run),
         "started_at": _time(run.started_at),
         "ended_at": _time(run.ended_at),
@@ -117,9 +120,9 @@ def _usage(row: Run | AgentStep) -> dict[str, Any]:
     }
 
 
-def _approval(approval: Approval) -> dict[str, Any]:
+def _approval(approval: Approval, is_masked: bool) -> dict[str, Any]:
     named = ("step", "tool", "arguments", "new_arguments", "why", "verdict", "reason")
-    person = approval.decided_by
+    person = None if is_masked else approval.decided_by
     return {
         **{name: getattr(approval, name) for name in named},
         "agent": approval.agent_name,
@@ -129,8 +132,10 @@ def _approval(approval: Approval) -> dict[str, Any]:
     }
 
 
-def _event(row: RunEvent) -> dict[str, Any]:
-    return row.value.to_dict()
+def _event(row: RunEvent, is_masked: bool) -> dict[str, Any]:
+    told = row.value.to_dict()
+    hidden = WHO if is_masked else ()
+    return told | {"data": {n: value for n, value in told["data"].items() if n not in hidden}}
 
 
 def _summary(view: RunView) -> str:

@@ -47,7 +47,7 @@ class Field:
     read: Callable[[str], Any]
     which: Which
     choices: Mapping[str, Any] = field(default_factory=dict)
-    for_reviewers: bool = False
+    refusal: Any = ""  # said to those who are no reviewers, where only they may look for it
 
 
 def _field(name: str, about: Any, example: str, read: values.Read, which: Which) -> Field:
@@ -177,7 +177,7 @@ def _has(name: str) -> Q:
         case "answer":
             return ~Q(answer="")
         case "rerun":
-            return Q(origin__isnull=False)
+            return Q(origin_step__isnull=False)
     return _of(HAD[name])
 
 
@@ -236,12 +236,18 @@ def _fields() -> list[Field]:
         _field("tokens", _("tokens read and written"), ">4000", amount, _in("tokens")),
         _field("cost", _("dollars"), ">0.01", values.money, _in("cost")),
         _choice("guardrail", _("what a guardrail did"), GUARDRAILS, _guardrail),
-        replace(_field("user", _("who asked"), "ada", name, _person), for_reviewers=True),
+        replace(
+            _field("user", _("who asked"), "ada", name, _person),
+            refusal=_("Only reviewers can look for the runs of one person."),
+        ),
         _field("before", _("asked before that day"), "2026-11-01", day, _before),
         _field("after", _("asked on that day or later"), "-7d", day, _after),
         _field("on", _("asked on that day"), "today", day, _in("started_at")),
         _choice("rating", _("what the person said of it"), RATINGS, _rating),
-        _field("label", _("a label on it"), "refund", name, _label),
+        replace(
+            _field("label", _("a label on it"), "refund", name, _label),
+            refusal=_("Only reviewers can look for labels."),
+        ),
         _choice("flag", _("whether it is in the review queue"), FLAGS, _flag),
         _choice(
             "verdict", _("what a reviewer found"), verdicts | {NONE: _("nothing yet")}, _verdict
@@ -255,6 +261,22 @@ def _fields() -> list[Field]:
 
 
 FIELDS = {each.name: each for each in _fields()}
+# What reviewers write for each other is not for whoever asked.
+AMONG_REVIEWERS = {"note", "label"}
+
+
+def known(*, is_reviewer: bool) -> dict[str, Field]:
+    """The fields that somebody may use, each with what they may ask of it."""
+    return FIELDS if is_reviewer else PLAIN
+
+
+def _plain() -> dict[str, Field]:
+    had = {name: about for name, about in HAS.items() if name not in AMONG_REVIEWERS}
+    shown = {name: each for name, each in FIELDS.items() if not each.refusal}
+    return shown | {"has": _choice("has", FIELDS["has"].about, had, _has)}
+
+
+PLAIN = _plain()
 OTHER_NAMES = {"flagged": "flag"}
 # Expressions that fields ask for by a name.
 ALIASES = {"tokens": F("prompt_tokens") + F("completion_tokens")}

@@ -22,6 +22,7 @@ from agents.review.values import BadValue
 
 MOST_CHARACTERS = 500
 MOST_TERMS = 40
+MOST_ALTERNATIVES = 10
 # Full-width letters, digits and signs are those of any other keyboard, each in its place.
 NARROW = {ord("！") + n: ord("!") + n for n in range(94)} | {ord("\u3000"): " "}
 CLOSED_BY = {'"': '"', "“": "”", "「": "」", "『": "』"}
@@ -147,6 +148,7 @@ class _Reading:
         asked = self._field(named)
         if asked is None:
             return term, ()
+        said = self._few(said)
         term = replace(term, field=asked.name)
         if not any(text for text, *_ in said):
             about = {"field": f"{asked.name}:", "example": asked.example}
@@ -165,6 +167,14 @@ class _Reading:
             if self.plain[self.at : self.at + 1] not in {",", "、"}:
                 return
             self.at += 1
+
+    def _few(self, said: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
+        """Each costs the database a look of its own."""
+        if len(said) > MOST_ALTERNATIVES:
+            sentence = _("Only the first %(count)d alternatives are looked for.")
+            start = said[MOST_ALTERNATIVES][1]
+            self.trouble(sentence % {"count": MOST_ALTERNATIVES}, start, self.at)
+        return said[:MOST_ALTERNATIVES]
 
     def _is_quote(self) -> bool:
         return self.plain[self.at : self.at + 1] in CLOSED_BY
@@ -188,20 +198,16 @@ class _Reading:
 
     def _field(self, named: re.Match[str]) -> Field | None:
         name = named[1].lower()
-        asked = FIELDS.get(OTHER_NAMES.get(name, name))
+        name = OTHER_NAMES.get(name, name)
         start, end = named.span(1)
-        if asked is None:
+        if name not in FIELDS:
             self._unknown(name, start, end)
-        elif asked.for_reviewers and not self.is_reviewer:
-            sentence = _("Only reviewers can look for the runs of one person.")
-            self.trouble(sentence, start, self.at)
-        else:
-            return asked
-        return None
+        elif name not in self._known:
+            self.trouble(str(FIELDS[name].refusal), start, self.at)
+        return self._known.get(name)
 
     def _unknown(self, name: str, start: int, end: int) -> None:
-        known = [each.name for each in FIELDS.values() if self._may_ask(each)]
-        if near := get_close_matches(name, known, 1):
+        if near := get_close_matches(name, self._known, 1):
             sentence = _("There is no field “%(name)s”. Did you mean %(near)s?")
             self.trouble(sentence % {"name": name, "near": near[0]}, start, end, near[0])
         else:
@@ -211,8 +217,9 @@ class _Reading:
             typed = self.text[start : self.at]
             self.trouble(sentence % {"name": name}, start, self.at, _in_quotes(typed))
 
-    def _may_ask(self, asked: Field) -> bool:
-        return self.is_reviewer or not asked.for_reviewers
+    @property
+    def _known(self) -> dict[str, Field]:
+        return fields.known(is_reviewer=self.is_reviewer)
 
     def _value(self, asked: Field, text: str, start: int, end: int) -> Any:
         try:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict
+from uuid import uuid4
 
 from django import forms
 from django.utils.translation import gettext
@@ -15,6 +16,15 @@ MOST_INSTRUCTIONS = 50_000
 class RerunForm(forms.Form):
     """What is to be different this time; filled in as the run had it."""
 
+    # Made with the page: sent twice, it is one run that is wanted.
+    token = forms.RegexField(
+        r"\A[0-9a-f-]{8,64}\Z",
+        initial=uuid4,
+        widget=forms.HiddenInput,
+        error_messages=dict.fromkeys(
+            ["required", "invalid"], _("The page sent something that cannot be read.")
+        ),
+    )
     instructions = forms.CharField(
         label=_("Instructions"),
         max_length=MOST_INSTRUCTIONS,
@@ -49,7 +59,7 @@ class RerunForm(forms.Form):
 
     @property
     def wish(self) -> Wish:
-        said = self.cleaned_data
+        said = {name: self.cleaned_data[name] for name in Wish.__slots__}
         # A browser sends lines as the web does, and the run had them as Unix does.
         return Wish(**said | {"instructions": said["instructions"].replace("\r\n", "\n")})
 

@@ -116,7 +116,7 @@ def flag(user, run: Run, why: str) -> Review:
     with transaction.atomic():
         review = _held(run)
         if why not in review.why:
-            review.why = "\n".join(filter(None, [review.why, why]))
+            review.why = _added(review.why, why)
         is_new = review.flagged_by_id is None or not review.is_open
         if is_new:
             review.flagged_at = timezone.now()
@@ -125,9 +125,20 @@ def flag(user, run: Run, why: str) -> Review:
         before, review.verdict = review.verdict, ""
         review.decided_by = review.decided_at = None
         review.save()
-        audit.record(user, "review.flag", run, why=why, before=before)
+        # How much was written, and not what: an entry outlives the run.
+        audit.record(user, "review.flag", run, characters=len(why), before=before)
         _tell(run)
     return review
+
+
+def _added(reasons: str, why: str) -> str:
+    both = "\n".join(filter(None, [reasons, why]))
+    if len(both) > MOST_WORDS:
+        sentence = _(
+            "No room for another reason: all together have at most %(most)d characters."
+        )
+        raise NotTaken(sentence % {"most": MOST_WORDS})
+    return both
 
 
 def assign(user, run: Run, person) -> Review:
@@ -167,13 +178,15 @@ def correct(user, run: Run, text: str, seen: str) -> Review:
     _check_better(run, correction)
     with transaction.atomic():
         review = _unchanged(run, seen)
-        before, review.correction = review.correction, correction
+        if not correction and not review.correction:
+            raise NotTaken(_("There is no corrected answer yet. Write one first."))
+        before, review.correction = len(review.correction), correction
         review.corrected_by, review.corrected_at = user, now
         if correction and review.is_open:
             review.verdict = Review.Verdict.WRONG
             review.decided_by, review.decided_at = user, now
         review.save()
-        audit.record(user, "review.correction", run, before=before)
+        audit.record(user, "review.correction", run, characters=len(correction), before=before)
         _tell(run)
     return review
 

@@ -5,10 +5,10 @@ runs gives the page, how many there are and what the charts show. It ends after 
 that match, or so many that were looked at, and the page says so.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 
 from django.db.models import QuerySet
@@ -16,11 +16,14 @@ from django.db.models import QuerySet
 from agents.display import RunView
 from agents.masking import asker, masked
 from agents.models import Run
+from agents.review import discretion
 from agents.review.filters import Filter, parse
 from agents.review.models import Rating, Review
 
 A_PAGE = 50
 MOST_FOUND = 3_000
+# Of others' runs that somebody looks for by words: each must be masked to know.
+MOST_READ = 500
 # How far back a look goes, in strides: what there is much of is found in the first.
 STRIDES = (10_000, 50_000, 250_000)
 # The list shows none of them, and they are what is long in a row.
@@ -86,13 +89,13 @@ class RunPage:
 
 
 def page(user, asked: Filter, cursor: Cursor) -> RunPage:
-    runs = asked.apply(Run.objects.for_user(user))
+    look = Look(user, asked)
     if cursor.newer is not None:
-        return page(user, asked, Cursor(older=_above(runs, cursor.newer)))
+        return page(user, asked, Cursor(older=look.above(cursor.newer)))
     strides = _strides(user, asked, cursor.older)
-    found = _found(runs, strides)
-    last = strides[-1].start
-    is_unread = len(found) <= A_PAGE and Run.objects.filter(pk__lt=last).exists()
+    found, last = look.found(strides)
+    is_early = len(found) <= A_PAGE or last > strides[-1].start and len(found) <= MOST_FOUND
+    is_unread = is_early and Run.objects.filter(pk__lt=last).exists()
     return RunPage(
         reader=user.pk,
         found=found,
@@ -101,25 +104,67 @@ def page(user, asked: Filter, cursor: Cursor) -> RunPage:
     )
 
 
+class Look:
+    """One look through the runs; what was found by words alone is read as its reader may."""
+
+    def __init__(self, user, asked: Filter) -> None:
+        self.user, self.asked = user, asked
+        self.is_discreet = discretion.is_due(user, asked)
+        apply = partial(discretion.apply, user, asked) if self.is_discreet else asked.apply
+        self.runs = apply(Run.objects.for_user(user))
+        is_long = self.is_discreet and is_reviewer(user)
+        self.most = MOST_READ if is_long else MOST_FOUND + 1
+
+    def found(self, strides: Sequence[range]) -> tuple[list[Found], int]:
+        """Newest first, and down to which run was looked."""
+        rows = self.runs.order_by("-pk").values_list("pk", "started_at", "status", "seconds")
+        found: list[Found] = []
+        for stride in strides:
+            part = rows.filter(pk__gte=stride.start, pk__lt=stride.stop)
+            found += [Found(*row) for row in part[: self.most - len(found)]]
+            if len(found) >= self.most:
+                break
+        last = found[-1].pk if len(found) >= self.most else strides[-1].start
+        kept = self._readable(run.pk for run in found)
+        return [run for run in found if run.pk in kept], last
+
+    def first(self, runs: QuerySet[Run]) -> int | None:
+        """The first of them that may be found."""
+        pks = self._pks(runs, self.most if self.is_discreet else 1)
+        kept = self._readable(pks)
+        return next((pk for pk in pks if pk in kept), None)
+
+    def above(self, pk: int) -> int | None:
+        """Behind what the page just before a run begins; none where that is the first page."""
+        most = self.most if self.is_discreet else A_PAGE + 1
+        pks = self._pks(self.runs.filter(pk__gt=pk).order_by("pk"), most)
+        kept = self._readable(pks)
+        before = [each for each in pks if each in kept]
+        if len(before) > A_PAGE:
+            return before[A_PAGE - 1] + 1
+        return pks[-1] + 1 if self.is_discreet and len(pks) == most else None
+
+    def _pks(self, runs: QuerySet[Run], most: int) -> list[int]:
+        return list(runs.values_list("pk", flat=True)[:most])
+
+    def _readable(self, pks: Iterable[int]) -> set[int]:
+        if not self.is_discreet:
+            return set(pks)
+        return discretion.readable(self.user, self.asked, pks)
+
+
 def neighbours(user, query: str, pk: int) -> tuple[int | None, int | None]:
     """The runs beside one within a filter: the next newer one and the next older one."""
-    asked = parse(query, is_reviewer=is_reviewer(user))
-    runs = asked.apply(Run.objects.for_user(user)).values_list("pk", flat=True)
+    look = Look(user, parse(query, is_reviewer=is_reviewer(user)))
+    runs = look.runs
     if is_reviewer(user):
         runs = runs.filter(pk__range=(pk - STRIDES[-1], pk + STRIDES[-1]))
-    newer = runs.filter(pk__gt=pk).order_by("pk").first()
-    return newer, runs.filter(pk__lt=pk).order_by("-pk").first()
+    newer = look.first(runs.filter(pk__gt=pk).order_by("pk"))
+    return newer, look.first(runs.filter(pk__lt=pk).order_by("-pk"))
 
 
 def is_reviewer(user) -> bool:
     return user.has_perm("agents.review_runs")
-
-
-def _above(runs: QuerySet[Run], pk: int) -> int | None:
-    """Behind what the page just before a run begins; none where that is the first page."""
-    pks = runs.filter(pk__gt=pk).order_by("pk").values_list("pk", flat=True)
-    before = list(pks[: A_PAGE + 1])
-    return before[A_PAGE - 1] + 1 if len(before) > A_PAGE else None
 
 
 def _strides(user, asked: Filter, older: int | None) -> list[range]:
@@ -134,17 +179,6 @@ def _strides(user, asked: Filter, older: int | None) -> list[range]:
 
 def _newest() -> int:
     return Run.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
-
-
-def _found(runs: QuerySet[Run], strides: Iterable[range]) -> list[Found]:
-    rows = runs.order_by("-pk").values_list("pk", "started_at", "status", "seconds")
-    found: list[Found] = []
-    for stride in strides:
-        part = rows.filter(pk__gte=stride.start, pk__lt=stride.stop)
-        found += [Found(*row) for row in part[: MOST_FOUND + 1 - len(found)]]
-        if len(found) > MOST_FOUND:
-            break
-    return found
 
 
 def _rows(pks: list[int], reader: int) -> list[RunRow]:

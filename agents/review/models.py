@@ -184,7 +184,7 @@ class Example(models.Model):
     run = models.ForeignKey(
         Run,
         verbose_name=_("run"),
-        on_delete=models.SET_NULL,
+        on_delete=models.CASCADE,
         null=True,
         blank=True,
         related_name="examples",

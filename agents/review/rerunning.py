@@ -1,9 +1,14 @@
 """A run once more from one of its steps: the same up to there, and something else about it."""
 
+import json
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from hashlib import sha256
 from typing import Any
+from uuid import uuid4
 
+from django.contrib.auth import get_user_model
+from django.db import transaction
 from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 
@@ -13,6 +18,7 @@ from agents.models import Agent, AgentStep, Run
 
 MAY = "agents.rerun_runs"
 AS_THE_AGENT = "agent"
+MOST_LIVE = 5
 
 
 class NotRerun(Exception):
@@ -121,11 +127,23 @@ def nearest(run: Run, number: int) -> int:
     return found
 
 
-def prepare(run: Run, step: int, wish: Wish, user) -> Run:
+@transaction.atomic
+def prepare_once(run: Run, step: int, wish: Wish, user, token: str) -> tuple[Run, bool]:
+    """The new run, and whether it is new: the same form sent twice gives the same."""
+    get_user_model().objects.select_for_update().get(pk=user.pk)  # one form at a time
+    topic = _topic(token, user.pk, run.pk, step, asdict(wish))
+    if (known := Run.objects.filter(user=user, topic=topic).first()) is not None:
+        return known, False
+    _check_room(user)
+    return prepare(run, step, wish, user, topic), True
+
+
+def prepare(run: Run, step: int, wish: Wish, user, topic: str = "") -> Run:
     """The new run as a row; for what others asked, it is kept who did that."""
     setup = Setup(run)
     again = runs.prepare_again(
         run,
+        topic=topic or _topic(uuid4().hex),
         step=nearest(run, step),
         overrides=setup.overrides(wish),
         user=user,
@@ -134,6 +152,21 @@ def prepare(run: Run, step: int, wish: Wish, user) -> Run:
     if masking.asker(run) != user.pk:
         audit.record(user, audit.RERUN, run, run=again.pk, step=again.origin_step)
     return again
+
+
+def _topic(*about: Any) -> str:
+    """Of all that was sent: a page gone back to can send something else with its token."""
+    digest = sha256(json.dumps(about, sort_keys=True).encode(errors="replace")).hexdigest()
+    return f"rerun.{digest}"
+
+
+def _check_room(user) -> None:
+    live = Run.objects.live().filter(user=user, origin_step__isnull=False)
+    if live.count() >= MOST_LIVE:
+        raise NotRerun(
+            _("%(most)d of your runs again are not over yet. Wait for one, or stop it.")
+            % {"most": MOST_LIVE}
+        )
 
 
 def _ends(run: Run) -> dict[int, int]:

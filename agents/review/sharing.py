@@ -83,7 +83,7 @@ def open_link(token: str, visitor: Any) -> ShareLink | None:
     if link is None or not _is_still_theirs(link):
         return None
     ShareLink.objects.filter(pk=link.pk).update(opened=F("opened") + 1)
-    audit.record(visitor, audit.SHARE_OPENED, link.run, link=link.pk, level=link.level)
+    audit.record_hourly(visitor, audit.SHARE_OPENED, link.run, link=link.pk, level=link.level)
     return link
 
 

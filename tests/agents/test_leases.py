@@ -203,6 +203,22 @@ async def test_a_run_that_ends_every_process_is_given_up(monkeypatch):
     assert (run.status, run.stopped_reason) == ("interrupted", "interrupted")
 
 
+async def test_whoever_reads_the_journal_hears_that_a_run_was_given_up(monkeypatch):
+    late = timezone.now() - timedelta(seconds=leases.LEASE + 1)
+    run = await sync_to_async(running)("a", heartbeat_at=late, takeovers=leases.MOST_TAKEOVERS)
+    heard = []
+    monkeypatch.setattr(
+        runs.journal, "readers", [lambda run, events: heard.append((run, events))]
+    )
+
+    await runs.take_over()
+
+    [(told, events)] = heard
+    assert (told.pk, told.topic) == (run.pk, "a")
+    assert events[-1].type == "run_finished"
+    assert events[-1].data["stopped_reason"] == "interrupted"
+
+
 async def test_a_run_left_in_good_order_is_taken_however_often_that_was():
     taken = {"heartbeat_at": None, "takeovers": leases.MOST_TAKEOVERS}
     await sync_to_async(running)("a", **taken)

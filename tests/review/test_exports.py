@@ -81,6 +81,32 @@ async def test_what_is_masked_is_as_documented_too(personal_run, reviewer, perso
     assert MAIL in checked(text)["run"]["question"]
 
 
+async def test_who_decided_is_told_to_whoever_asked_and_not_where_it_is_masked(
+    personal_run, reviewer, person
+):
+    await personal_run.approvals.aupdate(decided_by=person)
+    decided = {"id": "c1", "step": 1, "by": person.pk, "by_name": "ada"}
+    await personal_run.events.acreate(
+        seq=9, type="approval_resolved", agent="clerk", time=timezone.now(), data=decided
+    )
+
+    for user, name in ((reviewer, None), (person, "ada")):
+        _, text, _ = await fetched(user, f"/traces/{personal_run.pk}/export.json")
+        trace = checked(text)
+        assert trace["approvals"][0]["decided_by"] == name
+        assert trace["events"][-1]["data"].get("by_name") == name
+        assert ("by" in trace["events"][-1]["data"]) == (name is not None)
+
+
+async def test_a_run_again_says_so_even_if_its_origin_is_gone(personal_run, person):
+    personal_run.origin_step = 3
+    await personal_run.asave()
+
+    _, text, _ = await fetched(person, f"/traces/{personal_run.pk}/export.json")
+
+    assert checked(text)["run"]["origin"]["step"] == 3
+
+
 async def test_a_long_run_comes_in_pieces(personal_run, person):
     when = timezone.now()
     await AgentStep.objects.abulk_create(

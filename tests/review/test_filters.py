@@ -109,6 +109,13 @@ def test_only_reviewers_look_for_people():
     assert "“usr”. Words" in sentences("usr:ada", is_reviewer=False)[0]
 
 
+def test_what_reviewers_write_for_each_other_is_found_by_reviewers_alone():
+    assert parse("has:note has:label label:x", is_reviewer=False).terms == ()
+    said = sentences("label:x has:note", is_reviewer=False)
+    assert said[0] == "Only reviewers can look for labels."
+    assert said[1].startswith("has cannot be “note”. It takes error, answer, rating")
+
+
 def test_a_filter_has_an_end():
     asked = parse(" ".join("x" * 400), is_reviewer=True)
 
@@ -249,6 +256,25 @@ def test_a_filter_finds_its_runs(runs, text, found):
     rows = asked.apply(Run.objects.all()).order_by("pk")
 
     assert [runs[row.pk] for row in rows] == found.split()
+
+
+@pytest.mark.django_db
+def test_a_run_again_is_found_as_one_even_if_its_origin_is_gone(runs):
+    pk = next(iter(runs))
+    Run.objects.filter(pk=pk).update(origin=None, origin_step=2)
+
+    asked = parse("has:rerun", is_reviewer=True)
+
+    assert pk in asked.apply(Run.objects.all()).values_list("pk", flat=True)
+
+
+def test_a_term_has_so_many_alternatives():
+    asked = parse(f"id:{','.join(map(str, range(12)))} x", is_reviewer=True)
+
+    assert [len(term.values) for term in asked.terms] == [10, 1]
+    [problem] = asked.problems
+    assert problem.sentence == "Only the first 10 alternatives are looked for."
+    assert asked.said(problem) == "10,11"
 
 
 @pytest.mark.django_db

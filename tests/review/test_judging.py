@@ -642,3 +642,81 @@ def test_a_name_is_used_once_and_what_was_typed_is_not_lost(run, reviewer):
     assert "There is an example of this name already." in answer.content.decode()
     assert "Forty-two" in answer.content.decode()
     assert Example.objects.count() == 1
+
+
+@pytest.mark.parametrize("headers", [HTMX, {}])
+def test_whoever_asked_reads_no_note_of_a_step(headers, run, reviewer, person):
+    judging.annotate(reviewer, run, "Between us: a rough customer.", step=1)
+    too_long = "x" * (judging.MOST_WORDS + 1)
+
+    for why in ("Look.", too_long):
+        said = {"why": why, "step": "1"}
+        answer = browser(person).post(f"/traces/{run.pk}/flag/", said, headers=headers)
+        assert b"rough customer" not in answer.content
+
+
+def test_the_log_keeps_how_much_was_written_and_not_what(run, reviewer, person):
+    judging.flag(person, run, "Call me: 090-1234-5678.")
+    review = judging.correct(reviewer, run, "It is 42.", "")
+    judging.correct(reviewer, run, "", review.stamp)
+
+    kept = AuditEntry.objects.filter(action__startswith="review.").order_by("pk")
+    assert [entry.detail for entry in kept] == [
+        {"characters": 23, "before": ""},
+        {"characters": 9, "before": 0},
+        {"characters": 0, "before": 9},
+    ]
+
+
+def test_reasons_have_an_end_all_together(run, person):
+    judging.flag(person, run, "x" * (judging.MOST_WORDS - 10))
+
+    answer = browser(person).post(f"/traces/{run.pk}/flag/", {"why": "y" * 20}, headers=HTMX)
+
+    assert (
+        "No room for another reason: all together have at most 10000" in answer.content.decode()
+    )
+    assert len(Review.objects.get().why) == judging.MOST_WORDS - 10
+
+
+@pytest.mark.parametrize("said", [{"correction": "  "}, {"withdraw": "1"}])
+def test_there_is_nothing_to_take_back_of_an_answer_nobody_corrected(said, run, reviewer):
+    answer = browser(reviewer).post(f"/traces/{run.pk}/correction/", said, headers=HTMX)
+
+    assert "There is no corrected answer yet. Write one first." in answer.content.decode()
+    assert not Review.objects.exists()
+    assert not AuditEntry.objects.filter(action="review.correction").exists()
+
+
+@pytest.mark.parametrize(
+    ("route", "act", "said"),
+    [
+        ("rating", "rate", {"rating": "good"}),
+        ("rating", "rate", {"rating": "flag"}),
+        ("notes", "annotate", {"text": "Look."}),
+        ("flag", "flag", {"why": "Look."}),
+    ],
+)
+def test_a_run_deleted_before_it_is_judged_is_not_found(
+    route, act, said, run, reviewer, monkeypatch
+):
+    Run.objects.update(user=reviewer)
+    real = getattr(judging, act)
+
+    def overtaken(user, run, *about):
+        Run.objects.filter(pk=run.pk).delete()
+        return real(user, run, *about)
+
+    monkeypatch.setattr(judging, act, overtaken)
+
+    answer = browser(reviewer).post(f"/traces/{run.pk}/{route}/", said, headers=HTMX)
+
+    assert answer.status_code == 404
+
+
+def test_a_run_deleted_before_it_is_shown_is_not_found(run, reviewer, monkeypatch):
+    monkeypatch.setattr(judging, "annotate", lambda user, run, *about: run.delete())
+
+    answer = browser(reviewer).post(f"/traces/{run.pk}/notes/", {"text": "x"}, headers=HTMX)
+
+    assert answer.status_code == 404

@@ -311,8 +311,18 @@ def test_what_can_be_written_is_offered(client, person, reviewer):
     assert "failed" in offered("status")
     assert offered("model") == ["openai/gpt-5"]
     assert offered("tool") == ["database"]
-    assert offered("label") == ["wrong figure"]
-    assert "user" not in fields
+    assert {"note", "label"}.isdisjoint(offered("has"))
+    assert {"label", "user"}.isdisjoint(fields)
+
+
+def test_labels_are_offered_to_reviewers(client, person, reviewer):
+    Label.objects.create(run_id=make(person, 1)[0], name="wrong figure")
+    client.force_login(reviewer)
+
+    fields = client.get("/traces/completions/").json()["fields"]
+
+    offered = next(field["values"] for field in fields if field["name"] == "label")
+    assert [each["value"] for each in offered] == ["wrong figure"]
 
 
 def test_nothing_is_offered_of_what_others_did(client, person, stranger):

@@ -11,6 +11,8 @@ from agents.engine.events import Event, Type
 from agents.fragments import Watched
 from agents.masking import Veil, masked_value
 from agents.models import AgentStep, Approval, AuditEntry, Run, RunEvent
+from agents.review import listing
+from agents.review.filters import parse
 from agents.review.models import Rating, Review
 from tests.conftest import ORIGIN, frames_until, tab
 from tests.review.conftest import MAIL, PERSONAL, PHONE, client_of, may
@@ -343,3 +345,111 @@ def test_json_that_is_masked_is_still_json(personal_run):
 
     assert json.loads(shown.observation) == {"phone": "‹phone›"}
     assert shown.action_input == {"mail": "‹email›", "rows": [1, 2]}
+
+
+@pytest.mark.parametrize("asked", [MAIL, "example", f"error:{MAIL}", "090-1234"])
+def test_what_is_masked_cannot_be_found_by_asking_for_it(
+    asked, personal_run, reviewer, auditor, person
+):
+    def found(user, q):
+        answer = client_of(user).get("/traces/", {"q": q})
+        return f'href="/traces/{personal_run.pk}/' in answer.content.decode()
+
+    assert not found(reviewer, asked)
+    assert found(reviewer, f"-{asked}")
+    assert found(reviewer, "who")
+    assert found(reviewer, "error:told")
+    assert found(person, asked)
+    assert not found(person, f"-{asked}")
+    assert found(auditor, asked)
+    assert not found(auditor, f"-{asked}")
+
+
+def test_neighbours_and_pages_tell_nothing_of_it_either(personal_run, reviewer):
+    pk = personal_run.pk
+    others = [copied(personal_run, query="Who is it?", answer="Ada.") for _ in range(2)]
+
+    assert listing.neighbours(reviewer, MAIL, others[0]) == (None, None)
+    assert listing.neighbours(reviewer, f"-{MAIL}", others[0]) == (others[1], pk)
+    assert listing.Look(reviewer, parse(MAIL, is_reviewer=True)).above(0) is None
+
+
+def copied(run, **columns):
+    run = Run.objects.get(pk=run.pk)
+    for name, value in {"pk": None, **columns}.items():
+        setattr(run, name, value)
+    run.save(force_insert=True)
+    return run.pk
+
+
+def test_a_look_for_words_in_others_runs_goes_on_where_it_ended(
+    personal_run, reviewer, monkeypatch
+):
+    for _ in range(9):
+        copied(personal_run)
+    copied(personal_run, answer=f"As told: {MAIL[5:]}")
+    monkeypatch.setattr(listing, "MOST_READ", 4)
+    asked = parse("who", is_reviewer=True)
+
+    pages = [listing.page(reviewer, asked, listing.Cursor())]
+    while pages[-1].older:
+        pages.append(listing.page(reviewer, asked, listing.Cursor(older=pages[-1].older)))
+
+    assert [len(page.found) for page in pages] == [4, 4, 3]
+    assert pages[0].unread
+    assert not pages[-1].unread
+
+
+def test_the_administration_finds_nothing_by_what_it_masks(personal_run, django_user_model):
+    clerk = django_user_model.objects.create_user("clerk", is_staff=True)
+    client = client_of(may(clerk, "view_run", "view_agentstep", "view_approval"))
+
+    for page in ("run", "agentstep", "approval"):
+        found = client.get(f"/admin/agents/{page}/", {"q": "example"}).context["cl"]
+        assert found.result_count == 0
+
+
+@pytest.fixture
+def run_again(personal_run, auditor):
+    """Somebody else's words, in a run that belongs to whoever ran it again."""
+    columns = {"user": auditor, "origin": personal_run, "origin_step": 1, "topic": "again"}
+    again = Run.objects.get(pk=copied(personal_run, status="waiting", **columns))
+    approval = personal_run.approvals.get()
+    approval.pk, approval.run, approval.verdict = None, again, "waiting"
+    approval.save()
+    return again
+
+
+def test_what_waits_in_a_run_again_is_masked_and_then_not_decided(run_again, auditor):
+    client = client_of(auditor)
+    page = client.get("/approvals/").content.decode()
+
+    assert holds_none(page)
+    assert f'id="approval-{run_again.approvals.get().pk}"' in page
+    assert 'name="verdict"' not in page
+    assert "<textarea" not in page
+
+    client.post(f"/traces/{run_again.pk}/unmask/", {"reason": "A complaint"})
+    page = client.get("/approvals/").content.decode()
+
+    assert MAIL in page
+    assert 'name="verdict"' in page
+
+
+def test_a_look_at_a_run_again_of_anothers_is_kept(run_again, auditor):
+    client = client_of(auditor)
+    client.get(f"/traces/{run_again.pk}/")
+    client.get(f"/traces/{run_again.pk}/export.md")
+
+    kept = AuditEntry.objects.filter(subject=f"run:{run_again.pk}")
+    assert set(kept.values_list("action", flat=True)) == {"run.viewed", "run.exported"}
+
+
+def test_the_administration_masks_a_run_again_of_anothers(run_again, django_user_model):
+    django_user_model.objects.filter(pk=run_again.user_id).update(is_staff=True)
+    client = client_of(may(run_again.user, "view_run", "view_approval"))
+
+    assert holds_none(client.get("/admin/agents/run/").content.decode())
+    page = client.get(f"/admin/agents/run/{run_again.pk}/change/")
+    assert page.status_code == 200
+    assert holds_none(page.content.decode())

@@ -1,5 +1,7 @@
 """A run once more from one of its steps: nothing before it is done or paid for again."""
 
+import re
+
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Permission
@@ -402,6 +404,7 @@ async def browser(user):
 
 
 FILLED_IN = {
+    "token": "0123-abcd-4567",
     "instructions": "Be quick.",
     "model": "demo",
     "fallback": "agent",
@@ -532,6 +535,7 @@ async def test_what_is_shown_masked_is_not_run_again(origin, reviewer):
     [
         ({"model": "the/best"}, "Select a valid choice. the/best is not one"),
         ({"tools": ["rm"]}, "Select a valid choice. rm is not one"),
+        ({"token": "../x"}, "The page sent something that cannot be read."),
         ({"instructions": "\0"}, "Null characters are not allowed."),
         ({"instructions": "x" * 50_001}, "Ensure this value has at most 50000 characters"),
     ],
@@ -563,3 +567,68 @@ async def test_a_step_that_is_not_there_is_not_found(origin, person):
 
     assert (await client.get(f"/traces/{origin.pk}/again/99/")).status_code == 404
     assert (await client.post(f"/traces/{origin.pk}/rerun/99/")).status_code == 404
+
+
+async def test_a_form_sent_twice_is_one_run(origin, scripted, person):
+    scripted(END)
+    client, address = await browser(person), f"/traces/{origin.pk}/rerun/3/"
+
+    first = await client.post(address, FILLED_IN)
+    second = await client.post(address, FILLED_IN)
+
+    run = await Run.objects.aget(origin=origin)
+    assert first.headers["Location"] == second.headers["Location"]
+    await runs.wait(run)
+    assert (await checked(run)).status == "completed"
+
+
+async def test_a_page_gone_back_to_can_send_something_else(origin, scripted, person):
+    scripted(END, END)
+    client, address = await browser(person), f"/traces/{origin.pk}/rerun/3/"
+
+    for instructions in ("Be quick.", "Be slow."):
+        await client.post(address, FILLED_IN | {"instructions": instructions})
+
+    found = [run async for run in Run.objects.filter(origin=origin)]
+    assert len(found) == 2
+    for run in found:
+        await runs.wait(run)
+
+
+async def test_every_form_has_a_token_of_its_own(origin, person):
+    client, pages = await browser(person), []
+    for _ in range(2):
+        pages.append((await client.get(f"/traces/{origin.pk}/again/3/")).content.decode())
+
+    tokens = [re.search(r'name="token" value="([0-9a-f-]{36})"', page)[1] for page in pages]
+
+    assert tokens[0] != tokens[1]
+
+
+async def test_only_so_many_runs_again_go_on_at_once(origin, person):
+    for number in range(rerunning.MOST_LIVE):
+        await Run.objects.acreate(
+            user=person, topic=f"r{number}", status="waiting", origin=origin, origin_step=1
+        )
+    client = await browser(person)
+
+    answer = await client.post(f"/traces/{origin.pk}/rerun/3/", FILLED_IN)
+
+    assert answer.status_code == 422
+    page = answer.content.decode()
+    assert "5 of your runs again are not over yet. Wait for one, or stop it." in page
+    assert "Be quick." in page
+    assert await Run.objects.filter(origin=origin).acount() == rerunning.MOST_LIVE
+
+
+async def test_an_agent_switched_off_in_that_moment_is_a_sentence(origin, person, monkeypatch):
+    def switched_off(*about):
+        raise rerunning.NotRerun("It is switched off.")
+
+    monkeypatch.setattr(rerunning, "prepare", switched_off)
+    client = await browser(person)
+
+    answer = await client.post(f"/traces/{origin.pk}/rerun/3/", FILLED_IN)
+
+    assert answer.status_code == 422
+    assert "It is switched off." in answer.content.decode()

@@ -118,6 +118,19 @@ def test_a_link_is_revoked_on_the_page_of_the_run(link, personal_run, person):
     assert again.status_code == 404
 
 
+def test_an_opening_is_kept_once_an_hour(link, stranger):
+    for _ in range(3):
+        Client().get(link)
+        client_of(stranger).get(link)
+    opened = AuditEntry.objects.filter(action="share.opened")
+    assert ShareLink.objects.get().opened == 6
+    assert opened.count() == 2
+
+    opened.update(at=timezone.now() - timedelta(hours=2))
+    Client().get(link)
+    assert opened.count() == 3
+
+
 def test_openings_are_counted_and_kept(link, personal_run, stranger):
     Client().get(link)
     client_of(stranger).get(link)

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.utils import translation
 from django.views.decorators.http import require_GET
 
-from agents import audit
+from agents import audit, masking
 from agents.review import exports
 from agents.review.reading import Reading, read
 
@@ -30,7 +30,7 @@ async def export_markdown(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _read(request: HttpRequest, pk: int, form: str) -> Reading:
     found = read(request, pk, "export")
-    if not found.is_own:
+    if not masking.is_own(found.row, request.user):
         audit.record(request.user, audit.EXPORTED, found.row, form=form)
     return found
 

@@ -1,10 +1,13 @@
 """What people say of runs: each as a fragment, and as a plain form where there is no script."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.contrib.auth import get_user_model
+from django.db import IntegrityError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -27,7 +30,7 @@ def rate(request: HttpRequest, pk: int) -> HttpResponse:
     run = get_object_or_404(Run.objects.for_user(request.user), pk=pk, user=request.user)
     problem = ""
     try:
-        with storage.refusing(judging.NotTaken):
+        with _there(run), storage.refusing(judging.NotTaken):
             judging.rate(request.user, run, _thumb(request, run))
     except judging.NotTaken as sentence:
         problem = str(sentence)
@@ -74,9 +77,20 @@ def judges(view):
     return judged
 
 
+@contextmanager
+def _there(run: Run) -> Iterator[None]:
+    """It may be deleted in the middle of this, and then it is not found."""
+    try:
+        yield
+    except IntegrityError:
+        if Run.objects.filter(pk=run.pk).exists():
+            raise
+        raise Http404 from None
+
+
 def _taken(request: HttpRequest, run: Run, act) -> HttpResponse:
     try:
-        with storage.refusing(judging.NotTaken):
+        with _there(run), storage.refusing(judging.NotTaken):
             act()
     except judging.NotTaken as sentence:
         return _shown(request, run, str(sentence))
@@ -186,7 +200,8 @@ def open_reviews(request: HttpRequest) -> HttpResponse:
 
 def _shown(request: HttpRequest, run: Run, problem: str = "") -> HttpResponse:
     """What is kept now; with a problem, what was typed as well: nothing of it is lost."""
-    step = _step(request)
+    # What is said of a step, reviewers say to each other.
+    step = _step(request) if request.user.has_perm(judging.REVIEWS) else 0
     if not request.htmx and not problem:
         return redirect(_back(request, run.pk, f"step-{step}" if step else f"judge-{run.pk}"))
     typed = {name: request.POST.get(name, "") for name in FIELDS} if problem else {}

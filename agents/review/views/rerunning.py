@@ -55,7 +55,15 @@ def _prepared(request: HttpRequest, pk: int, step: int) -> Run | HttpResponse:
         return _form(request, found, step)
     if not form.is_valid():
         return _form(request, found, step, form)
-    run = rerunning.prepare(found.row, step, form.wish, request.user)
+    try:
+        run, is_new = rerunning.prepare_once(
+            found.row, step, form.wish, request.user, form.cleaned_data["token"]
+        )
+    except rerunning.NotRerun as reason:
+        form.add_error(None, str(reason))
+        return _form(request, found, step, form)
+    if not is_new:
+        return redirect("trace:compare", pk, run.pk)
     if masking.hides(run, request.user, request.session):
         masking.unmask(run, request.session)  # as what it was made from is, for the same reason
     return run

@@ -1,0 +1,56 @@
+"""What goes with a conversation, or with an account: all that was made of its words."""
+
+import pytest
+
+from agents.models import Run
+from agents.review.models import Example
+from chat import sessions
+from chat.models import Message
+
+pytestmark = pytest.mark.django_db
+
+
+def again(run, user, topic):
+    return Run.objects.create(
+        user=user,
+        topic=topic,
+        agent_name=run.agent_name,
+        query=run.query,
+        status="completed",
+        origin=run,
+        origin_step=1,
+    )
+
+
+@pytest.fixture
+def copies(personal_run, reviewer):
+    """A run again of a run again by somebody else, and an example made of that."""
+    once = again(personal_run, reviewer, "rerun.1")
+    twice = again(once, reviewer, "rerun.2")
+    Example.objects.create(name="Who?", run=twice, agent_name="clerk", question=twice.query)
+    return once, twice
+
+
+def test_nothing_made_of_a_conversation_outlives_it(personal_run, person, copies):
+    chat = person.chat_sessions.create(title="Who?")
+    Message.objects.create(session=chat, author=person, run=personal_run, text="Who?")
+
+    sessions.delete(chat)
+
+    assert not Run.objects.exists()
+    assert not Example.objects.exists()
+
+
+def test_nothing_made_of_what_somebody_asked_outlives_their_account(person, copies):
+    person.delete()
+
+    assert not Run.objects.exists()
+    assert not Example.objects.exists()
+
+
+def test_what_a_reviewer_ran_again_goes_with_them_and_its_origin_stays(
+    personal_run, reviewer, copies
+):
+    reviewer.delete()
+
+    assert list(Run.objects.all()) == [personal_run]
