@@ -278,7 +278,8 @@ class RunConsumer(WatchingConsumer):
         user, run = self.scope["user"], self.run
         audit.viewed(user, run, "socket")
         veil = Veil() if self.is_masked else None
-        return self.watching(run.pk, run.is_of(user), veil)
+        may_decide = run.is_of(user) and veil is None  # nobody agrees to what is masked
+        return self.watching(run.pk, may_decide, veil)
 
 
 def _joined(told: list[Told]) -> list[Told]:

@@ -113,13 +113,15 @@ def _last_seq(run):
     return events.values_list("seq", flat=True)[:1]
 
 
-def brief_steps(run: Run) -> list[AgentStep]:
+def brief_steps(
+    run: Run, most: int = MOST_FOUND, without: Sequence[str] = ("request",)
+) -> list[AgentStep]:
     """All steps, without what was sent for them, and of what they found only the beginning.
 
     A run may have found 20 MB: whoever opens a step reads the rest of it.
     """
-    found = run.steps.defer("observation", "request").annotate(
-        found=Left("observation", MOST_FOUND), found_size=Length("observation")
+    found = run.steps.defer("observation", *without).annotate(
+        found=Left("observation", most), found_size=Length("observation")
     )
     steps = list(found)
     for step in steps:

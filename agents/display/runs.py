@@ -18,7 +18,7 @@ from agents.models import AgentStep, Run
 from agents.models.prepared import prepared
 from agents.outputs import OutputView, shown_output
 from agents.prose import GrowingProse, render_markdown
-from agents.readable import shown
+from agents.readable import MOST_SHOWN, shown
 from agents.sentences import told
 from agents.waterfall import Split, Waterfall
 
@@ -28,6 +28,8 @@ from .steps import StepView
 
 MOST_FINDINGS = 5
 MOST_ROWS = 100
+# Where all steps are read at once: nobody reads more of each than is shown of it.
+WITHOUT = {"compare": ("request",), "shared": ()}
 DEMO = "demo"
 
 
@@ -60,6 +62,7 @@ class RunView:
     until: int | None = None
     may_decide: bool = True
     has_asked: bool = True  # False where it is known that nobody was asked anything
+    is_whole: bool = False  # True where a page begins with all rows, however many
     is_judged: bool = True  # False where it ended just now, and nobody can have judged it
     grown: GrowingProse | None = None  # the answer, where somebody has watched it grow
     veil: Veil | None = None  # where it is another's: `run` is masked, and so are its rows
@@ -96,7 +99,7 @@ class RunView:
     @property
     def first_steps(self) -> list[StepView]:
         """Those that a page begins with; the others follow when they are looked for."""
-        return self.steps[:MOST_ROWS] if self.waterfall else self.steps
+        return self.steps[:MOST_ROWS] if self.waterfall and not self.is_whole else self.steps
 
     @property
     def more_steps(self) -> int:
@@ -272,12 +275,15 @@ def step_views(view: RunView, only: Collection[int] | None = None) -> list[StepV
             veil=view.veil,
             now=view.now,
         )
-        for step in _steps(run, only)
+        for step in _steps(view, only)
         if until is None or step.first_seq <= until
     ]
 
 
-def _steps(run: Run, only: Collection[int] | None) -> Iterable[AgentStep]:
+def _steps(view: RunView, only: Collection[int] | None) -> Iterable[AgentStep]:
+    run = view.run
+    if view.place in WITHOUT:
+        return trace.brief_steps(run, MOST_SHOWN, without=WITHOUT[view.place])
     if "steps" in getattr(run, "_prefetched_objects_cache", ()):
         return [step for step in run.steps.all() if only is None or step.number in only]
     if only is not None:

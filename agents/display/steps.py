@@ -12,6 +12,7 @@ from agents import trace, wording
 from agents.masking import Veil
 from agents.models import AgentStep, Run
 from agents.readable import brief, one_line, only_one, shown, unpacked
+from agents.sentences import told
 from agents.waterfall import Bar
 
 from .approvals import ApprovalView
@@ -92,7 +93,7 @@ class StepView:
             case AgentStep.Kind.TOOL:
                 return one_line(f"{step.action}: {brief(step.action_input)}")
             case AgentStep.Kind.GUARDRAIL:
-                return one_line(step.observation)
+                return one_line(told(step.observation))
             case AgentStep.Kind.ANSWER if not step.thought:
                 return _("Writes the answer")
         if step.is_live and (waits := wording.now(step.notes)):

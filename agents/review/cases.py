@@ -33,6 +33,7 @@ class CaseView:
     problem: str = ""
     typed: Mapping[str, str] = field(default_factory=dict)
     veil: Veil | None = None  # where it is another's: `run` is masked, and so is what was said
+    given: str = ""  # the answer, masked or not
 
     @property
     def pk(self) -> str:
@@ -76,17 +77,35 @@ class CaseView:
 
     @property
     def notes(self) -> list[Note]:
-        return [self.view.shown(note) for note in self.run.review_notes.all()]
+        """One's own as they are: they are there to be changed."""
+        return [
+            note if note.author_id == self.user.pk else self.view.shown(note)
+            for note in self.run.review_notes.all()
+        ]
 
     @property
     def labels(self) -> list[Label]:
         return list(self.run.labels.all())
 
+    @cached_property
+    def is_best_masked(self) -> bool:
+        """Whether the best answer there is cannot be read as it is."""
+        return self.veil is not None and masking.masked_text(self._best) != self._best
+
+    @property
+    def best(self) -> str:
+        """What forms begin with that write an answer: nobody is to be sent the masks."""
+        return "" if self.is_best_masked else self._best
+
+    @property
+    def _best(self) -> str:
+        review = getattr(self.run, "review", None)
+        return (review.correction if review else "") or self.given
+
     @property
     def corrected(self) -> str:
         """What the form for a better answer begins with."""
-        kept = self.review.correction if self.review else ""
-        return self.typed.get("correction") or kept or self.words
+        return self.typed.get("correction") or self.best
 
     @property
     def example_name(self) -> str:
@@ -94,8 +113,7 @@ class CaseView:
 
     @property
     def example_answer(self) -> str:
-        kept = self.review.correction if self.review else ""
-        return self.typed.get("expected") or kept or self.words
+        return self.typed.get("expected") or self.best
 
     @property
     def examples(self) -> list[Example]:
@@ -160,6 +178,7 @@ def _cases(request: HttpRequest, pks: Iterable[int], **about: Any) -> list[CaseV
 
 def _case(request: HttpRequest, run: Run, **about: Any) -> CaseView:
     """As this person may read it."""
+    about["given"] = run.answer
     if not masking.hides(run, request.user, request.session):
         return CaseView(run, request.user, **about)
     return CaseView(masking.masked(run), request.user, veil=Veil(), **about)

@@ -130,7 +130,7 @@ class Comparison:
     @cached_property
     def setup(self) -> list[Text]:
         """What was set up differently, as both runs said when they began."""
-        return self._different(_settings(self.left.run, self.right.run))
+        return self._different(_settings(self.left, self.right))
 
     @property
     def sides(self) -> list[RunView]:
@@ -261,9 +261,10 @@ def _answer(view: RunView) -> str:
     return shown(view.run.answer if view.run.output is None else view.run.output)
 
 
-def _settings(left: Run, right: Run) -> list[Words]:
+def _settings(one: RunView, other: RunView) -> list[Words]:
     """What there is to say of how both were set up."""
-    ours, theirs = _started(left), _started(right)
+    ours, theirs = _started(one), _started(other)
+    left, right = one.run, other.run
     labels = {
         "model": _("Model"),
         "dialect": _("Dialect"),
@@ -282,9 +283,9 @@ def _settings(left: Run, right: Run) -> list[Words]:
     return [*((*text, False) for text in texts), *_tools(ours, theirs)]
 
 
-def _started(run: Run) -> Started:
-    first = run.events.filter(type=Type.RUN_STARTED).order_by("seq").first()
-    return first.data if first else {}
+def _started(view: RunView) -> Started:
+    first = view.run.events.filter(type=Type.RUN_STARTED).order_by("seq").first()
+    return view.shown(first).data if first else {}
 
 
 def _fact(started: Started, name: str) -> str:

@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents import audit, live
+from agents import audit, live, masking
 from agents.models import Run
 from agents.review.models import A_NAME, Label, Note, Rating, Review
 
@@ -175,8 +175,7 @@ def correct(user, run: Run, text: str, seen: str) -> Review:
     """
     _check_over(run)
     correction, now = written(text, MOST_ANSWER), timezone.now()
-    if correction and correction == run.answer.strip():
-        raise NotTaken(_("This is the answer as it was given: there is nothing to correct."))
+    _check_better(run, correction)
     with transaction.atomic():
         review = _unchanged(run, seen)
         if not correction and not review.correction:
@@ -190,6 +189,13 @@ def correct(user, run: Run, text: str, seen: str) -> Review:
         audit.record(user, "review.correction", run, characters=len(correction), before=before)
         _tell(run)
     return review
+
+
+def _check_better(run: Run, correction: str) -> None:
+    if correction and correction == run.answer.strip():
+        raise NotTaken(_("This is the answer as it was given: there is nothing to correct."))
+    if correction and correction == masking.masked_text(run.answer).strip():
+        raise NotTaken(_("This is the masked answer: whoever asked would be sent the masks."))
 
 
 def _unchanged(run: Run, seen: str) -> Review:

@@ -184,7 +184,7 @@ def _newest() -> int:
 def _rows(pks: list[int], reader: int) -> list[RunRow]:
     runs = Run.objects.filter(pk__in=pks).select_related("user").defer(*LONG)
     said = list(Rating.objects.filter(run__in=pks).values_list("run", "is_good"))
-    flagged = set(Review.objects.filter(run__in=pks).values_list("run", flat=True))
+    flagged = set(Review.objects.open().filter(run__in=pks).values_list("run", flat=True))
     return [
         RunRow(
             view=RunView(run if asker(run) == reader else masked(run), place="trace"),

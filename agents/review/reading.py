@@ -29,7 +29,9 @@ class Reading:
         return masking.masked(row) if self.is_masked else row
 
     def view(self) -> RunView:
-        return RunView(self.run, "trace", may_decide=self.is_own, veil=self.veil)
+        # What is masked cannot be agreed to: a person would not see what they agree to.
+        may_decide = self.is_own and self.veil is None
+        return RunView(self.run, "trace", may_decide=may_decide, veil=self.veil)
 
 
 def read(request: HttpRequest, pk: int | None, door: str = "page") -> Reading:

@@ -172,7 +172,8 @@ class Shown(Watched):
         return run if self.veil is None or run.is_live else masked(run)
 
     def _view(self, run: Run) -> RunView:
-        return replace(super()._view(run), now=self.moment.time)
+        """What people have said of it since is of no moment of the run."""
+        return replace(super()._view(run), now=self.moment.time, is_judged=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,10 +9,11 @@ document.addEventListener("htmx:afterRequest", said);
 
 // J and K go from row to row, N and P from one difference to the next.
 function moved(event) {
-  const by = { j: 1, n: 1, k: -1, p: -1 }[event.key];
+  const key = event.key.toLowerCase();
+  const by = { j: 1, n: 1, k: -1, p: -1 }[key];
   if (!by || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.target.closest("input, textarea, select")) return;
-  const differing = event.key === "n" || event.key === "p" ? "[data-differs]" : "";
+  const differing = key === "n" || key === "p" ? "[data-differs]" : "";
   const rows = [...document.querySelectorAll(`.pair-row${differing}, #answers${differing}`)].filter(isShown);
   const focused = document.activeElement;
   const here = focused.closest(".pair-row, #answers") ?? focused.closest("#comparison *");

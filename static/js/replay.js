@@ -29,6 +29,7 @@ htmx.defineExtension("replay", { init: (internal) => (api = internal) });
 document.addEventListener("htmx:oobBeforeSwap", keepOpen);
 document.addEventListener("keydown", pressed);
 document.addEventListener("click", followed);
+document.addEventListener("click", release);
 document.addEventListener("change", ({ target }) => {
   if (target.name === "density") openSteps(stage, target.value === "everything");
 });
@@ -225,7 +226,7 @@ function say(text, mark) {
   stepLink.href = `${reel.trace}#step-${mark?.step}`;
   stepLink.firstElementChild.textContent = mark?.step;
   for (const link of document.querySelectorAll("#moments a")) {
-    link.toggleAttribute("aria-current", Number(link.dataset.seq) === mark?.seq);
+    link.ariaCurrent = Number(link.dataset.seq) === mark?.seq ? "true" : null;
   }
 }
 
@@ -268,6 +269,11 @@ function pressed(event) {
   event.preventDefault();
   if (event.key !== " ") delete player.dataset.playing;
   moves[event.key]();
+}
+
+// What was chosen with the mouse does not keep the keys; with the keyboard, it needs them.
+function release({ target }) {
+  if (target.matches("input:not([type=range], :focus-visible)")) target.blur();
 }
 
 function followed(event) {

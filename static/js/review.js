@@ -16,7 +16,7 @@ function pressed(event) {
   const field = target.closest?.("input, textarea, select");
   if (field) return field.closest(".judge") && inField(event, field);
   if (event.ctrlKey || event.metaKey) return;
-  const act = { j: () => move(1), k: () => move(-1), "?": help }[key] ?? (() => reach(key.toLowerCase()));
+  const act = { j: () => move(1), k: () => move(-1), "?": help }[key.toLowerCase()] ?? (() => reach(key.toLowerCase()));
   if (act() === false) return;
   event.preventDefault();
   event.stopImmediatePropagation();
@@ -36,7 +36,9 @@ function leave(field) {
 function reach(key) {
   if (!/^[1-4acf]$/.test(key)) return false;
   if (!current()) return move(1); // nothing is judged that was not gone to
-  const there = current().querySelector(`.judge:not(.of-step) [data-key="${key}"]`);
+  const there =
+    document.querySelector(`#panel:not([hidden]) .of-step [data-key="${key}"]`) ??
+    current().querySelector(`.judge:not(.of-step) [data-key="${key}"]`);
   if (!there) return false;
   if (there.matches("button")) return there.click();
   const details = there.closest("details");
@@ -89,11 +91,20 @@ function writeAgain({ id, value }) {
 // stays where one was, if what had the focus is gone.
 function judged({ detail: { requestConfig, elt } }) {
   const judge = document.getElementById(elt.id);
-  const here = judge?.closest(".case");
-  if (!here || !judge.matches(".judge")) return;
+  if (!judge?.matches(".judge")) return;
+  const here = judge.closest(".case");
   const isDecided = requestConfig?.path.endsWith("/verdict/") && !judge.querySelector(".problem").textContent;
-  if (isDecided) next(here, judge.querySelector(".verdict[aria-pressed=true] > span").textContent);
-  else if (document.activeElement === document.body) here.focus({ preventScroll: true });
+  if (isDecided) decided(here, judge.querySelector(".verdict[aria-pressed=true]"));
+  else if (document.activeElement === document.body) (here ?? judge).focus({ preventScroll: true });
+}
+
+// Alone on its page, a verdict is shown where it was given.
+function decided(here, verdict) {
+  const word = verdict.querySelector("span").textContent;
+  if (here) return next(here, word);
+  announcer.textContent = announcer.dataset.decided.replace("{}", word);
+  verdict.scrollIntoView({ block: "nearest" });
+  verdict.focus({ preventScroll: true });
 }
 
 function next(here, verdict) {

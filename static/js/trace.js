@@ -4,8 +4,10 @@ import { start } from "./run.js";
 // Beside the rows there is room for one of them in detail; on a narrow page a row opens.
 const wide = matchMedia("(min-width: 75rem)");
 const panel = document.getElementById("panel");
+const announcer = document.getElementById("announcer");
 const PAUSE = 120;
 let soon;
+let later; // what waits for the rows that a long run's page does not begin with
 
 start();
 watch();
@@ -14,9 +16,12 @@ addEventListener("hashchange", openTarget);
 document.addEventListener("keydown", pressed);
 document.addEventListener("click", clicked);
 document.addEventListener("htmx:oobAfterSwap", chooseAgain);
+document.addEventListener("htmx:oobAfterSwap", judgeAtTheEnd);
+document.addEventListener("htmx:afterSettle", settled);
 
 function openTarget() {
   const step = document.getElementById(location.hash.slice(1));
+  if (!step && location.hash.startsWith("#step-")) return readOn(openTarget);
   if (!step?.matches(".step")) return;
   if (wide.matches) choose(step);
   else step.querySelector("details").open = true;
@@ -27,10 +32,38 @@ function clicked(event) {
   const opener = event.target.closest("[data-open]");
   if (opener) document.getElementById(opener.dataset.open).showModal();
   if (event.target.matches("dialog")) event.target.close();
+  if (isPlain(event) && goTo(event.target.closest('a[href*="#step-"]:not(.more-steps a)'))) event.preventDefault();
   const summary = event.target.closest(".step > details > summary");
   if (!summary || !wide.matches || event.detail === 0) return;
   event.preventDefault();
   choose(summary.closest(".step"));
+}
+
+// To a step on this very page one goes without leaving it, or its filter.
+function goTo(link) {
+  if (!link || link.pathname !== location.pathname) return false;
+  history.replaceState(null, "", link.hash);
+  openTarget();
+  return true;
+}
+
+function isPlain(event) {
+  return event.button === 0 && !(event.ctrlKey || event.metaKey || event.shiftKey || event.altKey);
+}
+
+// The rest of the rows, and then whatever needs them.
+function readOn(then) {
+  const more = document.querySelector(".more-steps a");
+  if (!more) return;
+  later = then;
+  htmx.trigger(more, "click");
+}
+
+function settled({ detail: { requestConfig } }) {
+  if (requestConfig?.path.includes("/again/")) panel.querySelector("#panel-title")?.focus();
+  if (document.querySelector(".more-steps") || !later) return;
+  later();
+  later = undefined;
 }
 
 const MOVES = {
@@ -48,7 +81,7 @@ function pressed(event) {
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
   const marked = document.querySelector(`[data-key="${CSS.escape(key)}"]`);
   if (!MOVES[key] && !marked) return;
-  if (key === "Enter" && !event.target.matches(".step summary")) return;
+  if (key === "Enter" && !event.target.matches(".step > details > summary")) return;
   event.preventDefault();
   if (MOVES[key]) MOVES[key]();
   else if (marked.matches("input, textarea")) marked.focus();
@@ -65,8 +98,9 @@ function move(by, kind = "") {
   const rows = [...document.querySelectorAll(".step")];
   const at = rows.indexOf(current());
   const order = by > 0 ? rows.slice(at + 1) : rows.slice(0, at < 0 ? undefined : at).reverse();
-  const next = order.find((row) => row.matches(kind || "*")) ??
-    (kind ? rows.find((row) => row.matches(kind)) : undefined);
+  const further = order.find((row) => row.matches(kind || "*"));
+  if (!further && by > 0 && document.querySelector(".more-steps")) return readOn(() => move(by, kind));
+  const next = further ?? (kind ? rows.find((row) => row.matches(kind)) : undefined);
   if (!next) return;
   next.querySelector("summary").focus();
   next.scrollIntoView({ block: "nearest" });
@@ -102,14 +136,31 @@ function chooseAgain() {
   const step = document.getElementById(location.hash.slice(1));
   if (!step?.matches(".step")) return;
   step.querySelector("summary").setAttribute("aria-current", "true");
+  if (isInUse()) return;
   clearTimeout(soon);
   soon = setTimeout(() => load(step), PAUSE);
+}
+
+// What somebody writes there is not taken from under their hands.
+function isInUse() {
+  const fields = panel.querySelectorAll("textarea, input:not([type=hidden]):not([type=checkbox])");
+  const isWritten = [...fields].some((field) => field.value !== field.defaultValue);
+  return isWritten || panel.contains(document.activeElement);
+}
+
+// A run that is watched to its end can be judged then, as if the page were read anew.
+function judgeAtTheEnd() {
+  const review = document.getElementById("review");
+  if (!review?.hidden || document.querySelector(".run[data-live]")) return;
+  const select = { target: review, swap: "outerHTML", select: "#review" };
+  htmx.ajax("GET", location.pathname, select);
 }
 
 async function load(step, then) {
   const tab = panel.querySelector(".tabs [aria-current]")?.dataset.tab ?? "result";
   const address = `${step.querySelector("[data-detail]").getAttribute("href")}?tab=${tab}`;
   await htmx.ajax("GET", address, { target: panel, swap: "innerHTML" });
+  announcer.textContent = panel.querySelector("h2")?.textContent ?? "";
   then?.();
 }
 

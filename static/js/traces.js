@@ -128,7 +128,7 @@ function told() {
 function reach(event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.target.closest("input, textarea, select")) return;
-  const by = { j: 1, k: -1 }[event.key];
+  const by = { j: 1, k: -1 }[event.key.toLowerCase()];
   if (by) walk(by);
   if (event.key !== "/") return;
   event.preventDefault();

@@ -130,8 +130,18 @@ def phone(visit, server) -> Page:
 
 @pytest.fixture(scope="session")
 def guest(browser, server, signed_in) -> dict:
-    """The cookies of a second person, who is no administrator and has asked nothing."""
-    name, password = "guest", "only passing through here"
+    """The cookies of a second person, who is no administrator."""
+    return account(browser, server, signed_in, "guest")
+
+
+@pytest.fixture(scope="session")
+def newcomer(browser, server, signed_in) -> dict:
+    """The cookies of a third one, who has asked nothing."""
+    return account(browser, server, signed_in, "newcomer")
+
+
+def account(browser, server, signed_in, name: str) -> dict:
+    password = "only passing through here"
     context = browser.new_context(base_url=server.url, storage_state=signed_in(server))
     page = context.new_page()
     page.goto("/admin/auth/user/add/")

@@ -93,7 +93,7 @@ def test_n_goes_to_the_next_difference_and_j_to_the_next_row(page: Page):
     expect(differing.first).to_be_focused()
     page.keyboard.press("n")
     expect(differing.nth(1)).to_be_focused()
-    page.keyboard.press("p")
+    page.keyboard.press("P")  # as Caps Lock has it
     expect(differing.first).to_be_focused()
     page.locator(".alike summary").first.click()
     page.keyboard.press("j")

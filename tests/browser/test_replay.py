@@ -91,6 +91,33 @@ def test_arrows_go_from_moment_to_moment_and_say_what_happens(page: Page):
     expect(page.get_by_role("button", name="Pause")).to_be_visible()
 
 
+def test_the_list_of_moments_says_which_one_is_shown(page: Page):
+    answered(page, CALCULATION)
+    replay(page)
+    current = page.locator("#moments a[aria-current]")
+
+    at = move(page, "ArrowRight")
+    expect(current).to_have_attribute("data-seq", str(at))
+    expect(current).to_have_attribute("aria-current", "true")
+    move(page, "Home")
+    expect(current).to_have_count(0)
+
+
+def test_after_a_choice_with_the_mouse_the_keys_play_on(page: Page):
+    answered(page, CALCULATION)
+    replay(page)
+
+    for choice in ("0.5×", "Everything", "Skip waiting"):
+        page.get_by_text(choice, exact=True).click()
+        move(page, "ArrowRight")
+    page.keyboard.press("Space")
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    expect(page.locator("#skip")).not_to_be_checked()
+    page.get_by_label("0.5×").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_label("0.5×")).not_to_be_checked()
+
+
 def test_the_scrubber_goes_to_any_time_and_an_open_row_stays_open(page: Page):
     answered(page, CALCULATION)
     stage = replay(page, "?at=999")

@@ -18,8 +18,8 @@ for n in range(40):
 """
 
 
-def test_somebody_new_is_told_that_conversations_are_kept_here(visit, server, guest):
-    page = visit(server, storage_state=guest)
+def test_somebody_new_is_told_that_conversations_are_kept_here(visit, server, newcomer):
+    page = visit(server, storage_state=newcomer)
     page.goto("/")
 
     expect(page.locator("#sessions .session")).to_have_count(0)

@@ -67,6 +67,7 @@ def trace_of(page: Page, question: str) -> None:
     answered(page, question)
     last_run(page).get_by_role("link", name="Trace").click()
     expect(page.get_by_role("heading", level=1)).to_have_text(question)
+    page.wait_for_load_state()  # before that no key is heard
 
 
 def test_a_step_is_read_in_detail_beside_the_rows(page: Page):
@@ -106,6 +107,31 @@ def test_the_keys_read_walk_and_explain_themselves(page: Page):
     expect(page).to_have_url(re.compile(rf"/traces/{before}/"))
     page.keyboard.press("[")
     expect(page.get_by_role("heading", level=1)).to_have_text("What is 5 + 5?")
+
+
+def test_a_link_to_a_step_keeps_the_filter_and_a_note_stands_once(page: Page):
+    trace_of(page, CALCULATION)
+    page.goto(f"{page.url.split('?')[0]}?within=status:completed")
+
+    page.locator("#step-3 .number").click()
+    expect(page.locator("#panel h2")).to_be_visible()
+    assert page.url.endswith("?within=status:completed#step-3")
+    for text in ("First.", "Second."):
+        note = page.locator("#panel").get_by_label("New note")
+        note.fill(text)
+        note.press("Control+Enter")
+        expect(page.locator("#panel .note", has_text=text)).to_be_visible()
+    expect(page.locator("#panel .judge")).to_have_count(1)
+
+
+def test_a_verdict_by_key_is_shown_where_it_was_given(page: Page):
+    trace_of(page, CALCULATION)
+
+    page.keyboard.press("1")
+
+    expect(page.locator("#review .verdict").first).to_be_focused()
+    expect(page.locator("#review .decided")).to_contain_text("correct")
+    expect(page.locator("#announcer")).to_have_text("Decided: correct.")
 
 
 def test_a_trace_says_what_its_time_went_into_and_what_it_did_outside(page: Page):
@@ -149,6 +175,7 @@ def test_the_page_of_a_run_is_live_and_equals_its_reload(slow_page: Page):
     expect(run).to_have_attribute("data-live", "")
     expect(run).to_have_attribute("data-status", "completed", timeout=30_000)
     expect(run.locator(".answer strong")).to_have_text("435")
+    expect(slow_page.locator("#review .verdict").first).to_be_visible()
 
     watched = html(run)
     slow_page.reload()

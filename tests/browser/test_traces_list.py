@@ -42,7 +42,9 @@ def filtered(page: Page, text: str) -> None:
 
 def test_typing_filters_the_list_and_is_kept_in_the_address(traces: Page):
     expect(rows(traces)).to_have_count(50)
+    pages = traces.evaluate("history.length")
 
+    filtered(traces, "status:f")
     filtered(traces, "status:failed")
     expect(traces).to_have_url(re.compile(r"q=status%3Afailed"))
     assert statuses(traces) == {"failed"}
@@ -50,9 +52,7 @@ def test_typing_filters_the_list_and_is_kept_in_the_address(traces: Page):
     traces.reload()
     expect(traces.locator("#q")).to_have_value("status:failed")
     assert statuses(traces) == {"failed"}
-    traces.go_back()
-    expect(rows(traces)).to_have_count(50)
-    expect(traces.locator("#q")).to_have_value("")
+    assert traces.evaluate("history.length") == pages
 
 
 def test_fields_and_values_are_completed_with_the_keyboard(traces: Page):
@@ -135,6 +135,17 @@ def test_a_view_is_saved_used_and_deleted(traces: Page):
     expect(traces.locator("#q")).to_have_value("duration:>1s -status:failed")
 
 
+def test_enter_saves_a_view_and_deletes_none(traces: Page):
+    for name in ("Bad ones", "All the bad ones"):
+        filtered(traces, f'status:failed -"{name}"')
+        traces.get_by_text("Save this view").click()
+        traces.get_by_label("Name of the view").fill(name)
+        traces.keyboard.press("Enter")
+        expect(traces.get_by_role("link", name=name, exact=True)).to_be_visible()
+
+    expect(traces.locator(".views .saved")).to_have_count(2)
+
+
 def test_pages_go_back_in_time_and_forth_again(traces: Page):
     first = rows(traces).first.inner_text()
 
@@ -165,7 +176,7 @@ def test_keys_lead_to_the_filter_and_down_the_list(traces: Page):
     traces.keyboard.press("j")
     traces.keyboard.press("j")
     expect(links.nth(1)).to_be_focused()
-    traces.keyboard.press("k")
+    traces.keyboard.press("K")  # as Caps Lock has it
     expect(links.first).to_be_focused()
 
     traces.keyboard.press("/")

@@ -58,7 +58,7 @@ def test_what_is_read_in_the_queue_is_kept_once(personal_run, reviewer):
     for _ in range(2):
         assert client_of(reviewer).get("/review/").status_code == 200
 
-    assert kept() == [("rei", "run.viewed", f"run:{personal_run.pk}", {"door": "review"})]
+    assert kept() == [("rei", "run.viewed", f"run:{personal_run.pk}", {"door": "queue"})]
 
 
 def test_ones_own_runs_are_ones_own_affair(personal_run, person):

@@ -5,7 +5,7 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Permission
 from django.test import AsyncClient
 
-from agents.models import Run
+from agents.models import AgentStep, Approval, Run
 from agents.review.models import Review
 from tests.conftest import asked
 from tests.scripted import Says
@@ -96,3 +96,25 @@ async def test_running_it_again_makes_its_words_nobody_elses(runs, page, reviewe
 
     await Run.objects.filter(pk=again.pk).aupdate(origin=None)
     assert "lovelace" not in await page(f"/traces/{again.pk}/")
+
+
+async def test_nobody_agrees_to_a_call_that_is_shown_masked(runs, page, reviewer):
+    run, _other = runs
+    again = await Run.objects.acreate(
+        user=reviewer, topic="again", query="q", origin=run, origin_step=1, status="waiting"
+    )
+    await AgentStep.objects.acreate(
+        run=again, number=1, kind="tool", status="waiting", started_at=again.started_at
+    )
+    await Approval.objects.acreate(
+        run=again,
+        step=1,
+        tool="send",
+        arguments=f'{{"to": "{ADDRESS}"}}',
+        asked_at=again.started_at,
+    )
+
+    shown = await page(f"/traces/{again.pk}/")
+
+    assert 'class="approval"' in shown
+    assert 'name="verdict"' not in shown

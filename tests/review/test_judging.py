@@ -1,5 +1,6 @@
 """What people say of runs: who may, what is kept, and who is told."""
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlencode
 
@@ -14,6 +15,7 @@ from agents.review import cases, judging
 from agents.review.models import Example, Label, Note, Rating, Review
 from chat.models import Message
 from tests.conftest import frames_until, tab
+from tests.review.conftest import MAIL
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -438,6 +440,17 @@ def test_reviewers_see_how_many_wait_and_others_see_nothing(run, reviewer, perso
     assert 'class="badge"></span>' in browser(reviewer).get("/review/open/").content.decode()
 
 
+def test_the_chat_leads_reviewers_to_what_waits_for_them(run, reviewer, person):
+    judging.flag(person, run, "Look.")
+
+    page = browser(reviewer).get("/").content.decode()
+
+    link = re.search(r'<a class="to-reviews" href="/review/".*?</a>', page, re.DOTALL)[0]
+    assert "#i-review" in link
+    assert 'class="badge">1<' in link
+    assert 'class="to-reviews"' not in browser(person).get("/").content.decode()
+
+
 OF_REVIEWERS = ["notes/", "labels/", "assignee/", "verdict/", "correction/", "example/"]
 
 
@@ -539,6 +552,58 @@ async def test_the_page_of_another_run_is_not_told_of_a_correction(run, reviewer
 async def test_the_answer_as_it_was_given_is_no_correction(run, reviewer):
     with pytest.raises(judging.NotTaken, match="nothing to correct"):
         await sync_to_async(judging.correct)(reviewer, run, " It is **41**.\r\n", "")
+
+
+def test_the_masked_answer_is_no_correction(run, reviewer):
+    run.answer = f"Ask {MAIL}."
+
+    with pytest.raises(judging.NotTaken, match="would be sent the masks"):
+        judging.correct(reviewer, run, "Ask ‹email›.", "")
+    judging.correct(reviewer, run, "Ask her.", "")
+
+
+def written_fields(page):
+    """What the forms that write an answer begin with."""
+    return re.findall(r'name="(?:correction|expected)"[^>]*>([^<]*)<', page)
+
+
+def test_no_form_begins_with_a_masked_answer(run, reviewer, auditor):
+    judging.flag(reviewer, run, "Look.")
+    plain = browser(reviewer).get("/review/").content.decode()
+    Run.objects.update(answer=f"Ask {MAIL}.")
+    page = browser(reviewer).get("/review/").content.decode()
+    theirs = browser(auditor)
+    masked = theirs.get("/review/").content.decode()
+    theirs.post(f"/traces/{run.pk}/unmask/", {"reason": "A complaint."})
+    unmasked = theirs.get("/review/").content.decode()
+
+    assert written_fields(plain) == ["It is **41**."] * 2
+    assert written_fields(page) == written_fields(masked) == ["", ""]
+    assert page.count("somebody who may see personal data can unmask it first") == 2
+    assert masked.count(f'<a href="/traces/{run.pk}/">show the run unmasked</a>') == 2
+    assert written_fields(unmasked) == [f"Ask {MAIL}."] * 2
+    assert ("is masked." in page, "is masked." in unmasked) == (True, False)
+
+
+def test_nor_with_a_masked_correction(run, reviewer, other):
+    judging.correct(other, run, f"Ask {MAIL}.", "")
+
+    page = browser(reviewer).get("/review/?show=decided").content.decode()
+
+    assert written_fields(page) == ["", ""]
+    assert "Ask ‹email›." in page
+
+
+def test_a_note_is_masked_but_for_whoever_wrote_it(run, reviewer, other):
+    judging.annotate(reviewer, run, f"I asked {MAIL}.")
+    judging.flag(reviewer, run, "Look.")
+
+    pages = [browser(user).get("/review/").content.decode() for user in (reviewer, other)]
+    mine, theirs = pages
+
+    assert mine.count(f"I asked {MAIL}.") == 2
+    assert MAIL not in theirs
+    assert "I asked ‹email›." in theirs
 
 
 def test_what_is_judged_is_in_the_audit_log(run, reviewer):

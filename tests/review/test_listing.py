@@ -203,9 +203,17 @@ def test_a_row_has_its_figures_and_what_people_said(mine, person):
         "4,321",
         "$0.2500",
         "thumb down",
-        "for review",
+        "· for review",
     ):
         assert figure in row
+
+
+def test_a_run_that_was_decided_is_no_longer_for_review(mine, person):
+    (pk,) = make(person, 1)
+    Review.objects.create(run_id=pk, verdict=Review.Verdict.CORRECT)
+
+    assert numbers(get(mine)) == [pk]
+    assert "· for review" not in get(mine)
 
 
 def test_reviewers_see_who_asked(client, person, reviewer):
@@ -254,6 +262,17 @@ def test_a_view_is_saved_changed_and_deleted(mine, person):
     answer = mine.post(f"/traces/views/{saved.pk}/delete/", {"q": "cost:>1"})
     assert answer.headers["Location"] == "/traces/?q=cost%3A%3E1"
     assert not SavedView.objects.exists()
+
+
+def test_a_view_is_deleted_by_a_form_of_its_own(mine, person):
+    saved = SavedView.objects.create(user=person, name="Mine", query="cost:>1")
+
+    page = get(mine, "status:failed")
+
+    own = re.search(r'<form id="forget" method="post" hidden>(.*?)</form>', page)[1]
+    assert 'name="csrfmiddlewaretoken"' in own
+    assert 'name="q" value="status:failed"' in own
+    assert f'form="forget" formaction="/traces/views/{saved.pk}/delete/"' in page
 
 
 def test_a_view_without_a_name_is_called_by_its_filter(mine):

@@ -14,7 +14,7 @@ from agents.engine.errors import ModelError
 from agents.engine.events import Stamp, Type
 from agents.engine.tool import ToolResult
 from agents.models import Agent, Approval, AuditEntry, Run
-from agents.review import replay
+from agents.review import judging, replay
 from agents.review.moments import Timeline, number
 from tests.agents.test_display import Page, Tree, scripts
 from tests.conftest import asked
@@ -148,6 +148,19 @@ async def test_its_last_moment_is_the_page_of_the_run(decided, place):
     last, whole = await sync_to_async(pages)()
 
     assert last == whole
+
+
+async def test_what_was_said_of_a_run_later_is_not_in_its_replay(decided, person, reviewer):
+    def last_moment():
+        judging.correct(reviewer, decided, "It is *sent*.", "")
+        judging.rate(person, decided, judging.Thumb(is_good=False))
+        return replay.shown(decided, trace.last_seq(decided), "chat").snapshot()
+
+    shown = await sync_to_async(last_moment)()
+
+    assert "<strong>written</strong>" in shown
+    assert "Corrected" not in shown
+    assert 'aria-pressed="true"' not in shown
 
 
 async def test_a_run_that_goes_on_is_shown_up_to_now(monkeypatch, scripted, person):

@@ -8,6 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from agents.models import AgentStep, AuditEntry, Run
+from agents.review import judging
 from agents.review.models import ShareLink
 from tests.review.conftest import MAIL, PERSONAL, client_of
 
@@ -56,6 +57,19 @@ def test_each_level_shows_what_it_says(personal_run, person):
         "reviewer": (True, True, False),
         "auditor": (True, True, True),
     }
+
+
+def test_a_correction_is_shared_with_its_run_masked_as_that(personal_run, person, reviewer):
+    judging.correct(reviewer, personal_run, f"It is **Grace**, {MAIL}.", "")
+    client, shows = client_of(person), {}
+
+    for level in ShareLink.Level.values:
+        page = Client().get(made(share(client, personal_run, level))).content.decode()
+        assert "<strong>Grace</strong>" in page
+        shows[level] = (MAIL in page, "Corrected by rei" in page)
+
+    masked = (False, False)
+    assert shows == {"person": masked, "reviewer": masked, "auditor": (True, True)}
 
 
 def test_the_link_is_told_once_and_kept_as_a_digest(personal_run, person):

@@ -1,5 +1,7 @@
 """The page of one run, and all that is known of one of its steps."""
 
+from dataclasses import replace
+
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils.translation import gettext_lazy as _
@@ -26,7 +28,7 @@ MOST_FILTER = 500
 @require_GET
 def run(request: HttpRequest, pk: int) -> HttpResponse:
     found = read(request, pk)
-    view = found.view()
+    view = replace(found.view(), is_whole="all" in request.GET)
     within = request.GET.get("within", "").replace("\0", "")[:MOST_FILTER]
     newer, older = neighbours(request.user, within, pk)
     context = {
@@ -65,6 +67,7 @@ def step(request: HttpRequest, pk: int, number: int) -> HttpResponse:
         "tab": tab if tab in TABS else "result",
         "tabs": TABS.items(),
         "text": Excerpt.of(getattr(details, tab)) if tab in DOWNLOADS else None,
+        "guards": [StepView(guard, run, "trace") for guard in details.guardrails],
         "beside": set(numbers.values_list("number", flat=True)),
     }
     template = "trace/step.html#panel" if request.htmx else "trace/step.html"
