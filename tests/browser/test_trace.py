@@ -49,9 +49,7 @@ def test_a_link_to_a_step_opens_and_marks_it(page: Page):
 
 
 def test_j_and_k_walk_over_the_steps(page: Page):
-    answered(page, CALCULATION)
-    last_run(page).get_by_role("link", name="Trace").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text(CALCULATION)
+    trace_of(page, CALCULATION)
     rows = page.locator(".step summary")
 
     page.keyboard.press("j")
