@@ -125,6 +125,16 @@ def test_a_form_from_elsewhere_leads_to_the_run(run, person):
     assert answer.headers["Location"] == f"/traces/{run.pk}/#judge-{run.pk}"
 
 
+def test_after_a_form_that_was_mended_one_comes_to_the_run(run, reviewer):
+    referer = {"Referer": f"http://testserver/traces/{run.pk}/notes/"}
+
+    answer = browser(reviewer).post(
+        f"/traces/{run.pk}/labels/", {"label": "odd"}, headers=referer
+    )
+
+    assert answer.headers["Location"] == f"/traces/{run.pk}/#judge-{run.pk}"
+
+
 def test_a_run_that_goes_on_is_not_rated(run, person):
     Run.objects.update(status="running")
 

@@ -10,7 +10,7 @@ from django.contrib.auth import get_user_model
 from django.db import IntegrityError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
+from django.urls import Resolver404, resolve, reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from agents import audit, storage
@@ -21,6 +21,8 @@ from agents.review.models import Note, Review
 
 SHOWN = ("open", "mine", "unassigned", "decided")
 DOOR = "queue"
+# Addresses that only take what is sent to them.
+FORMS = {"annotate", "note", "label", "flag", "assign", "decide", "correct", "keep", "rate"}
 FIELDS = ("text", "label", "why", "correction", "name", "expected")
 
 
@@ -220,8 +222,16 @@ def _step(request: HttpRequest) -> int:
 
 
 def _back(request: HttpRequest, pk: int, anchor: str) -> str:
-    """To the page on which it was said, if that is one of ours."""
+    """To the page on which it was said, if that is one of ours that can be read."""
     page = urlsplit(request.headers.get("Referer", ""))
-    if page.netloc == request.get_host() and page.path != request.path:
+    # What was not taken is shown again by the address that did not take it: none to go back to.
+    if page.netloc == request.get_host() and not _is_form(page.path):
         return page._replace(fragment=anchor).geturl()
     return f"{reverse('trace:run', args=[pk])}#{anchor}"
+
+
+def _is_form(path: str) -> bool:
+    try:
+        return resolve(path).url_name in FORMS
+    except Resolver404:
+        return True
