@@ -6,6 +6,7 @@ from .processes import ServerProcess
 from .runs import AgentStep, Run, RunEvent
 from .servers import McpServer
 from .tools import ToolRegistration
+from .workflows import Schedule, Workflow, WorkflowVersion
 
 __all__ = [
     "Agent",
@@ -19,6 +20,9 @@ __all__ = [
     "ReviewScope",
     "Run",
     "RunEvent",
+    "Schedule",
     "ServerProcess",
     "ToolRegistration",
+    "Workflow",
+    "WorkflowVersion",
 ]

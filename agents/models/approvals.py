@@ -35,6 +35,9 @@ class Approval(models.Model):
             "unknown",
             _("The server stopped while this ran. It may have been done."),
         )
+        PLAN = "plan", _("This agent shows its plan before it begins.")
+        STEP = "step", _("The next steps wait until somebody agrees.")
+        QUESTION = "question", _("A person has to answer this.")
 
     run = models.ForeignKey(
         Run, verbose_name=_("run"), on_delete=models.CASCADE, related_name="approvals"
@@ -46,6 +49,14 @@ class Approval(models.Model):
     arguments = models.TextField(_("arguments"))
     digest = models.CharField(_("digest"), max_length=64)
     why = models.CharField(_("why"), max_length=10, choices=Why, default=Why.TOOL)
+    role = models.CharField(
+        _("role"),
+        max_length=150,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("Whoever is in the group of this name may answer, too."),
+    )
     verdict = models.CharField(
         _("verdict"), max_length=10, choices=Verdict, default=Verdict.WAITING
     )
@@ -79,6 +90,10 @@ class Approval(models.Model):
     @property
     def is_unknown(self) -> bool:
         return self.why == self.Why.UNKNOWN
+
+    @property
+    def is_question(self) -> bool:
+        return self.why == self.Why.QUESTION
 
     @property
     def is_waiting(self) -> bool:

@@ -21,6 +21,16 @@ class Agent(models.Model):
         NATIVE = "native", _("tool calls of the model")
         REACT = "react", _("ReAct text")
 
+    class Mode(models.TextChoices):
+        REACT = "react", _("step by step")
+        PLAN = "plan", _("by a plan")
+        PANEL = "panel", _("as a panel")
+
+    class Merge(models.TextChoices):
+        VOTE = "vote", _("majority vote")
+        SYNTHESIS = "synthesis", _("synthesis with attribution")
+        JUDGE = "judge", _("a judge decides")
+
     name = models.SlugField(_("name"), max_length=64, unique=True)
     description = models.CharField(_("description"), max_length=200, blank=True)
     instructions = models.TextField(_("instructions"), blank=True)
@@ -35,6 +45,47 @@ class Agent(models.Model):
     )
     dialect = models.CharField(
         _("dialect"), max_length=10, choices=Dialect, default=Dialect.NATIVE
+    )
+    mode = models.CharField(
+        _("works"),
+        max_length=10,
+        choices=Mode,
+        default=Mode.REACT,
+        db_default=Mode.REACT.value,
+        help_text=_(
+            "By a plan: it writes one first, carries it out and checks what came of it. "
+            "As a panel: it asks all agents that it may ask at once, and merges their answers."
+        ),
+    )
+    shows_plan = models.BooleanField(
+        _("shows its plan first"),
+        default=False,
+        db_default=False,
+        help_text=_("A plan then waits until the person has approved or changed it."),
+    )
+    max_replans = models.PositiveSmallIntegerField(
+        _("most new plans"),
+        default=2,
+        db_default=2,
+        validators=[MaxValueValidator(10)],
+        help_text=_("How often it may plan anew where a result is not what was expected."),
+    )
+    merge = models.CharField(
+        _("how a panel agrees"),
+        max_length=10,
+        choices=Merge,
+        default=Merge.SYNTHESIS,
+        db_default=Merge.SYNTHESIS.value,
+    )
+    roles = models.CharField(
+        _("roles"),
+        max_length=200,
+        blank=True,
+        db_default="",
+        help_text=_(
+            "What it is good for, with commas between: steps of a plan that are meant for a "
+            "role are given to it. People have the roles of their groups."
+        ),
     )
     tools = models.ManyToManyField(
         ToolRegistration, verbose_name=_("tools"), blank=True, related_name="agents"
@@ -128,6 +179,10 @@ class Agent(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def role_names(self) -> set[str]:
+        return {role.strip().lower() for role in self.roles.split(",")} - {""}
 
     @property
     def asked_as(self) -> str:

@@ -8,6 +8,7 @@ from agents.engine.events import Event, Type
 
 from .access import ReviewScope
 from .catalog import Agent
+from .workflows import WorkflowVersion
 
 
 class RunQuerySet(models.QuerySet):
@@ -108,6 +109,22 @@ class Run(models.Model):
         default="",
         db_default="",
         help_text=_("Runs with the same configuration have the same."),
+    )
+    workflow = models.ForeignKey(
+        WorkflowVersion,
+        verbose_name=_("workflow"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="runs",
+        help_text=_("What it carries out, in the version of that time."),
+    )
+    parameters = models.JSONField(
+        _("parameters"),
+        default=dict,
+        blank=True,
+        db_default=models.Value({}, models.JSONField()),
+        help_text=_("What the workflow was started with."),
     )
     max_steps = models.PositiveIntegerField(_("most steps"), default=10)
     turns = models.PositiveIntegerField(_("turns"), default=0)
@@ -226,6 +243,9 @@ class AgentStep(models.Model):
         TOOL = "tool", _("Tool")
         ANSWER = "answer", _("Answer")
         GUARDRAIL = "guardrail", _("Guardrail")
+        PLAN = "plan", _("Plan")
+        TASK = "task", _("Task")
+        EVALUATION = "evaluation", _("Check")
 
     class Status(models.TextChoices):
         RUNNING = "running", _("running")
@@ -237,6 +257,7 @@ class AgentStep(models.Model):
         CANCELLED = "cancelled", _("cancelled")
         CUT = "cut", _("cut off")
         UNKNOWN = "unknown", _("outcome unknown")
+        SKIPPED = "skipped", _("skipped")
 
     class Effect(models.TextChoices):
         READ = "read", _("read")

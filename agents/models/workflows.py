@@ -1,0 +1,89 @@
+"""Workflows: plans that an administrator wrote, in every version that they ever had."""
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class Workflow(models.Model):
+    """A name that people start it by; what it does is in its newest version."""
+
+    name = models.CharField(_("name"), max_length=80, unique=True)
+    description = models.CharField(_("description"), max_length=300, blank=True)
+    enabled = models.BooleanField(_("enabled"), default=True)
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+
+    class Meta:
+        verbose_name = _("workflow")
+        verbose_name_plural = _("workflows")
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def newest(self) -> "WorkflowVersion | None":
+        return self.versions.order_by("-number").first()
+
+
+class WorkflowVersion(models.Model):
+    """What a workflow did from one time on, as it was written. It never changes."""
+
+    workflow = models.ForeignKey(
+        Workflow, verbose_name=_("workflow"), on_delete=models.CASCADE, related_name="versions"
+    )
+    number = models.PositiveIntegerField(_("version"))
+    text = models.TextField(_("definition"), help_text=_("YAML or JSON."))
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("written by"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+    )
+    created_at = models.DateTimeField(_("written"), auto_now_add=True)
+
+    class Meta:
+        verbose_name = _("version of a workflow")
+        verbose_name_plural = _("versions of workflows")
+        ordering = ["workflow_id", "-number"]
+        constraints = [
+            models.UniqueConstraint(fields=["workflow", "number"], name="one_version_a_number")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.workflow} · {self.number}"
+
+
+class Schedule(models.Model):
+    """When a workflow is started by itself, and for whom."""
+
+    workflow = models.ForeignKey(
+        Workflow, verbose_name=_("workflow"), on_delete=models.CASCADE, related_name="schedules"
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("person"),
+        on_delete=models.CASCADE,
+        related_name="+",
+        help_text=_("Whose run it is: they see it, and are asked what has to be asked."),
+    )
+    cron = models.CharField(
+        _("when"),
+        max_length=100,
+        help_text=_("As in a crontab: minute hour day month weekday, such as 0 9 * * 1-5."),
+    )
+    parameters = models.JSONField(_("parameters"), default=dict, blank=True)
+    next_at = models.DateTimeField(_("next time"), null=True, blank=True, db_index=True)
+    last_run_at = models.DateTimeField(_("last time"), null=True, blank=True)
+    trouble = models.TextField(_("what went wrong"), blank=True)
+    enabled = models.BooleanField(_("enabled"), default=True)
+
+    class Meta:
+        verbose_name = _("schedule")
+        verbose_name_plural = _("schedules")
+        ordering = ["workflow__name", "pk"]
+
+    def __str__(self) -> str:
+        return f"{self.workflow}: {self.cron}"
