@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from .tool import Effect, Tool, ToolInput, ToolRegistry, ToolResult, specification
 from .turn import ToolCall
@@ -20,6 +20,15 @@ class Verdict:
     arguments: str | None = None
     reason: str = ""
     by: str = ""
+
+    @classmethod
+    def from_dict(cls, said: Mapping[str, Any]) -> Self:
+        return cls(
+            is_approved=said["is_approved"],
+            arguments=said["arguments"],
+            reason=said["reason"],
+            by=said.get("by_name", ""),
+        )
 
     def of(self, call: ToolCall) -> ToolCall:
         """The call as it was approved."""
@@ -42,10 +51,8 @@ class Verdict:
 
     def reply(self, why: "Why") -> ToolResult:
         """What comes of a question to a person: their answer, or that there is none."""
-        who, said = (
-            self.by or "a person",
-            f" They said: “{self.reason}”." if self.reason else "",
-        )
+        who = self.by or "A person"
+        said = f" They said: “{self.reason}”." if self.reason else ""
         if not self.is_approved:
             return ToolResult(error=f"{who} declined.{said}", mendable=True)
         return ToolResult(self.reason if why == "question" else f"{who} approved.{said}")

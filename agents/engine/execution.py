@@ -2,15 +2,17 @@
 
 from collections import ChainMap
 from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import aclosing
 from heapq import heappop, heappush
 from typing import Any
 
 from .braid import Braid
+from .errors import BadExpression
 from .events import Event
-from .expressions import BadExpression, parse, references
+from .expressions import parse, references
+from .outcome import Outcome
 from .plan import ALWAYS, FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
-from .task import Names, Outcome, Site, Task
+from .site import Names, Site
+from .task import Task
 
 Events = AsyncGenerator[Event, None]
 
@@ -34,7 +36,7 @@ class Execution:
     ) -> None:
         self.site = site
         self.plan = plan.named()
-        self.parent = site.trail.emit.parent if parent is None else parent
+        self.parent = parent
         self.halts = halts
         self.is_waiting = False
         self.spent = ""
@@ -45,9 +47,10 @@ class Execution:
         parameters = {**outside.get("parameters", {}), **plan.parameters}
         self.names = {**outside, "steps": steps, "parameters": parameters}
         self._places = {step.name: at for at, step in enumerate(self.plan.steps)}
-        self._waits_for = {step.name: self._before(step) for step in self.plan.steps}
+        self._before = {step.name: self._needed(step) for step in self.plan.steps}
+        self._waits_for = {name: set(before) for name, before in self._before.items()}
         self._lets_begin: dict[str, list[str]] = {name: [] for name in self._places}
-        for name, before in self._waits_for.items():
+        for name, before in self._before.items():
             for other in before:
                 self._lets_begin[other].append(name)
         self._tasks: dict[str, Task] = {}
@@ -68,11 +71,11 @@ class Execution:
                     yield event
                 if not len(braid):
                     break
-                name, event = await braid.next()
-                if event is None:
+                name, said = await braid.next()
+                if said is None:
                     self._over(name)
                 else:
-                    yield event
+                    yield said
         finally:
             await braid.close()
 
@@ -90,13 +93,16 @@ class Execution:
     def _is_done(self, name: str) -> bool:
         return name in self.outcomes and self.outcomes[name].status == "done"
 
-    def _before(self, step: ExecutionStep) -> set[str]:
+    def _needed(self, step: ExecutionStep) -> frozenset[str]:
         """What it depends on, and what it refers to."""
         named = references([step.arguments, step.ask])
         for expression in (step.condition, step.until, step.for_each):
             if isinstance(expression, str) and expression not in {"", ALWAYS, SUCCESS, FAILURE}:
                 named |= parse(expression).steps
-        return {n for n in {*step.depends_on, *named} if n in self._places and n != step.name}
+        return frozenset({*step.depends_on, *named} & self._places.keys() - {step.name})
+
+    def _within(self, plan: ExecutionPlan, names: Names, parent: int) -> "Execution":
+        return Execution(self.site, plan, outer=names, parent=parent)
 
     def _push(self, name: str) -> None:
         place = self._places[name]
@@ -106,16 +112,13 @@ class Execution:
         """Set going what may go on now; what need not be done is told of at once."""
         while (name := self._next(len(braid))) is not None:
             step = self.plan.steps[self._places[name]]
-            task = Task(self.site, step, self.names, self.parent)
-            if (known := task.ended()) is not None:
-                self._know(name, known)
-                continue
-            decision = self._decision(step) if task.number is None else None
+            task = Task(self.site, step, self.names, self.parent, self._within)
+            decision = task.outcome if task.is_begun else self._decision(step)
             if decision is None:
                 self._alone = self._alone if step.parallel else name
                 self._tasks[name] = task
                 braid.add(name, task.events())
-            elif decision.status == "skipped":
+            elif decision.status == "skipped" and not task.is_begun:
                 yield from task.skip(decision.reason)
                 self._know(name, task.outcome or decision)
             else:
@@ -140,7 +143,7 @@ class Execution:
 
     def _decision(self, step: ExecutionStep) -> Outcome | None:
         """Why it is not done, where it is not."""
-        before = [self.outcomes[name] for name in self._waited_for(step)]
+        before = [self.outcomes[name] for name in self._before[step.name]]
         has_failed = any(not outcome.is_well for outcome in before)
         if step.condition == ALWAYS:
             return None
@@ -150,9 +153,6 @@ class Execution:
         if has_failed:
             return Outcome(status="unreached", reason="A step before it failed.")
         return None if step.condition == SUCCESS else self._judged(step.condition)
-
-    def _waited_for(self, step: ExecutionStep) -> set[str]:
-        return self._before(step)
 
     def _judged(self, condition: str) -> Outcome | None:
         try:

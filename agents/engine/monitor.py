@@ -1,18 +1,17 @@
 """Looking at what came of a step: is it what was expected, and if not, what should change?"""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from .errors import BadExpression
 from .events import Event, Type
-from .expressions import BadExpression, parse
+from .expressions import parse
 from .handoff import Errand, Handoff
+from .outcome import Finding, text_of
 from .output import OutputSchema
 from .plan import ExecutionStep
-
-if TYPE_CHECKING:
-    from .task import Site
+from .site import Site
 
 MONITOR = "monitor"
 MOST_SHOWN = 8_000
@@ -35,24 +34,6 @@ FORM = {
 Events = AsyncGenerator[Event, None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    is_met: bool
-    reason: str = ""
-    feedback: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, value: Mapping[str, Any]) -> "Finding":
-        return cls(
-            is_met=bool(value["is_met"]),
-            reason=str(value.get("reason", "")),
-            feedback=str(value.get("feedback", "")),
-        )
-
-
 class Check:
     """One look at one result, as a row of its own. Afterwards there is a `finding`.
 
@@ -60,7 +41,7 @@ class Check:
     """
 
     def __init__(
-        self, site: "Site", step: ExecutionStep, output: Any, task: int, attempt: int
+        self, site: Site, step: ExecutionStep, output: Any, task: int, attempt: int
     ) -> None:
         self.site = site
         self.step = step
@@ -70,10 +51,10 @@ class Check:
         self.finding = Finding(is_met=False)
 
     async def events(self) -> Events:
-        emit = self.site.at(self.task)
+        emit = self.site.emitter(self.task)
         number = self._known()
         if number is None:
-            number = self.site.trail.emit.next_step()
+            number = self.site.next_step()
             yield emit(Type.TASK, **self._about(number), name=self.step.name, work="check")
         elif (known := self._recorded(number)) is not None:
             self.finding = known
@@ -130,8 +111,6 @@ class Check:
         return Finding(is_met=is_met, reason=f"{expression} is {'' if is_met else 'not '}true.")
 
     def _question(self) -> str:
-        from .task import text_of
-
         shown = text_of(self.output)
         cut = shown if len(shown) <= MOST_SHOWN else f"{shown[:MOST_SHOWN]} [… cut]"
         what = self.step.tool or self.step.agent or "a person"

@@ -175,12 +175,7 @@ def _requested(trail: Trail, data: Data) -> None:
 
 def _resolved(trail: Trail, data: Data) -> None:
     trail.pending.discard(data["id"])
-    trail.verdicts[data["id"]] = Verdict(
-        is_approved=data["is_approved"],
-        arguments=data["arguments"],
-        reason=data["reason"],
-        by=data.get("by_name", ""),
-    )
+    trail.verdicts[data["id"]] = Verdict.from_dict(data)
 
 
 def _called(trail: Trail, data: Data) -> None:
