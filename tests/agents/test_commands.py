@@ -252,7 +252,7 @@ def test_seeding_again_changes_nothing(no_samples):
 
     assert "password " not in said.replace("changepassword ", "")
     assert get_user_model().objects.get().password == before
-    assert (Agent.objects.count(), GuardrailPattern.objects.count()) == (4, 2)
+    assert (Agent.objects.count(), GuardrailPattern.objects.count()) == (5, 2)
 
 
 def test_what_an_administrator_changed_stays_changed(no_samples):
