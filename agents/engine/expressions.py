@@ -33,12 +33,20 @@ class Expression:
     @property
     def steps(self) -> frozenset[str]:
         """The steps that it refers to."""
-        return frozenset(key for name, key in paths(self.tree) if name == STEPS)
+        return self._keys(STEPS)
+
+    @property
+    def parameters(self) -> frozenset[str]:
+        """The parameters that it refers to by name."""
+        return self._keys("parameters") - {""}
 
     @property
     def names(self) -> frozenset[str]:
         """What its paths begin with: `steps`, `parameters`, `item`."""
         return frozenset(name for name, _ in paths(self.tree))
+
+    def _keys(self, of: str) -> frozenset[str]:
+        return frozenset(key for name, key in paths(self.tree) if name == of)
 
 
 @lru_cache(maxsize=1_000)
@@ -71,15 +79,21 @@ def references(value: Any) -> frozenset[str]:
 
 def templates(value: Any) -> Iterator[Expression]:
     """Every expression in the texts of this value; raises BadExpression."""
-    waiting = [value]
+    for _, words in texts(value):
+        yield from (piece for piece in _pieces(words) if isinstance(piece, Expression))
+
+
+def texts(value: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Every text in this value, with the names and numbers that lead to it."""
+    waiting: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
     while waiting:
-        one = waiting.pop()
+        path, one = waiting.pop()
         if isinstance(one, str):
-            yield from (piece for piece in _pieces(one) if isinstance(piece, Expression))
+            yield path, one
         elif isinstance(one, Mapping):
-            waiting += one.values()
+            waiting += [((*path, name), inner) for name, inner in one.items()]
         elif is_list(one):
-            waiting += one
+            waiting += [((*path, place), inner) for place, inner in enumerate(one)]
 
 
 def _filled(value: Any, names: Mapping[str, Any], room: Room, level: int) -> Any:
