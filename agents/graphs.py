@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents.engine.ordering import before, levels
+from agents.engine.ordering import before, levels, needs
 from agents.engine.plan import FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
 from agents.models import AgentStep
 
@@ -185,7 +185,7 @@ def _untangled(columns: Sequence[Sequence[ExecutionStep]]) -> list[list[Executio
 
 
 def _middle(step: ExecutionStep, row: Mapping[str, float], place: int) -> float:
-    known = [row[name] for name in step.depends_on if name in row]
+    known = [row[name] for name in needs(step) if name in row]
     return sum(known) / len(known) if known else place
 
 
@@ -226,7 +226,7 @@ def _edges(plan: ExecutionPlan, nodes: list[Node], is_wide: bool) -> Iterator[Ed
     by_name = {node.step.name: node for node in nodes}
     is_before = before(plan.steps)
     for node in nodes:
-        known = [name for name in dict.fromkeys(node.step.depends_on) if name in by_name]
+        known = [name for name in dict.fromkeys(needs(node.step)) if name in by_name]
         for name in known:
             # What another line leads to already needs none of its own.
             if not any(is_before(name, other) for other in known):

@@ -1,9 +1,15 @@
-"""Which step comes before which: what is drawn in columns, and what waits for itself."""
+"""Which step comes before which: what is drawn in columns, and what waits for itself.
 
-from collections.abc import Callable, Mapping, Sequence
+A step waits for those that it depends on, and for those that it refers to.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import reduce
 from operator import or_
 
+from .errors import BadExpression
+from .expressions import parse, references, texts
 from .plan import ExecutionStep
 
 Steps = Sequence[ExecutionStep]
@@ -26,14 +32,14 @@ def order(steps: Steps) -> tuple[ExecutionStep, ...]:
 
 def circle(steps: Steps) -> tuple[str, ...]:
     """The names of steps that wait for each other, the first of them again at the end."""
-    done = _depths(steps)
-    waiting = {step.name: _known(step, steps_by_name(steps)) for step in steps}
+    done, by_name = _depths(steps), steps_by_name(steps)
     name = next((step.name for step in steps if step.name not in done), None)
-    seen: list[str] = []
+    seen: dict[str, int] = {}
     while name is not None and name not in seen:
-        seen.append(name)
-        name = next(other for other in waiting[name] if other not in done)
-    return (*seen[seen.index(name) :], name)[::-1] if name is not None else ()
+        seen[name] = len(seen)
+        waiting = _known(needs(by_name[name]), by_name)
+        name = next(other for other in waiting if other not in done)
+    return (*list(seen)[seen[name] :], name)[::-1] if name is not None else ()
 
 
 def before(steps: Steps) -> Callable[[str, str], bool]:
@@ -42,9 +48,22 @@ def before(steps: Steps) -> Callable[[str, str], bool]:
     bit = {name: 1 << place for place, name in enumerate(by_name)}
     past: dict[str, int] = {}  # a bit for each step that comes before: names would be too many
     for step in order(steps):
-        needed = _known(step, by_name)
+        needed = _known(needs(step), by_name)
         past[step.name] = reduce(or_, (bit[name] | past.get(name, 0) for name in needed), 0)
     return lambda first, second: bool(bit.get(first, 0) & past.get(second, 0))
+
+
+def needs(step: ExecutionStep) -> tuple[str, ...]:
+    """What it depends on, and what it refers to, as far as that can be read."""
+    found = dict.fromkeys(step.depends_on)
+    for _, text in texts([step.arguments, step.ask]):
+        with suppress(BadExpression):
+            found |= dict.fromkeys(sorted(references(text)))
+    for expression in (step.condition, step.until, step.for_each):
+        if isinstance(expression, str) and expression:
+            with suppress(BadExpression):
+                found |= dict.fromkeys(sorted(parse(expression).steps))
+    return tuple(found)
 
 
 def steps_by_name(steps: Steps) -> dict[str, ExecutionStep]:
@@ -55,7 +74,7 @@ def steps_by_name(steps: Steps) -> dict[str, ExecutionStep]:
 def _depths(steps: Steps) -> dict[str, int]:
     """How many steps have to be done before each, at least; without those of a circle."""
     by_name = steps_by_name(steps)
-    missing = {name: len(_known(step, by_name)) for name, step in by_name.items()}
+    missing = {name: len(_known(needs(step), by_name)) for name, step in by_name.items()}
     next_to = _next_to(by_name)
     ready = [name for name, count in missing.items() if not count]
     depth = dict.fromkeys(ready, 0)
@@ -71,10 +90,10 @@ def _depths(steps: Steps) -> dict[str, int]:
 def _next_to(by_name: Mapping[str, ExecutionStep]) -> dict[str, list[str]]:
     next_to: dict[str, list[str]] = {name: [] for name in by_name}
     for step in by_name.values():
-        for name in _known(step, by_name):
+        for name in _known(needs(step), by_name):
             next_to[name].append(step.name)
     return next_to
 
 
-def _known(step: ExecutionStep, by_name: Mapping[str, ExecutionStep]) -> list[str]:
-    return [name for name in dict.fromkeys(step.depends_on) if name in by_name]
+def _known(needed: Iterable[str], by_name: Mapping[str, ExecutionStep]) -> list[str]:
+    return [name for name in needed if name in by_name]

@@ -65,15 +65,19 @@ class _Scope:
     """What the expressions of a plan may refer to, besides its own steps."""
 
     parameters: frozenset[str]
-    steps: frozenset[str] = frozenset()
+    steps: frozenset[str] = frozenset()  # that are over by then
+    others: frozenset[str] = frozenset()  # that may not be
     is_each: bool = False
     level: int = 1
 
-    def inside(self, step: ExecutionStep, earlier: frozenset[str]) -> "_Scope":
+    def inside(
+        self, step: ExecutionStep, earlier: frozenset[str], known: frozenset[str]
+    ) -> "_Scope":
         inner = step.plan.parameters if step.plan else {}
         return _Scope(
             parameters=self.parameters | frozenset(inner),
             steps=self.steps | earlier,
+            others=self.others | known,
             is_each=self.is_each or step.for_each is not None,
             level=self.level + 1,
         )
@@ -91,7 +95,7 @@ def _unsound(plan: ExecutionPlan, scope: _Scope, path: Path) -> Iterator[Problem
         sentence = f"These steps wait for each other: {' → '.join(waiting)}."
         place = next(n for n, step in enumerate(plan.steps) if step.name == waiting[0])
         yield Problem(message=sentence, path=(*path, "steps", place, "depends_on"))
-    checked = _Checked(plan, scope, bool(waiting))
+    checked = _Checked(plan, scope)
     for place, step in enumerate(plan.steps):
         yield from checked.problems(step, (*path, "steps", place))
 
@@ -108,12 +112,11 @@ def _doubled(plan: ExecutionPlan, path: Path) -> Iterator[Problem]:
 class _Checked:
     """The steps of one plan, each looked at in the company of the others."""
 
-    def __init__(self, plan: ExecutionPlan, scope: _Scope, has_circle: bool) -> None:
+    def __init__(self, plan: ExecutionPlan, scope: _Scope) -> None:
         self.names = [step.name for step in plan.steps]
         self.known = frozenset(self.names)
         self.is_before = before(plan.steps)
         self.scope = scope
-        self.has_circle = has_circle
 
     def problems(self, step: ExecutionStep, path: Path) -> Iterator[Problem]:
         yield from _odd(step, path)
@@ -125,7 +128,7 @@ class _Checked:
         yield from self._expressions(step, path)
         if step.plan is not None:
             earlier = frozenset(name for name in self.names if self.is_before(name, step.name))
-            inner = self.scope.inside(step, earlier)
+            inner = self.scope.inside(step, earlier, self.known)
             yield from _unsound(step.plan, inner, (*path, "plan"))
 
     def _expressions(self, step: ExecutionStep, path: Path) -> Iterator[Problem]:
@@ -181,18 +184,14 @@ class _Checked:
         for name in sorted(expression.parameters - scope.parameters):
             sentence = f"{step.name!r} refers to the parameter {name!r}, which is not declared."
             yield sentence + did_you_mean(name, scope.parameters)
-        for name in sorted(expression.steps - scope.steps):
-            yield from self._early(step, name)
+        for name in sorted(expression.steps - scope.steps - self.known):
+            yield self._early(step, name)
 
-    def _early(self, step: ExecutionStep, name: str) -> Iterator[str]:
-        if name not in self.known:
-            sentence = f"{step.name!r} refers to the step {name!r}, which is not there."
-            yield sentence + did_you_mean(name, self.known | self.scope.steps)
-        elif not self.has_circle and not self.is_before(name, step.name):
-            yield (
-                f"{step.name!r} refers to the step {name!r}, which may not be over: "
-                "add it to depends_on."
-            )
+    def _early(self, step: ExecutionStep, name: str) -> str:
+        refers = f"{step.name!r} refers to the step {name!r}, which"
+        if name in self.scope.others:
+            return f"{refers} may not be over: add it to depends_on."
+        return f"{refers} is not there." + did_you_mean(name, self.known | self.scope.steps)
 
 
 def did_you_mean(name: str, known: Collection[str]) -> str:

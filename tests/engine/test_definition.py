@@ -155,8 +155,8 @@ steps:
             "6: In 'q' of 'a', character 5: '}' is expected here, and not '='.",
         ),
         (
-            ["- {name: a, tool: x}", "- {name: b, tool: y, condition: steps.a.output}"],
-            "4: 'b' refers to the step 'a', which may not be over: add it to depends_on.",
+            ["- {name: a, tool: x, condition: steps.a.output}"],
+            "3: These steps wait for each other: a → a.",
         ),
         (
             ["- {name: a, tool: x, condition: 'steps.c.output'}"],
@@ -266,7 +266,23 @@ steps:
         - {name: a, tool: x, arguments: {q: "${steps.first.output} ${item}"}}
         - {name: b, tool: x, arguments: {q: "${steps.inner.output}"}}
 """
-    assert said(text) == ["10: 'b' refers to the step 'inner', which is not there."]
+    assert said(text) == [
+        "10: 'b' refers to the step 'inner', which may not be over: add it to depends_on."
+    ]
+
+
+def test_a_reference_is_a_dependency():
+    plan = read(
+        workflow(
+            "- {name: end, tool: x, condition: steps.start.output > 1}",
+            "- {name: start, tool: x}",
+        )
+    ).plan
+
+    assert [[step.name for step in level] for level in levels(plan.steps)] == [
+        ["start"],
+        ["end"],
+    ]
 
 
 def test_levels_put_each_step_behind_all_that_it_depends_on():
