@@ -80,7 +80,7 @@ def references(value: Any) -> frozenset[str]:
 def templates(value: Any) -> Iterator[Expression]:
     """Every expression in the texts of this value; raises BadExpression."""
     for _, words in texts(value):
-        yield from (piece for piece in _pieces(words) if isinstance(piece, Expression))
+        yield from (piece for piece in pieces(words) if isinstance(piece, Expression))
 
 
 def texts(value: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -107,11 +107,11 @@ def _filled(value: Any, names: Mapping[str, Any], room: Room, level: int) -> Any
 
 
 def _filled_text(template: str, names: Mapping[str, Any], room: Room) -> Any:
-    pieces = _pieces(template)
-    if len(pieces) == 1 and isinstance(pieces[0], Expression):
-        return room.take(pieces[0].tree.value(names, room))
+    found = pieces(template)
+    if len(found) == 1 and isinstance(found[0], Expression):
+        return room.take(found[0].tree.value(names, room))
     words = []
-    for piece in pieces:
+    for piece in found:
         is_text = isinstance(piece, str)
         words.append(room.take(piece if is_text else _text(piece.tree.value(names, room))))
     return "".join(words)
@@ -121,20 +121,20 @@ def _text(value: Any) -> str:
     return "" if value is None else text(value)
 
 
-def _pieces(template: str) -> tuple[Any, ...]:
+def pieces(template: str) -> tuple[Any, ...]:
     """The text cut at its expressions: text, expression, text …"""
-    pieces: list[Any] = []
+    cut: list[Any] = []
     at = 0
     while opening := OPENING.search(template, at):
-        pieces.append(template[at : opening.start()])
+        cut.append(template[at : opening.start()])
         at = opening.end()
         if opening[0] == "$${":
-            pieces.append("${")
+            cut.append("${")
         else:
             expression, at = _enclosed(template, at)
-            pieces.append(expression)
-    pieces.append(template[at:])
-    return tuple(piece for piece in pieces if piece != "")
+            cut.append(expression)
+    cut.append(template[at:])
+    return tuple(piece for piece in cut if piece != "")
 
 
 def _enclosed(template: str, start: int) -> tuple[Expression, int]:

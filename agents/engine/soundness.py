@@ -54,7 +54,7 @@ def missing(
     for path, step in _walk(plan, ()):
         for field, known in (("tool", tools), ("agent", agents), ("role", roles)):
             name = getattr(step, field)
-            if name and name not in known:
+            if name and (name.lower() if field == "role" else name) not in known:
                 yield _absent(field, step, known, path)
         if step.tool in tools:
             yield from _lacking(step, tools[step.tool], path)
@@ -203,7 +203,7 @@ def did_you_mean(name: str, known: Collection[str]) -> str:
 def _odd(step: ExecutionStep, path: Path) -> Iterator[Problem]:
     """What does not go together in one step, or is beyond its bounds."""
     kinds = [kind for kind in KINDS if getattr(step, kind)]
-    if not kinds:
+    if not kinds and not step.role:
         yield _about(step, "needs one of tool, agent, ask and plan.", path)
     elif len(kinds) > 1:
         yield _about(step, f"is two things: {' and '.join(kinds)}.", (*path, kinds[1]))
