@@ -120,6 +120,12 @@ class ToolExecutionFailed(ToolError):
     is_outage = True
 
 
+class NoPlan(AgentError):
+    """The model wrote no plan that can be carried out."""
+
+    advice = "Ask in other words, or choose another model."
+
+
 class OutputDecodingFailed(AgentError):
     """The answer did not fit its schema."""
 
