@@ -55,8 +55,8 @@ def agent(db):
     from agents.management.commands import seed_demo
     from agents.models import Agent
 
-    seed_demo.make_agents()
-    Agent.objects.exclude(name="helper").delete()
+    seed_demo.make_tools()
+    seed_demo.make_helper()
     seed_demo.make_guardrails()
     return Agent.objects.get()
 

@@ -63,15 +63,10 @@ def make_account() -> str | None:
 
 def make_agents() -> None:
     """A row for each tool; agents only where there are none: what was changed stays."""
-    for name in toolset.own_names():
-        ToolRegistration.objects.get_or_create(name=name)
+    make_tools()
     if Agent.objects.exists():
         return
-    helper = Agent.objects.create(
-        name="helper",
-        description="Calculates, looks up documents and asks the shop's database.",
-        is_default=True,
-    )
+    helper = make_helper()
     careful = Agent.objects.create(
         name="careful",
         description="The same, but shows every call first and waits for your word.",
@@ -85,10 +80,24 @@ def make_agents() -> None:
     lead = Agent.objects.create(
         name="lead", description="Gives tasks to helper, careful and reporter."
     )
-    for agent in (helper, careful):
-        agent.tools.set(ToolRegistration.objects.filter(name__in=toolset.own_names()))
+    careful.tools.set(helper.tools.all())
     reporter.tools.set(ToolRegistration.objects.filter(name__in=toolset.BUILT_IN))
     lead.handoffs.set([helper, careful, reporter])
+
+
+def make_tools() -> None:
+    rows = [ToolRegistration(name=name) for name in toolset.own_names()]
+    ToolRegistration.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def make_helper() -> Agent:
+    helper = Agent.objects.create(
+        name="helper",
+        description="Calculates, looks up documents and asks the shop's database.",
+        is_default=True,
+    )
+    helper.tools.set(ToolRegistration.objects.filter(name__in=toolset.own_names()))
+    return helper
 
 
 def make_guardrails() -> None:
