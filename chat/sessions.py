@@ -21,6 +21,7 @@ from agents.models import Agent, Run
 from agents.models.prepared import prepared
 from agents.models.statements import update
 from agents.sentences import told
+from agents.workflows import starting
 from chat import queue
 from chat.models import ChatSession, Message
 
@@ -122,7 +123,9 @@ def begin(user, text: str, client_id: str, agent: str = "") -> Message:
         with storage.refusing(NotSaid), transaction.atomic():
             if (known := _known(user, client_id)) is not None:
                 return known
-            session = ChatSession.objects.create(user=user, title=title_of(text))
+            wish = _wished(text, user)
+            title = wish.version.workflow.name if wish else title_of(text)
+            session = ChatSession.objects.create(user=user, title=title)
             return _add(session, user, text, client_id, agent)
     except IntegrityError:  # it came twice at once, and the other was quicker
         return Message.objects.get(author=user, client_id=client_id)
@@ -272,6 +275,7 @@ def _add(session: ChatSession, user, text: str, client_id: str, agent: str) -> M
 def _queue(session: ChatSession, user, text: str, client_id: str, agent: str) -> Message:
     faults.point("P1")
     name = agent and _agent(agent).name
+    _wished(text, user)
     try:
         message = queue.add(
             session, author=user, text=text, client_id=client_id, agent_name=name
@@ -317,15 +321,31 @@ def _hindrance(message: Message) -> str:
     """Why nobody would answer this if it were its turn now, in words; mostly nothing."""
     try:
         _agent(message.agent_name)
+        _wished(message.text, message.author)
     except NotSaid as reason:
         return str(reason)
     return ""
 
 
 def _prepare(session: ChatSession, user, text: str, agent: Agent) -> Run:
+    wish = _wished(text, user)
+    wanted = {"workflow": wish.version, "parameters": dict(wish.parameters)} if wish else {}
     return runs.prepare(
-        query=text, history=history(session), topic=session.topic, user=user, agent=agent
+        query=text,
+        history=history(session),
+        topic=session.topic,
+        user=user,
+        agent=agent,
+        **wanted,
     )
+
+
+def _wished(text: str, user) -> starting.Wish | None:
+    """The workflow that a message asks for, if it does."""
+    try:
+        return starting.wished(text, user)
+    except starting.NotStarted as reason:
+        raise NotSaid(str(reason)) from reason
 
 
 def _agent(name: str) -> Agent:

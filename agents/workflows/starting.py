@@ -16,6 +16,7 @@ from agents.sentences import told
 from agents.workflows import company
 
 COMMAND = "/workflow"
+FIELD = "parameter-"
 MOST_PARAMETERS = 100
 WORD = re.compile(
     r"""([^\s="'「]+)=|"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|「([^」]*)」|(\S+)"""
@@ -37,7 +38,7 @@ class Wish:
     @property
     def query(self) -> str:
         """As one would type it."""
-        given = [f"{name}={_quoted(_written(v))}" for name, v in self.parameters.items()]
+        given = [f"{name}={_quoted(written(v))}" for name, v in self.parameters.items()]
         return " ".join([COMMAND, _quoted(self.version.workflow.name), *given])
 
 
@@ -83,6 +84,12 @@ def parameters(definition: Definition, given: Mapping[str, str]) -> dict[str, An
         if value is None:
             raise NotStarted(_("%(name)s has to be given.") % {"name": name})
     return found
+
+
+def given(form: Mapping[str, str]) -> dict[str, str]:
+    """The parameters in a form, as they were typed."""
+    fields = [(key, text) for key, text in form.items() if key.startswith(FIELD)]
+    return {key.removeprefix(FIELD): text.replace("\0", "") for key, text in fields}
 
 
 def start(wish: Wish, user: Any, topic: str) -> Run:
@@ -163,7 +170,7 @@ def _not_declared(name: str, near: list[str]) -> str:
     return _("This workflow has no parameter %(name)s. Did you mean %(near)s?") % about
 
 
-def _written(value: Any) -> str:
+def written(value: Any) -> str:
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False)
