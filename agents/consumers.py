@@ -59,6 +59,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
 
     place = "chat"
     channel_layer_alias = ""  # what is told comes by agents.live
+    code = 1006  # how it ended: without a word, unless one is heard
 
     async def __call__(self, scope, receive, send) -> None:
         """Whatever ends one part of it ends all of it."""
@@ -69,6 +70,13 @@ class WatchingConsumer(AsyncWebsocketConsumer):
                     await super().__call__(scope, receive, send)
         except* StopConsumer:
             pass
+        await self.gone()
+
+    async def gone(self) -> None:
+        """The page is not connected any more; a server that is shut down comes not so far."""
+
+    async def disconnect(self, code: int) -> None:
+        self.code = code
 
     async def connect(self) -> None:
         self.watched: dict[int, Watched] = {}
