@@ -32,6 +32,7 @@ logger = logging.getLogger(__name__)
 
 MOST_FRAME = 1_048_576
 NOT_FOUND = 4404
+TRY_AGAIN = 1013  # what a browser's page does a little later
 FRAMES_AT_ONCE = 60
 FRAMES_A_SECOND = 10
 LOOK_WHILE_LIVE = 5
@@ -280,7 +281,11 @@ class RunConsumer(WatchingConsumer):
         return self.is_masked and not was
 
     async def greet(self) -> None:
-        await self.show(self.look_in)
+        try:
+            await self.show(self.look_in)
+        except audit.NotRecorded:
+            await self.close(TRY_AGAIN)
+            raise StopConsumer from None
 
     def look_in(self) -> str:
         user, run = self.scope["user"], self.run

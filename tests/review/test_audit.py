@@ -6,6 +6,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.apps import apps
 from django.contrib.auth.models import AnonymousUser
+from django.db import OperationalError, connection
 from django.test import AsyncClient
 from django.utils import timezone
 
@@ -146,3 +147,42 @@ def test_a_reviewer_out_of_scope_sees_nothing(personal_run, reviewer):
 
     assert client_of(reviewer).get(f"/traces/{personal_run.pk}/").status_code == 404
     assert may(reviewer).has_perm("agents.review_runs")
+
+
+@pytest.fixture
+def unwritable():
+    """A database that can be read and takes nothing, in this thread."""
+    if connection.vendor != "sqlite":
+        pytest.skip("only SQLite is closed to writing this way")
+    with connection.cursor() as cursor:
+        yield lambda: cursor.execute("PRAGMA query_only = ON")
+        cursor.execute("PRAGMA query_only = OFF")
+
+
+@pytest.mark.parametrize("door", ["/traces/{}/", "/traces/{}/replay/", "/traces/{}/steps/1/"])
+def test_what_cannot_be_recorded_is_not_shown_to_others(
+    door, personal_run, reviewer, person, unwritable
+):
+    own, others, page = client_of(person), client_of(reviewer), door.format(personal_run.pk)
+    unwritable()
+
+    refused = others.get(page)
+
+    assert (refused.status_code, refused["Retry-After"]) == (503, "30")
+    assert "This cannot be shown now" in refused.content.decode()
+    assert not any(text in refused.content.decode() for text in ("Ada", *PERSONAL))
+    assert own.get(page).status_code == 200
+
+
+async def test_a_socket_that_cannot_be_recorded_shows_nothing_and_is_tried_again(
+    personal_run, reviewer, monkeypatch
+):
+    def away(*_):
+        raise OperationalError("server closed the connection unexpectedly")
+
+    monkeypatch.setattr(AuditEntry.objects, "bulk_create", away)
+
+    async with tab(reviewer, f"/ws/runs/{personal_run.pk}/") as page:
+        closed = await page.receive_output()
+
+    assert closed == {"type": "websocket.close", "code": 1013}
