@@ -31,7 +31,7 @@ def record(actor: Any, action: str, subject: Run | str, **detail: Any) -> AuditE
     return entry
 
 
-def record_hourly(actor: Any, action: str, subject: Run, **detail: Any) -> None:
+def record_hourly(actor: Any, action: str, subject: Run | str, **detail: Any) -> None:
     """The same, kept once an hour however often the same person does the same."""
     known = actor if actor is not None and actor.is_authenticated else None
     same = AuditEntry.objects.filter(
