@@ -60,8 +60,8 @@ class RerunForm(forms.Form):
 
     @property
     def wish(self) -> Wish:
-        chosen = {name: self.cleaned_data[name] for name in Wish.__slots__ if name in self.fields}
-        said = asdict(self.now) | chosen
+        offered = [name for name in Wish.__slots__ if name in self.fields]
+        said = asdict(self.now) | {name: self.cleaned_data[name] for name in offered}
         # A browser sends lines as the web does, and the run had them as Unix does.
         return Wish(**said | {"instructions": said["instructions"].replace("\r\n", "\n")})
 
