@@ -156,11 +156,11 @@ def delete(session: ChatSession) -> None:
         session.delete()
 
 
-def found(user, query: str = "", live: Runs | None = None) -> list[ChatSession]:
+def found(user, query: str = "") -> list[ChatSession]:
     """A person's sessions, newest first; with a query, those that hold its words."""
     words = _storable(query)[:MOST_QUERY].split()[:8]
     chats = list(_with_words(user, words)[:LISTED]) if words else _newest(user.pk)
-    live = live_runs(user) if live is None else live
+    live = live_runs(user)
     for chat in chats:
         chat.live = live.get(chat.topic)
     return chats
