@@ -235,7 +235,7 @@ def history(session: ChatSession) -> list[HistoryMessage]:
 @prepared
 def _recent_runs(session):
     runs = Run.objects.filter(message__session=session).select_related("review")
-    return runs.order_by("-message__pk")[:REMEMBERED]
+    return runs.defer("history").order_by("-message__pk")[:REMEMBERED]
 
 
 def cleaned(text: str) -> str:
