@@ -19,7 +19,7 @@ from agents.engine.errors import AgentError
 from agents.engine.state import Message as HistoryMessage
 from agents.models import Agent, Run
 from agents.models.prepared import prepared
-from agents.models.statements import update
+from agents.models.statements import add, update
 from agents.sentences import told
 from chat import queue
 from chat.models import ChatSession, Message
@@ -262,9 +262,10 @@ def title_of(text: str) -> str:
 def _add(session: ChatSession, user, text: str, client_id: str, agent: str) -> Message:
     faults.point("P1")
     run = _prepare(session, user, text, _agent(agent))
-    message = Message.objects.create(
-        session=session, author=user, run=run, text=text, client_id=client_id
+    message = Message(
+        session=session, author=user, run=run, text=text, client_id=client_id, agent_name=""
     )
+    add(message)
     message.is_new = True
     return message
 
