@@ -54,12 +54,15 @@ class Handoff:
         description: str = "",
         *,
         most_depth: int = MOST_DEPTH,
+        is_own: bool = False,
     ) -> None:
+        """`is_own`: it is the agent itself, in a role; so neither a circle nor deeper."""
         self.name = f"{ASKS}{agent}"
         self.agent = agent
         self.colleague = colleague
         self.description = f"Ask the agent {agent}. {description}".strip()
         self.most_depth = most_depth
+        self.is_own = is_own
 
     async def execute(self, input: ToolInput, /) -> ToolResult:
         """Ask the colleague outside of any run."""
@@ -104,6 +107,8 @@ class Errand:
 
     def _refusal(self) -> str:
         """Why the colleague cannot be asked: it is asking already, or it goes too deep."""
+        if self.handoff.is_own:
+            return ""
         path = [*self.caller.path, self.handoff.agent]
         if self.handoff.agent in self.caller.path:
             return f"This would go in circles: {' → '.join(path)}. Do it yourself."
