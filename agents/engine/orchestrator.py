@@ -59,6 +59,10 @@ class PlannedCourse(Course):
 
     agent: Orchestrator
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.past = recalled(self.trail)
+
     async def _turns(self) -> Events:
         if self.trail.is_over:
             return
@@ -73,9 +77,9 @@ class PlannedCourse(Course):
                 yield event
 
     async def _by_plan(self) -> Events:
-        past, before = recalled(self.trail), list[Account]()
+        before = list[Account]()
         for version in range(1, self.agent.max_replans + 2):
-            site = Site(self.agent, self.trail, past, version, self.agent.most_at_once)
+            site = Site(self.agent, self.trail, self.past, version, self.agent.most_at_once)
             async with aclosing(self._version(site, before)) as events:
                 async for event in events:
                     yield event

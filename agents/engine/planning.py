@@ -173,8 +173,8 @@ class Planning:
     def _errand(self, number: int) -> Errand:
         form = OutputSchema(FORM, name=PLAN)
         planner = self.site.agent.in_role(PLANNER, self._instructions(), form)
-        trail = self.site.trail_of(number)
-        return Errand(Handoff(PLANNER, lambda: planner), self._question(), trail, number)
+        handoff = Handoff(PLANNER, lambda: planner, is_role=True)
+        return Errand(handoff, self._question(), self.site.trail_of(number), number)
 
     def _instructions(self) -> str:
         registry = self.site.agent.tools
@@ -189,7 +189,7 @@ class Planning:
 
     def _question(self) -> str:
         trail = self.site.trail
-        before = _conversation(trail.state.get_messages(), trail.query)
+        before = conversation(trail.state.get_messages(), trail.query)
         parts = [f"{before}Question: {trail.query}"]
         for account in self.before:
             written = json.dumps(account.plan.to_dict(), ensure_ascii=False, default=str)
@@ -290,7 +290,7 @@ def _listed(tool: Tool) -> str:
     return f"- {tool.name}: {tool.description}\n  arguments: {schema}"
 
 
-def _conversation(messages: Sequence[Message], query: str) -> str:
+def conversation(messages: Sequence[Message], query: str) -> str:
     """What was said before, shortened; the question itself is told apart."""
     said = [m for m in messages if m["role"] in {"user", "assistant"} and m.get("content")]
     said = [m for m in said if m["content"] != query][-MOST_REMEMBERED:]
