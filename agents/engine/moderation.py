@@ -31,6 +31,12 @@ JUDGING = """\
  Then judge: "choice" is the agent whose answer is the best one, because it is right, well \
 founded and answers what was asked; not because it is long. "reason" says why in one or two \
 sentences."""
+QUESTION = """\
+Question: {question}
+
+What they answered:
+
+{answers}"""
 
 _TEXT = {"type": "string"}
 Events = AsyncGenerator[Event, None]
@@ -160,7 +166,7 @@ class Moderation:
         return {"type": "object", "properties": fields, **closed}
 
     def _question(self) -> str:
-        return f"Question: {self.site.trail.query}\n\n{listed(self.answered)}"
+        return QUESTION.format(question=self.site.trail.query, answers=listed(self.answered))
 
     def _decided(self, value: Mapping[str, Any]) -> Verdict:
         groups = _joined(self.exact, value.get("groups", ()))

@@ -1,6 +1,6 @@
 """Plan, carry out, check, and plan anew with what was learnt: an agent that works by a plan."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -30,7 +30,8 @@ that a figure comes from where that helps. No tools can be used any more."""
 
 class Orchestrator(AgentRuntime):
     """An agent that writes a plan first. `check` says what is wrong with one, `roles` which
-    agent has a role; with `shows_plan` a person has to agree before it is carried out.
+    agent has a role, `people` which roles people have; with `shows_plan` a person has to agree
+    before it is carried out.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class Orchestrator(AgentRuntime):
         *args: Any,
         check: Check = lambda plan: (),
         roles: Mapping[str, str] | None = None,
+        people: Collection[str] = (),
         shows_plan: bool = False,
         max_replans: int = 2,
         most_at_once: int = MOST_AT_ONCE,
@@ -46,6 +48,7 @@ class Orchestrator(AgentRuntime):
         super().__init__(*args, **more)
         self.check = check
         self.roles = roles or {}
+        self.people = people
         self.shows_plan = shows_plan
         self.max_replans = max_replans
         self.most_at_once = most_at_once
@@ -90,7 +93,10 @@ class PlannedCourse(Course):
 
     async def _version(self, site: Site, before: list[Account]) -> Events:
         agent = self.agent
-        planning = Planning(site, before, check=self._problems, shows=agent.shows_plan)
+        roles = {*agent.roles, *agent.people}
+        planning = Planning(
+            site, before, check=self._problems, roles=roles, shows=agent.shows_plan
+        )
         async with aclosing(planning.events()) as events:
             async for event in events:
                 yield event

@@ -22,10 +22,11 @@ from .trail import Trail
 from .turn import PlanResult
 
 SYNTHESIS = """\
-These agents were asked the question, each without knowing of the others:
+These agents were asked the question, each without knowing of the others: {names}.
 
 {answers}
 
+Where they differ:
 {differences}
 
 Now write one answer to the question from theirs, in its language. Name after every statement \
@@ -177,8 +178,11 @@ def _nobody(heads: Sequence[Head]) -> str:
 
 
 def _told(verdict: Verdict, heads: Sequence[Head]) -> str:
-    differences = "They agree." if verdict.is_agreed else _list(verdict)
-    return SYNTHESIS.format(answers=listed(heads), differences=differences)
+    return SYNTHESIS.format(
+        names=", ".join(head.name for head in heads),
+        answers=listed(heads),
+        differences=_list(verdict) or "—",
+    )
 
 
 def _parts(verdict: Verdict, heads: Sequence[Head], chosen: Head | None) -> list[str]:

@@ -1,7 +1,7 @@
 """Having a plan written: by a model, looked through, and shown to a person first if wanted."""
 
 import json
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -41,6 +41,8 @@ Tools:
 {tools}
 
 Agents: {agents}
+
+Roles: {roles}
 
 What whoever carries it out is told: {own}"""
 AGAIN = """\
@@ -106,11 +108,18 @@ class Planning:
     """
 
     def __init__(
-        self, site: Site, before: Sequence[Account], *, check: Check, shows: bool
+        self,
+        site: Site,
+        before: Sequence[Account],
+        *,
+        check: Check,
+        roles: Collection[str] = (),
+        shows: bool = False,
     ) -> None:
         self.site = site
         self.before = before
         self.check = check
+        self.roles = roles
         self.shows = shows
         self.plan: ExecutionPlan | None = None
         self.refusal: str | None = None
@@ -184,6 +193,7 @@ class Planning:
         return INSTRUCTIONS.format(
             tools="\n".join(map(_listed, others)) or "none",
             agents="; ".join(f"{a.agent}: {a.description}" for a in agents) or "none",
+            roles=", ".join(sorted(self.roles)) or "none",
             own=self.site.agent.planner.instructions,
         )
 
