@@ -33,6 +33,11 @@ REPORT = {
     "additionalProperties": False,
 }
 
+FROM_DOCUMENTS = """\
+You are librarian. You answer from the documents and from nothing else: search them, and cite
+the passages by their numbers in brackets. Where they do not say it, say so. Answer in the
+language of the question, in Markdown, and briefly."""
+
 
 class Command(BaseCommand):
     help = "Makes what a first visit needs: an account, agents, their tools and the samples."
@@ -91,12 +96,25 @@ def make_agents() -> None:
         description="Writes a plan first, carries it out and checks what came of it.",
         mode=Agent.Mode.PLAN,
     )
+    librarian = Agent.objects.create(
+        name="librarian",
+        description="Answers from the documents alone, and cites them.",
+        instructions=FROM_DOCUMENTS,
+        dialect=Agent.Dialect.REACT,
+    )
+    panel = Agent.objects.create(
+        name="panel",
+        description="Asks helper and librarian at once, and says where they differ.",
+        mode=Agent.Mode.PANEL,
+    )
     # Whoever asks something small does not want to be asked back.
     alone = ToolRegistration.objects.exclude(name=AskPerson.name)
     for agent in (helper, careful):
         agent.tools.set(alone.filter(name__in=toolset.own_names()))
     reporter.tools.set(alone.filter(name__in=toolset.BUILT_IN))
+    librarian.tools.set(alone.filter(name="search"))
     lead.handoffs.set([helper, careful, reporter])
+    panel.handoffs.set([helper, librarian])
     planner.tools.set(ToolRegistration.objects.filter(name__in=toolset.own_names()))
 
 
