@@ -28,6 +28,7 @@ SETUP = ("model", "dialect", "instructions", "tools", "max_steps")
 ABOUT_A_TASK = ("plan", "work", "what", "expected")
 ABOUT_A_PLAN = ("plan", "description", "steps", "parameters", "by", "changes", "feedback")
 ABOUT_A_CHECK = ("plan", "expected", "is_met", "reason", "feedback")
+ABOUT_A_PANEL = ("merge", "heads", "groups", "chosen", "differences")
 FOUND_BY_ITSELF = {AgentStep.Kind.TASK, AgentStep.Kind.PLAN, AgentStep.Kind.EVALUATION}
 VERSION = 8
 MOST_MARKS = 100
@@ -223,6 +224,7 @@ def _planned(rows: Rows, run: int, event: Event) -> None:
 
 def _checked(rows: Rows, run: int, event: Event) -> None:
     facts = {name: event.data[name] for name in ABOUT_A_CHECK}
+    facts |= {name: event.data[name] for name in ABOUT_A_PANEL if name in event.data}
     rows.change_step(run, event, action_input=facts, observation=event.data["reason"])
 
 

@@ -14,7 +14,7 @@ from datetime import date
 from hashlib import blake2s
 from typing import Any
 
-from .demo import filling, help, history, known, passages, rows, skills
+from .demo import filling, heads, help, history, known, passages, rows, skills
 from .demo import form as forms
 from .demo import schema as schemas
 from .demo.form import Form
@@ -59,7 +59,11 @@ class DemoModel:
         offered = None if parameters.get("tool_choice") == "none" else tools
         form = None if offered else forms.read(messages, parameters.get("response_format"))
         situation = history.read(form.messages if form else messages, offered)
-        step = write(situation, form) if form else decide(situation, self.today())
+        merged = None if form else heads.merged(messages)
+        if merged is not None:
+            step = Step(answer=merged)
+        else:
+            step = write(situation, form) if form else decide(situation, self.today())
         wire = _Wire(model, messages)
         deltas = list(_deltas(step, situation, wire.mark))
         for delta in deltas:
@@ -92,7 +96,7 @@ def write(situation: Situation, form: Form) -> Step:
         "Now I write it in the form that is asked for.", "指定された形式で書きます。"
     )
     answer = situation.words or _answer_from(situation)
-    value = filling.fill(form.schema, known.learn(situation, answer))
+    value = heads.compared(form) or filling.fill(form.schema, known.learn(situation, answer))
     return Step(thought=thought, answer=json.dumps(value, ensure_ascii=False))
 
 
