@@ -97,7 +97,9 @@ class Check:
             return
         judge = self.site.agent.in_role(MONITOR, INSTRUCTIONS, OutputSchema(FORM, name="check"))
         trail = self.site.trail_of(number)
-        errand = Errand(Handoff(MONITOR, lambda: judge), self._question(), trail, number)
+        errand = Errand(
+            Handoff(MONITOR, lambda: judge, is_role=True), self._question(), trail, number
+        )
         async with aclosing(errand.events()) as events:
             async for event in events:
                 yield event

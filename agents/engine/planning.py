@@ -174,7 +174,9 @@ class Planning:
         form = OutputSchema(FORM, name=PLAN)
         planner = self.site.agent.in_role(PLANNER, self._instructions(), form)
         trail = self.site.trail_of(number)
-        return Errand(Handoff(PLANNER, lambda: planner), self._question(), trail, number)
+        return Errand(
+            Handoff(PLANNER, lambda: planner, is_role=True), self._question(), trail, number
+        )
 
     def _instructions(self) -> str:
         registry = self.site.agent.tools
