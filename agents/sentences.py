@@ -37,6 +37,13 @@ TEMPLATES = (
     _("A run may take %(limit)s seconds."),
     _("A run may use %(limit)s tokens."),
     _("A run may cost %(limit)s dollars."),
+    _("There is no plan that can be carried out: %(why)s"),
+    _("Given up after %(plans)s plans. %(why)s"),
+    _("It took longer than %(seconds)s seconds."),
+    _("%(failed)s of %(all)s failed: %(why)s"),
+    _("It is not so that %(condition)s."),
+    _("%(condition)s did not come true in %(rounds)s rounds."),
+    _("It could not be checked: %(why)s"),
 )
 FORM_TEMPLATES = (
     _("It must be a–z, 0–9, single - or _ between them, and at most %(n)s characters."),
@@ -114,6 +121,12 @@ REASONS = (
     _("the connection was refused"),
 )
 SENTENCES = (
+    _("The model wrote no plan that can be carried out."),
+    _("This expression cannot be used."),
+    _("The plan was declined."),
+    _("A step before it failed."),
+    _("Nothing before it failed."),
+    _("Given up after 1 plan."),
     _("The run could not go on."),
     _("Try again; if it happens again, tell your administrator."),
     _("The model could not be reached."),

@@ -12,6 +12,7 @@ class ChatSessionQuerySet(models.QuerySet):
 
 
 class ChatSession(models.Model):
+    personal = ("title",)
     live: Run | None = None  # the run that goes on in it, for those who show it in a list
 
     user = models.ForeignKey(
@@ -65,6 +66,7 @@ class MessageQuerySet(models.QuerySet):
 class Message(models.Model):
     """What a person said, and the run that answers it."""
 
+    personal = ("text",)
     is_new = False  # whether it was made just now, rather than found
 
     session = models.ForeignKey(

@@ -19,7 +19,7 @@ from agents.engine.errors import AgentError
 from agents.engine.state import Message as HistoryMessage
 from agents.models import Agent, Run
 from agents.models.prepared import prepared
-from agents.models.statements import update
+from agents.models.statements import add, update
 from agents.sentences import told
 from agents.workflows import starting
 from chat import queue
@@ -159,11 +159,11 @@ def delete(session: ChatSession) -> None:
         session.delete()
 
 
-def found(user, query: str = "", live: Runs | None = None) -> list[ChatSession]:
+def found(user, query: str = "") -> list[ChatSession]:
     """A person's sessions, newest first; with a query, those that hold its words."""
     words = _storable(query)[:MOST_QUERY].split()[:8]
     chats = list(_with_words(user, words)[:LISTED]) if words else _newest(user.pk)
-    live = live_runs(user) if live is None else live
+    live = live_runs(user)
     for chat in chats:
         chat.live = live.get(chat.topic)
     return chats
@@ -238,7 +238,7 @@ def history(session: ChatSession) -> list[HistoryMessage]:
 @prepared
 def _recent_runs(session):
     runs = Run.objects.filter(message__session=session).select_related("review")
-    return runs.order_by("-message__pk")[:REMEMBERED]
+    return runs.defer("history").order_by("-message__pk")[:REMEMBERED]
 
 
 def cleaned(text: str) -> str:
@@ -265,9 +265,10 @@ def title_of(text: str) -> str:
 def _add(session: ChatSession, user, text: str, client_id: str, agent: str) -> Message:
     faults.point("P1")
     run = _prepare(session, user, text, _agent(agent))
-    message = Message.objects.create(
-        session=session, author=user, run=run, text=text, client_id=client_id
+    message = Message(
+        session=session, author=user, run=run, text=text, client_id=client_id, agent_name=""
     )
+    add(message)
     message.is_new = True
     return message
 

@@ -14,7 +14,7 @@ from itertools import pairwise
 from django.db.models import QuerySet
 
 from agents.display import RunView
-from agents.masking import asker, masked
+from agents.masking import asker, masked, with_origins
 from agents.models import Run
 from agents.review import discretion
 from agents.review.filters import Filter, parse
@@ -192,7 +192,7 @@ def _rows(pks: list[int], reader: int) -> list[RunRow]:
             downs=said.count((run.pk, False)),
             is_flagged=run.pk in flagged,
         )
-        for run in _newest_first(runs)
+        for run in _newest_first(with_origins(runs))
     ]
 
 
