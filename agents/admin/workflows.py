@@ -6,7 +6,8 @@ from django import forms
 from django.contrib import admin
 from django.db import models
 from django.db.models import Max, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
@@ -28,8 +29,8 @@ class WorkflowAdmin(admin.ModelAdmin):
     fields = ["name", "description", "enabled", "way"]
     readonly_fields = ["name", "description", "way"]
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False  # a name alone does nothing
+    def add_view(self, request: HttpRequest, *args: Any, **more: Any) -> HttpResponse:
+        return redirect("workflows:new")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Workflow]:
         return super().get_queryset(request).annotate(newest_number=Max("versions__number"))
