@@ -1,3 +1,4 @@
+import { offerCommands } from "./commands.js";
 import { compose } from "./composer.js";
 import { watch } from "./connection.js";
 import { queue } from "./queue.js";
@@ -10,6 +11,7 @@ start();
 watch();
 tend();
 compose();
+offerCommands();
 queue();
 rate();
 follow();
