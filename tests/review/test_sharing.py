@@ -92,6 +92,13 @@ def gone(path):
     return answer.content, headers
 
 
+def test_the_form_stays_as_it_was_filled_in(personal_run, person):
+    page = share(client_of(person), personal_run, "reviewer", 168).content.decode()
+
+    assert re.findall(r'value="(\w+)" checked', page) == ["reviewer"]
+    assert re.findall(r'value="(\d+)" selected', page) == ["168"]
+
+
 def test_expired_revoked_and_never_made_look_the_same(link, person):
     never = gone("/shared/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA/")
 
