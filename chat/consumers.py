@@ -203,7 +203,7 @@ def _sessions(user, pk):
 @prepared
 def _answered_after(session, pk):
     messages = Message.objects.filter(session=session, pk__gt=pk, run__isnull=False)
-    return messages.select_related("run").order_by("pk")
+    return messages.select_related("run").defer("run__history").order_by("pk")
 
 
 @prepared

@@ -1,6 +1,7 @@
 """HTML for the live chat page: whole elements, found by id, as they are now."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.template.loader import render_to_string
@@ -70,15 +71,15 @@ class Surroundings:
         shown, is_moved = self._rows, places != self._places
         self._places, self._rows = places, rows
         if is_moved:
-            listed = sessions.found(session.user, live=live)
+            listed = [_row(*about, live) for about in outline]
             return _part("sessions", {"sessions": listed, "session": session})
-        changed = [_row(pk, rows[pk][0], live) for pk in rows if rows[pk] != shown[pk]]
+        changed = [_row(*about, live) for about in outline if rows[about[0]] != shown[about[0]]]
         about = {"rows": changed, "session": session}
         return _part("session_changes", about) if changed else SafeString()
 
 
-def _row(pk: int, title: str, live: sessions.Runs) -> ChatSession:
-    row = ChatSession(pk=pk, title=title)
+def _row(pk: int, title: str, used: datetime, live: sessions.Runs) -> ChatSession:
+    row = ChatSession(pk=pk, title=title, updated_at=used)
     row.live = live.get(row.topic)
     return row
 

@@ -353,7 +353,7 @@ def test_only_a_tool_that_would_not_come_back_is_deleted(root):
     assert root.post(page("changelist"), {"post": "yes", **chosen}).status_code == 403
     root.post(page("delete", made.pk), {"post": "yes"})
     assert {*ToolRegistration.objects.values_list("name", flat=True)} == {
-        *("calculator", "database", "search")
+        *("ask_person", "calculator", "database", "search")
     }
 
 
@@ -365,6 +365,7 @@ def test_a_server_is_deleted_with_its_tools(root, remote):
 
 def agent_form(**changes):
     who = {"name": "writer", "dialect": "native", "enabled": "on", "auto_execute_tools": "on"}
+    who |= {"mode": "react", "max_replans": 2, "merge": "synthesis"}
     limits = {"max_steps": 5, "max_duplicate_tool_calls": 2}
     tokens = {"max_input_tokens": 100, "max_output_tokens": 100}
     return who | limits | tokens | changes
