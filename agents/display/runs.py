@@ -74,9 +74,14 @@ class RunView:
     def shown(self, row: Row) -> Row:
         return row if self.veil is None else masking.masked(row)
 
+    @property
+    def is_untold(self) -> bool:
+        """Whether nobody has heard more of it than that it was asked for."""
+        return self.until == 0
+
     @cached_property
     def steps(self) -> list[StepView]:
-        if self.until == 0:
+        if self.is_untold:
             return []
         return step_views(self) if self.waterfall is None else self._drawn(self.waterfall)
 
@@ -130,7 +135,7 @@ class RunView:
 
     @cached_property
     def prose(self) -> GrowingProse:
-        said = "" if self.until == 0 else trace.said_so_far(self.run, self.until)
+        said = "" if self.is_untold else trace.said_so_far(self.run, self.until)
         return GrowingProse(said if self.veil is None else self.veil.begin(ANSWER, said))
 
     @property
