@@ -164,6 +164,10 @@ class WatchingConsumer(AsyncWebsocketConsumer):
     async def queue_changed(self, told: dict[str, Any]) -> None:
         """Nor does anything else show those that wait."""
 
+    async def people_changed(self, told: dict[str, Any]) -> None:
+        """Who may see what happens here has changed: maybe not the person who looks."""
+        await self.look_again({})
+
     async def storage_late(self, told: dict[str, Any]) -> None:
         """Nothing can be kept for a while. A page with a place for notices says so."""
 
@@ -278,7 +282,8 @@ class RunConsumer(WatchingConsumer):
         user, run = self.scope["user"], self.run
         audit.viewed(user, run, "socket")
         veil = Veil() if self.is_masked else None
-        may_decide = run.is_of(user) and veil is None  # nobody agrees to what is masked
+        # Nobody agrees to what is masked.
+        may_decide = veil is None and run.is_decided_by(user)
         return self.watching(run.pk, may_decide, veil)
 
 

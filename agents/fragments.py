@@ -42,6 +42,7 @@ class Watched:
     run_pk: int
     place: str = "chat"
     may_decide: bool = True
+    viewer: int | None = None  # who looks at it, where that may be somebody else than asked
     seq: int = 0
     is_live: bool = True
     has_asked: bool = True
@@ -74,8 +75,9 @@ class Watched:
         run = next(iter(_runs(self.run_pk)), None)
         if run is None or run.is_live:
             return ""
-        view = RunView(self._masked(run), self.place, veil=self.veil)
-        return "".join(_element(name, {"view": view}) for name in JUDGED[self.place])
+        view = RunView(self._masked(run), self.place, viewer=self.viewer, veil=self.veil)
+        parts = JUDGED[self.place] if view.is_own else JUDGED["trace"]
+        return "".join(_element(name, {"view": view}) for name in parts)
 
     def _whole(self, run: Run) -> RunView:
         view = self._view(run)
@@ -168,6 +170,7 @@ class Watched:
             self.place,
             until=self.seq,
             may_decide=self.may_decide,
+            viewer=self.viewer,
             has_asked=self.has_asked,
             is_judged=self.is_judged,
             grown=self.prose,

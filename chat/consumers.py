@@ -14,7 +14,7 @@ from agents.engine.events import Type
 from agents.fragments import Watched
 from agents.models import Run
 from agents.models.prepared import prepared
-from chat import fragments, sessions
+from chat import fragments, sessions, sharing
 from chat.models import ChatSession, Message
 
 # What changes what stands around the conversation, too.
@@ -33,7 +33,7 @@ class ChatConsumer(WatchingConsumer):
             return None
         pk, user = self.scope["url_route"]["kwargs"]["pk"], self.scope["user"]
         for self.session in _sessions(user.pk, pk) if pk <= MOST_PK else ():
-            self.session.user = user
+            self.may_write = sharing.may_write(self.session, user)
             return self.session.topic
         return None
 
@@ -41,13 +41,14 @@ class ChatConsumer(WatchingConsumer):
         """Bring the page up to date: messages it has not, and the last run that it has."""
         page = parse_qs(self.scope["query_string"].decode("latin-1"))
         self.last = _number(page.get("after", [""])[0]) or 0
-        self.around = fragments.Surroundings()
+        self.around = fragments.Surroundings(self.scope["user"])
+        self.was_writing = self.may_write
         await self.show(self._greeting)
 
     def _greeting(self) -> str:
         answered = self.session.messages.filter(run__isnull=False, pk__lte=self.last)
         shown = answered.order_by("pk").last()
-        frames = [] if shown is None else [self.watching(shown.run_id)]
+        frames = [] if shown is None else [self._watch(shown.run_id).snapshot()]
         # Whoever was away was not told of what was corrected meanwhile, however long ago asked.
         frames += [self.on_page(run).judged() for run in _corrected(self.session.pk)]
         return "".join([*frames, self._new_messages(), self.around.changes(self.session)])
@@ -100,6 +101,8 @@ class ChatConsumer(WatchingConsumer):
         """For every frame: what was allowed a minute ago may not be now."""
         if self.find_topic() is None:
             raise BadFrame(_("This session is not there any more."))
+        if not self.may_write:
+            raise BadFrame(sharing.READS_ONLY)
 
     async def send_now(self, pk: int | None) -> None:
         await database_sync_to_async(self._ask_again)()
@@ -117,11 +120,25 @@ class ChatConsumer(WatchingConsumer):
 
     def on_page(self, run: int) -> Watched:
         """All that a session is told of are in it, and may stand here without moving."""
-        return self.watched.get(run) or Watched(run, self.place)
+        return self.watched.get(run) or self._unwatched(run)
+
+    def _watch(self, run: int) -> Watched:
+        self.watched[run] = self._unwatched(run)
+        return self.watched[run]
+
+    def _unwatched(self, run: int) -> Watched:
+        return Watched(run, self.place, self.may_write, self.scope["user"].pk)
 
     async def message_added(self, told: dict[str, Any]) -> None:
         if told["message"] > self.last:
             await self.show(self._new_messages, told["run"])
+
+    async def people_changed(self, told: dict[str, Any]) -> None:
+        """Whoever was shown out sees no more, and what others may do can be another now."""
+        await super().people_changed(told)
+        if self.may_write != self.was_writing:
+            self.was_writing = self.may_write
+            await self.refuse(_("What you may do here has changed. Reload the page."))
 
     async def queue_changed(self, told: dict[str, Any]) -> None:
         await self.show(self.around.changes, self.session)
@@ -153,12 +170,12 @@ class ChatConsumer(WatchingConsumer):
         frames = []
         for message in _answered_after(self.session.pk, self.last):
             self.last, run = message.pk, message.run
-            watched = self.watched[run.pk] = Watched(run.pk, self.place)
+            watched = self._watch(run.pk)
             # It may be over by now, elsewhere, and what was told of it may be lost.
             is_new = run.pk == begun and run.is_live
             with suppress(ObjectDoesNotExist):
                 view = watched.begin(run) if is_new else watched.view()
-                frames.append(fragments.new_message(message, view))
+                frames.append(fragments.new_message(message, view, self.scope["user"]))
         return "".join([*frames, self.around.changes(self.session)]) if frames else ""
 
 
@@ -170,7 +187,7 @@ def _sessions(user, pk):
 @prepared
 def _answered_after(session, pk):
     messages = Message.objects.filter(session=session, pk__gt=pk, run__isnull=False)
-    return messages.select_related("run").order_by("pk")
+    return messages.select_related("run", "author").order_by("pk")
 
 
 @prepared

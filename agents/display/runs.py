@@ -61,6 +61,7 @@ class RunView:
     place: str = "chat"
     until: int | None = None
     may_decide: bool = True
+    viewer: int | None = None  # who looks at it, where that may be somebody else than asked
     has_asked: bool = True  # False where it is known that nobody was asked anything
     is_whole: bool = False  # True where a page begins with all rows, however many
     is_judged: bool = True  # False where it ended just now, and nobody can have judged it
@@ -70,6 +71,10 @@ class RunView:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.run, name)
+
+    @property
+    def is_own(self) -> bool:
+        return self.viewer is None or self.viewer == self.run.user_id
 
     def shown(self, row: Row) -> Row:
         return row if self.veil is None else masking.masked(row)
@@ -220,12 +225,13 @@ class RunView:
         """Out of steps or cut off, not out of ideas: the next run knows what this one found."""
         is_cut = self.run.stopped_reason == StopReason.COMPLETED and bool(self.run.detail)
         is_out = self.run.stopped_reason == StopReason.MAX_STEPS
-        return self.place == "chat" and (is_cut or is_out)
+        return self.place == "chat" and self.may_decide and (is_cut or is_out)
 
     @property
     def can_ask_again(self) -> bool:
         ended_early = {Run.Status.STOPPED, Run.Status.FAILED, Run.Status.INTERRUPTED}
-        return self.place == "chat" and self.run.status in ended_early
+        is_here = self.place == "chat" and self.may_decide
+        return is_here and self.run.status in ended_early
 
     @property
     def advice(self) -> str:

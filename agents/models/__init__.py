@@ -1,4 +1,4 @@
-from .access import AuditEntry, ReviewScope
+from .access import AuditEntry, Membership, ReviewScope
 from .approvals import Approval
 from .catalog import Agent, GuardrailPattern
 from .knowledge import Chunk, Document
@@ -17,6 +17,7 @@ __all__ = [
     "Document",
     "GuardrailPattern",
     "McpServer",
+    "Membership",
     "ReviewScope",
     "Run",
     "RunEvent",

@@ -4,15 +4,18 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from .access import Membership
 from .runs import Run
 
 
 class ApprovalQuerySet(models.QuerySet):
     def for_user(self, user):
-        """What this person may decide: the calls of their own runs."""
+        """What this person may decide: as `Run.is_decided_by` says."""
         if not user.is_authenticated:
             return self.none()
-        return self.filter(run__user=user)
+        shared = Membership.objects.filter(topic=models.OuterRef("run__topic"))
+        own = models.Q(run__user=user) & ~models.Exists(shared)
+        return self.filter(own | models.Exists(shared.filter(user=user, may_write=True)))
 
     def waiting(self):
         return self.filter(verdict=Approval.Verdict.WAITING)

@@ -115,7 +115,7 @@ class ReviewQuerySet(models.QuerySet):
         """Those that this person may judge: of runs in their scope, and of nobody else's."""
         if not user.has_perm("agents.review_runs"):
             return self.none()
-        return self.filter(run__in=Run.objects.for_user(user))
+        return self.filter(run__in=Run.objects.in_scope(user))
 
     def open(self):
         return self.filter(verdict="")

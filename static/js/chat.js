@@ -5,6 +5,7 @@ import { rate } from "./rating.js";
 import { start } from "./run.js";
 import { follow } from "./scroll.js";
 import { tend } from "./sessions.js";
+import { share } from "./sharing.js";
 
 start();
 watch();
@@ -13,3 +14,4 @@ compose();
 queue();
 rate();
 follow();
+share();

@@ -37,6 +37,12 @@ ROUTES = {
     "chat/<int:pk>/queue/<int:message>/withdraw/": "POST",
     "chat/<int:pk>/rename/": "POST",
     "chat/<int:pk>/delete/": "POST",
+    "chat/<int:pk>/people/": "GET",
+    "chat/<int:pk>/people/<int:user>/remove/": "POST",
+    "chat/<int:pk>/leave/": "POST",
+    "chat/<int:pk>/links/": "POST",
+    "chat/<int:pk>/links/<int:link>/withdraw/": "POST",
+    "join/<str:token>/": "GET",
     "traces/": "GET",
     "traces/completions/": "GET",
     "traces/views/": "POST",
@@ -389,7 +395,7 @@ class Inline(HTMLParser):
 
 
 PAGES = ["/", "/chat/{chat}/", "/chat/sessions/", "/traces/", "/traces/{run}/", "/nowhere/"]
-PAGES += ["/review/"]
+PAGES += ["/review/", "/chat/{chat}/people/", "/join/nowhere/"]
 PAGES += ["/traces/{run}/compare/", "/traces/{run}/compare/{run}/", "/traces/{run}/again/1/"]
 PAGES += [
     "/admin/",

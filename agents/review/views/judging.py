@@ -155,7 +155,7 @@ def keep(request: HttpRequest, run: Run) -> None:
 @require_POST
 def flag(request: HttpRequest, pk: int) -> HttpResponse:
     """Also for whoever asked."""
-    run = get_object_or_404(Run.objects.for_user(request.user), pk=pk)
+    run = get_object_or_404(Run.objects.in_scope(request.user), pk=pk)
     why = request.POST.get("why", "")
     return _taken(request, run, lambda: judging.flag(request.user, run, why))
 
