@@ -18,6 +18,7 @@ pytestmark = [
     pytest.mark.usefixtures("agent", "workshop"),
 ]
 
+FINISHED = 'class="run" data-status="completed"'
 MAIL = "ada@example.com"
 
 
@@ -146,8 +147,8 @@ async def test_what_a_writer_asks_is_seen_by_the_owner_live_and_is_the_writers(
     path = f"/ws/chat/{chat.pk}/"
     async with tab(person, path) as owner, tab(stranger, path) as writer:
         await writer.send_json_to({"type": "message", "text": "6 * 7", "client_id": "b"})
-        seen = "".join(await frames_until(owner, 'data-status="completed"'))
-        own = "".join(await frames_until(writer, 'data-status="completed"'))
+        seen = "".join(await frames_until(owner, FINISHED))
+        own = "".join(await frames_until(writer, FINISHED))
 
     assert 'class="author">eve' in seen
     assert 'class="author"' not in own
