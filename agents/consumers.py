@@ -164,6 +164,12 @@ class WatchingConsumer(AsyncWebsocketConsumer):
     async def queue_changed(self, told: dict[str, Any]) -> None:
         """Nor does anything else show those that wait."""
 
+    async def presence_here(self, told: dict[str, Any]) -> None:
+        """Nor who else looks at it."""
+
+    async def presence_gone(self, told: dict[str, Any]) -> None:
+        """Nor who has left."""
+
     async def people_changed(self, told: dict[str, Any]) -> None:
         """Who may see what happens here has changed: maybe not the person who looks."""
         await self.look_again({})

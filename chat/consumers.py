@@ -1,4 +1,7 @@
-from contextlib import suppress
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qs
@@ -8,14 +11,15 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.utils.functional import Promise as StrPromise
 from django.utils.translation import gettext_lazy as _
 
-from agents import runs
+from agents import live, runs
 from agents.consumers import BadFrame, Events, Kept, WatchingConsumer
 from agents.engine.events import Type
 from agents.fragments import Watched
 from agents.models import Run
 from agents.models.prepared import prepared
-from chat import fragments, sessions, sharing
+from chat import fragments, presence, sessions, sharing
 from chat.models import ChatSession, Message
+from chat.presence import Person, Presence
 
 # What changes what stands around the conversation, too.
 AROUND = {Type.RUN_FINISHED, Type.RUN_PAUSED, Type.APPROVAL_RESOLVED}
@@ -27,6 +31,8 @@ class ChatConsumer(WatchingConsumer):
     """One browser tab on one chat session."""
 
     is_late = False
+    attending: asyncio.Task[None] | None = None  # where others can be here, too
+    shown_present: tuple[Person, ...] = ()
 
     def find_topic(self) -> str | None:
         if not self.is_signed_in():
@@ -40,10 +46,12 @@ class ChatConsumer(WatchingConsumer):
     async def greet(self) -> None:
         """Bring the page up to date: messages it has not, and the last run that it has."""
         page = parse_qs(self.scope["query_string"].decode("latin-1"))
+        self.topic, self.tab = self.session.topic, secrets.token_hex(8)
         self.last = _number(page.get("after", [""])[0]) or 0
         self.around = fragments.Surroundings(self.scope["user"])
         self.was_writing = self.may_write
         await self.show(self._greeting)
+        await self._attend()
 
     def _greeting(self) -> str:
         answered = self.session.messages.filter(run__isnull=False, pk__lte=self.last)
@@ -136,9 +144,59 @@ class ChatConsumer(WatchingConsumer):
     async def people_changed(self, told: dict[str, Any]) -> None:
         """Whoever was shown out sees no more, and what others may do can be another now."""
         await super().people_changed(told)
+        await self._attend()
         if self.may_write != self.was_writing:
             self.was_writing = self.may_write
             await self.refuse(_("What you may do here has changed. Reload the page."))
+
+    async def _attend(self) -> None:
+        """Be seen by the others for as long as there are any who could."""
+        if self.session.is_shared and self.attending is None:
+            self.presence = Presence()
+            self.attending = await self.stack.enter_async_context(self._present())
+        elif not self.session.is_shared and self.attending is not None:
+            self.attending.cancel()
+            self.attending = None
+            await self._show_present(())
+
+    @asynccontextmanager
+    async def _present(self) -> AsyncIterator[asyncio.Task[None]]:
+        saying = self.tasks.create_task(self._say_here())
+        try:
+            yield saying
+        finally:
+            saying.cancel()
+            await live.publish(self.topic, "presence.gone", tab=self.tab)
+
+    async def _say_here(self) -> None:
+        await self._be_heard(is_new=True)
+        while True:
+            await asyncio.sleep(presence.EVERY)
+            await self._be_heard()
+
+    async def _be_heard(self, is_new: bool = False) -> None:
+        user = self.scope["user"]
+        about = {"tab": self.tab, "user": user.pk, "name": user.get_username()}
+        await live.publish(self.topic, "presence.here", is_new=is_new, **about)
+
+    async def presence_here(self, told: dict[str, Any]) -> None:
+        if self.attending is None:
+            return
+        self.presence.here(told["tab"], Person(told["user"], told["name"]))
+        await self._show_present(self.presence.people())
+        if told["is_new"] and told["tab"] != self.tab:
+            await self._be_heard()  # or whoever came would not know of us for a while
+
+    async def presence_gone(self, told: dict[str, Any]) -> None:
+        if self.attending is not None:
+            self.presence.gone(told["tab"])
+            await self._show_present(self.presence.people())
+
+    async def _show_present(self, people: tuple[Person, ...]) -> None:
+        others = tuple(person for person in people if person.pk != self.scope["user"].pk)
+        if others != self.shown_present:
+            self.shown_present = others
+            await self.show(fragments.present, others)
 
     async def queue_changed(self, told: dict[str, Any]) -> None:
         await self.show(self.around.changes, self.session)

@@ -1,5 +1,6 @@
 """HTML for the live chat page: whole elements, found by id, as they are now."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from agents.models import Run
 from agents.prose import render_markdown
 from chat import sessions
 from chat.models import ChatSession, Message
+from chat.presence import Person
 
 __all__ = [
     "MessageView",
@@ -19,6 +21,7 @@ __all__ = [
     "composer_state",
     "new_message",
     "notice",
+    "present",
     "render_markdown",
 ]
 
@@ -105,6 +108,11 @@ def composer_state(session: ChatSession, **about: str) -> SafeString:
 
 def _composer(standing: sessions.Standing, **about: str) -> SafeString:
     return _part("composer_state", {"standing": standing, **about})
+
+
+def present(people: Collection[Person]) -> SafeString:
+    """Who else is here now."""
+    return _part("present", {"people": people})
 
 
 def notice(text: str, level: str = "problem") -> SafeString:
