@@ -154,6 +154,11 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         if (watched := self.on_page(told["run"])) is not None:
             await self.show(watched.judged)
 
+    async def run_commented(self, told: dict[str, Any]) -> None:
+        """Somebody in the conversation has said something about a step."""
+        if (watched := self.on_page(told["run"])) is not None:
+            await self.show(watched.commented, told["step"])
+
     def on_page(self, run: int) -> Watched | None:
         """A run that stands here: others of its topic may not be for whoever looks."""
         return self.watched.get(run)
@@ -216,11 +221,6 @@ class WatchingConsumer(AsyncWebsocketConsumer):
                 kept = await database_sync_to_async(self._kept)()
                 await asyncio.sleep(TOLD_WITHIN)  # else what is on its way would seem lost
                 self.hear(live.LOOK_AGAIN, {"kept": kept})
-
-    def watching(self, run: int, may_decide: bool = True, veil: Veil | None = None) -> str:
-        """This run as it is now; what happens to it from here on is shown, too."""
-        self.watched[run] = Watched(run, self.place, may_decide, veil=veil)
-        return self.watched[run].snapshot()
 
     async def show(self, fragment, *subject: Any) -> None:
         html = await database_sync_to_async(self._in_language)(fragment, *subject)
@@ -290,7 +290,13 @@ class RunConsumer(WatchingConsumer):
         veil = Veil() if self.is_masked else None
         # Nobody agrees to what is masked.
         may_decide = veil is None and run.is_decided_by(user)
-        return self.watching(run.pk, may_decide, veil)
+        watched = Watched(run.pk, self.place, may_decide, user.pk, user.pk in run.rights)
+        watched.veil, self.watched[run.pk] = veil, watched
+        # The page of a run that was over when it was loaded shows it as it is.
+        if b"over" in self.scope["query_string"] and not run.is_live:
+            watched.is_live = False
+            return ""
+        return watched.snapshot()
 
 
 def _joined(told: list[Told]) -> list[Told]:

@@ -40,6 +40,7 @@ class ChatConsumer(WatchingConsumer):
         pk, user = self.scope["url_route"]["kwargs"]["pk"], self.scope["user"]
         for self.session in _sessions(user.pk, pk) if pk <= MOST_PK else ():
             self.may_write = sharing.may_write(self.session, user)
+            self.is_discussed = sharing.has_members(self.session)
             return self.session.topic
         return None
 
@@ -135,7 +136,8 @@ class ChatConsumer(WatchingConsumer):
         return self.watched[run]
 
     def _unwatched(self, run: int) -> Watched:
-        return Watched(run, self.place, self.may_write, self.scope["user"].pk)
+        viewer = self.scope["user"].pk
+        return Watched(run, self.place, self.may_write, viewer, self.is_discussed)
 
     async def message_added(self, told: dict[str, Any]) -> None:
         if told["message"] > self.last:

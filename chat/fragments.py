@@ -37,11 +37,12 @@ class MessageView:
         return getattr(self.message, name)
 
     @classmethod
-    def of(cls, message: Message, user: Any, may_write: bool = True) -> "MessageView":
-        """As this person is shown it, who may write there or not."""
+    def of(cls, message: Message, user: Any, **about: bool) -> "MessageView":
+        """As this person is shown it; what they can do is known to whoever asks."""
         run = message.run
-        view = RunView(run, may_decide=may_write, viewer=user.pk) if run else None
-        return cls(message, view)
+        if run is None:
+            return cls(message, None)
+        return cls(message, RunView(run, viewer=user.pk, **about))
 
 
 class Surroundings:

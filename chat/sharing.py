@@ -61,6 +61,11 @@ def guests(session: ChatSession) -> QuerySet[Member]:
     return session.members.exclude(user=session.user_id)
 
 
+def has_members(session: ChatSession) -> bool:
+    """Whether it is shared, or was: what others said in it stays."""
+    return session.is_shared or session.members.exists()
+
+
 def may_write(session: ChatSession, user) -> bool:
     """Of what the person may see anyway: whether they take part in it."""
     is_owner = session.user_id == user.pk

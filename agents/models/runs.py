@@ -2,6 +2,7 @@
 
 from django.conf import settings
 from django.db import models
+from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
 from agents.engine.events import Event, Type
@@ -201,15 +202,14 @@ class Run(models.Model):
 
     def is_decided_by(self, user) -> bool:
         """Whether what it asks is this person's to say: where it is shared, any writer's."""
-        rights = self._rights()
-        return rights.get(user.pk, False) if rights else self.is_of(user)
+        return self.rights.get(user.pk, False) if self.rights else self.is_of(user)
 
     def is_shown_where_asked(self, user) -> bool:
         """Whether this person is still let in where it was asked."""
-        rights = self._rights()
-        return user.pk in rights if rights else self.is_of(user)
+        return user.pk in self.rights if self.rights else self.is_of(user)
 
-    def _rights(self) -> dict[int, bool]:
+    @cached_property
+    def rights(self) -> dict[int, bool]:
         """Who is in where it was asked, and may write there; of what is not shared, none."""
         members = Membership.objects.filter(topic=self.topic)
         return dict(members.values_list("user", "may_write"))

@@ -19,6 +19,7 @@ class Reading:
     run: Run
     is_own: bool
     may_decide: bool
+    viewer: int
     veil: Veil | None = None
 
     @property
@@ -32,7 +33,14 @@ class Reading:
     def view(self) -> RunView:
         # What is masked cannot be agreed to: a person would not see what they agree to.
         may_decide = self.may_decide and self.veil is None
-        return RunView(self.run, "trace", may_decide=may_decide, veil=self.veil)
+        return RunView(
+            self.run,
+            "trace",
+            may_decide=may_decide,
+            viewer=self.viewer,
+            is_discussed=self.viewer in self.row.rights,
+            veil=self.veil,
+        )
 
 
 def read(request: HttpRequest, pk: int | None, door: str = "page") -> Reading:
@@ -41,6 +49,7 @@ def read(request: HttpRequest, pk: int | None, door: str = "page") -> Reading:
     audit.viewed(request.user, row, door)
     user = request.user
     rights = {"is_own": row.is_of(user), "may_decide": row.is_decided_by(user)}
+    rights["viewer"] = user.pk
     if not masking.hides(row, user, request.session):
         return Reading(row=row, run=row, **rights)
     return Reading(row=row, run=masking.masked(row), veil=Veil(), **rights)

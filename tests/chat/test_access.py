@@ -51,6 +51,8 @@ ROUTES = {
     "traces/<int:pk>/rating/": "POST",
     "traces/<int:pk>/notes/": "POST",
     "traces/<int:pk>/notes/<int:note>/": "POST",
+    "traces/<int:pk>/comments/": "POST",
+    "traces/<int:pk>/comments/<int:comment>/delete/": "POST",
     "traces/<int:pk>/labels/": "POST",
     "traces/<int:pk>/flag/": "POST",
     "traces/<int:pk>/assignee/": "POST",
