@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from channels.db import database_sync_to_async
@@ -20,6 +20,7 @@ from agents.engine.events import Event
 from agents.engine.fallback import FallbackStrategy
 from agents.engine.guardrails import GuardrailAction, Guardrails, Pattern
 from agents.engine.handoff import Handoff
+from agents.engine.orchestrator import Orchestrator
 from agents.engine.output import OutputSchema
 from agents.engine.planner import LLM, ReActPlanner
 from agents.engine.retry import RetryPolicy
@@ -119,7 +120,10 @@ async def build(
 
 def _runtime(parts: Parts, tools: ToolRegistry, asks: bool) -> AgentRuntime:
     agent, (planner, *fallbacks) = parts.agent, parts.planners
-    return AgentRuntime(
+    make: Callable[..., AgentRuntime] = AgentRuntime
+    if agent.mode == Agent.Mode.PLAN:
+        make = partial(Orchestrator, **_planned(parts))
+    return make(
         planner,
         tools,
         _guardrails(parts),
@@ -139,6 +143,16 @@ def _runtime(parts: Parts, tools: ToolRegistry, asks: bool) -> AgentRuntime:
         circuits=CIRCUITS,
         name=agent.name,
     )
+
+
+def _planned(parts: Parts) -> dict[str, Any]:
+    """What is different for an agent that works by a plan."""
+    colleagues = {role: other.name for other in parts.colleagues for role in other.role_names}
+    return {
+        "shows_plan": parts.agent.shows_plan,
+        "max_replans": parts.agent.max_replans,
+        "roles": colleagues,
+    }
 
 
 def models_of(agent: Agent) -> list[str]:

@@ -17,9 +17,17 @@ from agents.models.prepared import prepared
 from agents.prose import GrowingProse
 
 WORDS = {Type.DELTA, Type.THOUGHT_DELTA}
-NEW_ROW = {Type.STEP_STARTED, Type.APPROVAL_REQUESTED, Type.TOOL_CALL, Type.GUARDRAIL}
+NEW_ROW = {
+    Type.STEP_STARTED,
+    Type.TASK,
+    Type.APPROVAL_REQUESTED,
+    Type.TOOL_CALL,
+    Type.GUARDRAIL,
+}
 TURNS = {Type.RUN_FINISHED, Type.RUN_PAUSED}
 CHANGED_ROW = {
+    Type.PLAN,
+    Type.EVALUATION,
     Type.TOOL_RESPONSE,
     Type.APPROVAL_RESOLVED,
     Type.STATUS,

@@ -101,6 +101,10 @@ class AgentAdmin(admin.ModelAdmin):
             _("Who it is"),
             {"fields": ["name", "description", "instructions", "enabled", "is_default"]},
         ),
+        (
+            _("How it works"),
+            {"fields": ["mode", "shows_plan", "max_replans", "merge", "roles"]},
+        ),
         (_("Model"), {"fields": ["model", "fallback_models", "dialect"]}),
         (_("Tools and colleagues"), {"fields": ["tools", "auto_execute_tools", "handoffs"]}),
         (

@@ -96,6 +96,10 @@ class StepView:
                 return one_line(f"{step.action}: {brief(step.action_input)}")
             case AgentStep.Kind.GUARDRAIL:
                 return one_line(told(step.observation))
+            case AgentStep.Kind.TASK:
+                return one_line(step.action)
+            case AgentStep.Kind.PLAN | AgentStep.Kind.EVALUATION:
+                return one_line(step.observation or step.action)
             case AgentStep.Kind.ANSWER if not step.thought:
                 return _("Writes the answer")
         if step.is_live and (waits := wording.now(step.notes)):

@@ -27,7 +27,9 @@ from .fallback import FallbackResult, FallbackStrategy
 from .function import FunctionTool, function_tool
 from .guardrails import GuardrailAction, GuardrailResult, Guardrails
 from .handoff import Handoff
+from .orchestrator import Orchestrator
 from .output import OutputSchema
+from .plan import ExecutionPlan, ExecutionStep
 from .planner import PlanResult, ReActPlanner
 from .retry import RetryPolicy
 from .runtime import AgentResult, AgentRuntime
@@ -41,6 +43,7 @@ from .termination import (
     ToolCallLimitPolicy,
 )
 from .tool import Tool, ToolRegistry, ToolResult
+from .workflow import Workflow
 
 __all__ = [
     "AgentConnectionError",
@@ -60,6 +63,8 @@ __all__ = [
     "DuplicateToolError",
     "EmptyReply",
     "Event",
+    "ExecutionPlan",
+    "ExecutionStep",
     "FallbackResult",
     "FallbackStrategy",
     "FunctionTool",
@@ -71,6 +76,7 @@ __all__ = [
     "MaxStepsExceeded",
     "ModelError",
     "ModelTimeout",
+    "Orchestrator",
     "OutputDecodingFailed",
     "OutputSchema",
     "PlanParseError",
@@ -90,5 +96,6 @@ __all__ = [
     "ToolRegistry",
     "ToolResult",
     "TruncatedReply",
+    "Workflow",
     "function_tool",
 ]

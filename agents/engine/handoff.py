@@ -70,7 +70,10 @@ class Handoff:
 
 
 class Errand:
-    """One task on its way; afterwards there is a `result`, unless a person is waited for."""
+    """One task on its way; afterwards there is a `result`, unless a person is waited for.
+
+    `output` is the answer as data, where the colleague answers in a form.
+    """
 
     def __init__(self, handoff: Handoff, task: str, caller: Trail, step: int) -> None:
         self.handoff = handoff
@@ -78,6 +81,7 @@ class Errand:
         self.caller = caller
         self.step = step
         self.result: ToolResult | None = None
+        self.output: Any = None
 
     async def events(self) -> Events:
         if refusal := self._refusal():
@@ -96,6 +100,7 @@ class Errand:
         """The colleague has come back, perhaps before the run was cut off."""
         if event.type is Type.HANDOFF_RETURN and event.data["parent"] == self.step:
             self.result = _result(self.handoff.agent, event.data)
+            self.output = event.data.get("output")
 
     def _refusal(self) -> str:
         """Why the colleague cannot be asked: it is asking already, or it goes too deep."""

@@ -365,6 +365,7 @@ def test_a_server_is_deleted_with_its_tools(root, remote):
 
 def agent_form(**changes):
     who = {"name": "writer", "dialect": "native", "enabled": "on", "auto_execute_tools": "on"}
+    who |= {"mode": "react", "max_replans": 2, "merge": "synthesis"}
     limits = {"max_steps": 5, "max_duplicate_tool_calls": 2}
     tokens = {"max_input_tokens": 100, "max_output_tokens": 100}
     return who | limits | tokens | changes

@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from agents import samples, toolset
+from agents.engine.approval import AskPerson
 from agents.models import Agent, GuardrailPattern, ToolRegistration
 
 # What the reporter's answers look like: a table with a heading and, if need be, a remark.
@@ -85,10 +86,18 @@ def make_agents() -> None:
     lead = Agent.objects.create(
         name="lead", description="Gives tasks to helper, careful and reporter."
     )
+    planner = Agent.objects.create(
+        name="planner",
+        description="Writes a plan first, carries it out and checks what came of it.",
+        mode=Agent.Mode.PLAN,
+    )
+    # Whoever asks something small does not want to be asked back.
+    alone = ToolRegistration.objects.exclude(name=AskPerson.name)
     for agent in (helper, careful):
-        agent.tools.set(ToolRegistration.objects.filter(name__in=toolset.own_names()))
-    reporter.tools.set(ToolRegistration.objects.filter(name__in=toolset.BUILT_IN))
+        agent.tools.set(alone.filter(name__in=toolset.own_names()))
+    reporter.tools.set(alone.filter(name__in=toolset.BUILT_IN))
     lead.handoffs.set([helper, careful, reporter])
+    planner.tools.set(ToolRegistration.objects.filter(name__in=toolset.own_names()))
 
 
 def make_guardrails() -> None:
