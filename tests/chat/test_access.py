@@ -81,6 +81,7 @@ ROUTES = {
     "shared/<str:token>/": "open",
     "approvals/": "GET",
     "approvals/link/": "GET",
+    "approvals/new/": "GET",
     "approvals/<int:pk>/": "POST",
     "api/runs/<int:pk>/events/": "GET",
     "login/": "open",
