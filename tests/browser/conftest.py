@@ -31,8 +31,9 @@ def slow_server(tmp_path_factory) -> Iterator[Server]:
     yield from serve(tmp_path_factory.mktemp("slow"), 0.08)
 
 
-def serve(folder, delay: float) -> Iterator[Server]:
+def serve(folder, delay: float, **environment: str) -> Iterator[Server]:
     server = Server(folder, delay)
+    server.environment |= environment
     server.start()
     try:
         yield server
