@@ -3,10 +3,10 @@
 import asyncio
 import os
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -14,7 +14,9 @@ from channels.db import database_sync_to_async
 from django.conf import settings
 
 from agents import toolset
+from agents.engine.approval import AskPerson
 from agents.engine.breaker import Circuits
+from agents.engine.definition import read
 from agents.engine.errors import AgentError
 from agents.engine.events import Event
 from agents.engine.fallback import FallbackStrategy
@@ -22,6 +24,7 @@ from agents.engine.guardrails import GuardrailAction, Guardrails, Pattern
 from agents.engine.handoff import Handoff
 from agents.engine.orchestrator import Orchestrator
 from agents.engine.output import OutputSchema
+from agents.engine.plan import ExecutionPlan
 from agents.engine.planner import LLM, ReActPlanner
 from agents.engine.retry import RetryPolicy
 from agents.engine.runtime import AgentRuntime, Events
@@ -29,6 +32,7 @@ from agents.engine.state import AgentState, Message
 from agents.engine.stream import Deadlines
 from agents.engine.termination import standard_policy
 from agents.engine.tool import Tool, ToolRegistry
+from agents.engine.workflow import Workflow
 from agents.llm import discovery, tokens, windows
 from agents.llm.demo_model import DemoModel
 from agents.llm.direct_model import DirectModel
@@ -41,6 +45,7 @@ from agents.models import (
     Run,
     RunEvent,
     ToolRegistration,
+    WorkflowVersion,
 )
 from agents.models.prepared import prepared
 
@@ -107,22 +112,55 @@ async def build(
 
     `registry` makes the tools of each of them.
     """
+    if run.workflow_id is not None:
+        return await _build_workflow(run, registry)
     everybody = await database_sync_to_async(_everybody)(run)
+    team = await _team(everybody, registry, asks)
+    return team[everybody[0].agent.name]
+
+
+async def _build_workflow(run: Run, registry: Registry) -> AgentRuntime:
+    """The plan that an administrator wrote, with all tools and agents that it names."""
+    parts, plan, others = await database_sync_to_async(_cast)(run)
+    team = await _team(others, registry, asks=True)
+    handoffs = [_handoff(colleague, team) for colleague in parts.colleagues]
+    careful = {"asks_before_writing": True} if parts.is_rerun else {}
+    tools = await registry(parts.tools, parts.own, [*handoffs, AskPerson()], **careful)
+    make = partial(Workflow, plan=plan, roles=_roles(parts.colleagues))
+    return _runtime(parts, tools, make=make, auto_execute=True, name=run.agent_name)
+
+
+async def _team(
+    everybody: Iterable[Parts], registry: Registry, asks: bool
+) -> dict[str, AgentRuntime]:
     team: dict[str, AgentRuntime] = {}
     for parts in everybody:
         handoffs = [_handoff(colleague, team) for colleague in parts.colleagues]
         # What a person reads again may not be what they want done again.
         careful = {"asks_before_writing": True} if parts.is_rerun else {}
         tools = await registry(parts.tools, parts.own, handoffs, **careful)
-        team[parts.agent.name] = _runtime(parts, tools, asks)
-    return team[everybody[0].agent.name]
+        agent = parts.agent
+        is_planner = agent.mode == Agent.Mode.PLAN
+        make = partial(Orchestrator, **_planned(parts)) if is_planner else AgentRuntime
+        team[agent.name] = _runtime(
+            parts,
+            tools,
+            make=make,
+            auto_execute=agent.auto_execute_tools or not asks,
+            name=agent.name,
+        )
+    return team
 
 
-def _runtime(parts: Parts, tools: ToolRegistry, asks: bool) -> AgentRuntime:
+def _runtime(
+    parts: Parts,
+    tools: ToolRegistry,
+    *,
+    make: Callable[..., AgentRuntime],
+    auto_execute: bool,
+    name: str,
+) -> AgentRuntime:
     agent, (planner, *fallbacks) = parts.agent, parts.planners
-    make: Callable[..., AgentRuntime] = AgentRuntime
-    if agent.mode == Agent.Mode.PLAN:
-        make = partial(Orchestrator, **_planned(parts))
     return make(
         planner,
         tools,
@@ -137,22 +175,31 @@ def _runtime(parts: Parts, tools: ToolRegistry, asks: bool) -> AgentRuntime:
             max_tokens=agent.max_run_tokens,
             max_cost=agent.max_cost,
         ),
-        auto_execute_tools=agent.auto_execute_tools or not asks,
+        auto_execute_tools=auto_execute,
         output=OutputSchema(agent.output_schema) if agent.output_schema is not None else None,
         fallback_planners=fallbacks,
         circuits=CIRCUITS,
-        name=agent.name,
+        name=name,
     )
 
 
 def _planned(parts: Parts) -> dict[str, Any]:
     """What is different for an agent that works by a plan."""
-    colleagues = {role: other.name for other in parts.colleagues for role in other.role_names}
     return {
         "shows_plan": parts.agent.shows_plan,
         "max_replans": parts.agent.max_replans,
-        "roles": colleagues,
+        "roles": _roles(parts.colleagues),
     }
+
+
+def _roles(agents: Iterable[Agent]) -> dict[str, str]:
+    """Which agent has a role."""
+    return {role: agent.name for agent in agents for role in agent.role_names}
+
+
+def name_of(workflow: WorkflowVersion) -> str:
+    """The name under which its runs speak."""
+    return workflow.workflow.name[: Run._meta.get_field("agent_name").max_length]
 
 
 def models_of(agent: Agent) -> list[str]:
@@ -266,8 +313,35 @@ def _everybody(run: Run) -> list[Parts]:
     """The agent of the run first, then all that can be reached from it."""
     if run.agent is None or not run.agent.enabled:
         raise NoAgent("The agent of this run was switched off.")
+    return _reached(run, [_overridden(run.agent, run.overrides)])
+
+
+def _cast(run: Run) -> tuple[Parts, ExecutionPlan, list[Parts]]:
+    """The parts of a workflow itself, its plan, and all agents that can be reached from it."""
+    if run.agent is None or run.workflow is None:
+        raise NoAgent("The agent of this run was switched off.")
+    plan = read(run.workflow.text).plan
+    plan = replace(plan, parameters={**plan.parameters, **run.parameters})
+    steps = list(plan.walk())
+    tools = [row for row in _all_tools() if row.name in {step.tool for step in steps}]
+    asked, roles = {step.agent for step in steps}, {step.role.lower() for step in steps}
+    agents = Agent.objects.filter(enabled=True)
+    colleagues = [one for one in agents if one.name in asked or one.role_names & roles]
+    parts = Parts(
+        run.agent,
+        _planners(run.agent, run.model),
+        tools,
+        toolset.made(tools),
+        list(_patterns()),
+        colleagues,
+        is_rerun=run.is_rerun,
+    )
+    return parts, plan, _reached(run, list(colleagues))
+
+
+def _reached(run: Run, waiting: list[Agent]) -> list[Parts]:
+    """These agents first, then all that they may ask."""
     found: dict[int, Parts] = {}
-    waiting = [_overridden(run.agent, run.overrides)]
     while waiting:
         agent = waiting.pop()
         if agent.pk not in found:
@@ -309,6 +383,11 @@ def _patterns():
 @prepared
 def _colleagues(agent):
     return Agent.objects.filter(enabled=True, asked_by=agent)
+
+
+def _all_tools():
+    tools = ToolRegistration.objects.filter(enabled=True)
+    return tools.select_related("server", "fallback")
 
 
 @prepared

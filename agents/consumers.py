@@ -32,6 +32,7 @@ logger = logging.getLogger(__name__)
 
 MOST_FRAME = 1_048_576
 NOT_FOUND = 4404
+TRY_AGAIN = 1013  # what a browser's page does a little later
 FRAMES_AT_ONCE = 60
 FRAMES_A_SECOND = 10
 LOOK_WHILE_LIVE = 5
@@ -59,6 +60,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
 
     place = "chat"
     channel_layer_alias = ""  # what is told comes by agents.live
+    code = 1006  # how it ended: without a word, unless one is heard
 
     async def __call__(self, scope, receive, send) -> None:
         """Whatever ends one part of it ends all of it."""
@@ -69,6 +71,13 @@ class WatchingConsumer(AsyncWebsocketConsumer):
                     await super().__call__(scope, receive, send)
         except* StopConsumer:
             pass
+        await self.gone()
+
+    async def gone(self) -> None:
+        """The page is not connected any more; a server that is shut down comes not so far."""
+
+    async def disconnect(self, code: int) -> None:
+        self.code = code
 
     async def connect(self) -> None:
         self.watched: dict[int, Watched] = {}
@@ -282,7 +291,11 @@ class RunConsumer(WatchingConsumer):
         return self.is_masked and not was
 
     async def greet(self) -> None:
-        await self.show(self.look_in)
+        try:
+            await self.show(self.look_in)
+        except audit.NotRecorded:
+            await self.close(TRY_AGAIN)
+            raise StopConsumer from None
 
     def look_in(self) -> str:
         user, run = self.scope["user"], self.run

@@ -229,7 +229,7 @@ class Watched:
 
 @prepared
 def _runs(pk):
-    return Run.objects.filter(pk=pk)
+    return Run.objects.filter(pk=pk).defer("history")  # long, and shown nowhere here
 
 
 def _is_thought(event: dict[str, Any]) -> bool:

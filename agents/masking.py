@@ -1,6 +1,6 @@
 """Rows as a reviewer may see them: the same rows, with personal data masked in every text."""
 
-from collections.abc import Collection, Hashable, MutableMapping
+from collections.abc import Collection, Hashable, Iterable, MutableMapping
 from copy import copy
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -73,6 +73,20 @@ def _first(run: Run) -> Run | None:
             return None
         run = run.origin
     return run
+
+
+def with_origins(runs: Iterable[Run]) -> list[Run]:
+    """These runs, with all that `asker` will want to know of them read in one go."""
+    found = list(runs)
+    again = [run for run in found if run.origin_id is not None]
+    while again:
+        origins = Run.objects.only("user", "topic", "origin", "origin_step").in_bulk(
+            {run.origin_id for run in again}
+        )
+        for run in again:
+            run.origin = origins.get(run.origin_id)
+        again = [run for run in origins.values() if run.origin_id is not None]
+    return found
 
 
 def unmask(run: Run, session: Session) -> None:

@@ -1,17 +1,21 @@
 import asyncio
+import logging
+import re
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qs
 
 from channels.db import database_sync_to_async
 from django.core.exceptions import ObjectDoesNotExist
+from django.db import OperationalError
 from django.utils.functional import Promise as StrPromise
 from django.utils.translation import gettext_lazy as _
 
-from agents import live, runs
+from agents import absences, live, runs
 from agents.consumers import BadFrame, Events, Kept, WatchingConsumer
 from agents.engine.events import Type
 from agents.fragments import Watched
@@ -20,6 +24,8 @@ from agents.models.prepared import prepared
 from chat import fragments, presence, sessions, sharing
 from chat.models import ChatSession, Message
 from chat.presence import Person, Presence
+
+logger = logging.getLogger(__name__)
 
 # What changes what stands around the conversation, too.
 AROUND = {Type.RUN_FINISHED, Type.RUN_PAUSED, Type.APPROVAL_RESOLVED}
@@ -31,6 +37,7 @@ class ChatConsumer(WatchingConsumer):
     """One browser tab on one chat session."""
 
     is_late = False
+    page = ""
     attending: asyncio.Task[None] | None = None  # where others can be here, too
     shown_present: tuple[Person, ...] = ()
 
@@ -49,9 +56,11 @@ class ChatConsumer(WatchingConsumer):
         page = parse_qs(self.scope["query_string"].decode("latin-1"))
         self.topic, self.tab = self.session.topic, secrets.token_hex(8)
         self.last = _number(page.get("after", [""])[0]) or 0
+        self.page = _name(page.get("page", [""])[0])
         self.around = fragments.Surroundings(self.scope["user"])
         self.was_writing = self.may_write
         await self.show(self._greeting)
+        await self._keep(self._came, _number(page.get("away", [""])[0]))
         await self._attend()
 
     def _greeting(self) -> str:
@@ -61,6 +70,39 @@ class ChatConsumer(WatchingConsumer):
         # Whoever was away was not told of what was corrected meanwhile, however long ago asked.
         frames += [self.on_page(run).judged() for run in _corrected(self.session.pk)]
         return "".join([*frames, self._new_messages(), self.around.changes(self.session)])
+
+    def _came(self, away: int | None) -> None:
+        if away is not None:
+            seconds = min(away / 1000, absences.MOST_AWAY.total_seconds())
+            mine = self._mine(self.watched)
+            absences.came_back(mine, self.page, timedelta(seconds=seconds))
+        elif live := self._mine(self._live_runs()):
+            absences.opened(live)
+
+    async def gone(self) -> None:
+        """Of a page that goes while nothing runs, nothing is written."""
+        if live := self._live_runs():
+            await self._keep(self._left, live)
+
+    def _left(self, live: list[int]) -> None:
+        absences.left(self._mine(live), self.page, self.code)
+
+    def _mine(self, runs: Iterable[int]) -> list[int]:
+        """What others asked is shown as they saw it: whether we were there is not told."""
+        mine = Run.objects.filter(pk__in=runs, user=self.scope["user"].pk)
+        return list(mine.values_list("pk", flat=True)) if self.is_discussed else list(runs)
+
+    def _live_runs(self) -> list[int]:
+        return [run for run, watched in self.watched.items() if watched.is_live]
+
+    async def _keep(self, act, *subject: Any) -> None:
+        """Whether it can be kept or not, the page is shown what happens."""
+        if not self.page:
+            return
+        try:
+            await database_sync_to_async(act)(*subject)
+        except OperationalError as error:
+            logger.warning("That a page was away could not be kept: %s", error)
 
     def missed(self, kept: Kept) -> str:
         is_behind = self.around.is_behind(self.session)
@@ -247,13 +289,19 @@ def _sessions(user, pk):
 @prepared
 def _answered_after(session, pk):
     messages = Message.objects.filter(session=session, pk__gt=pk, run__isnull=False)
-    return messages.select_related("run", "author").order_by("pk")
+    messages = messages.select_related("run", "author").defer("run__history")
+    return messages.order_by("pk")
 
 
 @prepared
 def _corrected(session):
     runs = Run.objects.filter(message__session=session, review__corrected_at__isnull=False)
     return runs.order_by("-pk").values_list("pk", flat=True)[:MOST_CORRECTED]
+
+
+def _name(text: str) -> str:
+    """What a page calls itself, if that is a name."""
+    return text if re.fullmatch(r"[a-z0-9]{1,40}", text) else ""
 
 
 def _number(value: str | int) -> int | None:

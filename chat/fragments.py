@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.template.loader import render_to_string
@@ -83,15 +84,15 @@ class Surroundings:
         shown, is_moved = self._rows, places != self._places
         self._places, self._rows = places, rows
         if is_moved:
-            listed = sessions.found(self.user, live=live)
+            listed = [_row(*about, live) for about in outline]
             return _part("sessions", {"sessions": listed, "session": session})
-        changed = [_row(pk, *rows[pk][:2], live) for pk in rows if rows[pk] != shown[pk]]
+        changed = [_row(*about, live) for about in outline if rows[about[1]] != shown[about[1]]]
         about = {"rows": changed, "session": session}
         return _part("session_changes", about) if changed else SafeString()
 
 
-def _row(pk: int, title: str, whose: str, live: sessions.Runs) -> ChatSession:
-    row = ChatSession(pk=pk, title=title)
+def _row(used: datetime, pk: int, title: str, whose: str, live: sessions.Runs) -> ChatSession:
+    row = ChatSession(pk=pk, title=title, updated_at=used)
     row.live, row.whose = live.get(row.topic), whose
     return row
 

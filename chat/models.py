@@ -30,6 +30,7 @@ def _shared(user):
 
 
 class ChatSession(models.Model):
+    personal = ("title",)
     live: Run | None = None  # the run that goes on in it, for those who show it in a list
     whose = ""  # the owner's name, for those who show it to somebody else
 
@@ -146,6 +147,7 @@ class MessageQuerySet(models.QuerySet):
 class Message(models.Model):
     """What a person said, and the run that answers it."""
 
+    personal = ("text",)
     is_new = False  # whether it was made just now, rather than found
 
     session = models.ForeignKey(

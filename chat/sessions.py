@@ -19,8 +19,9 @@ from agents.engine.errors import AgentError
 from agents.engine.state import Message as HistoryMessage
 from agents.models import Agent, Membership, Run
 from agents.models.prepared import prepared
-from agents.models.statements import update
+from agents.models.statements import add, update
 from agents.sentences import told
+from agents.workflows import starting
 from chat import queue, sharing
 from chat.models import ChatSession, Message
 
@@ -122,7 +123,9 @@ def begin(user, text: str, client_id: str, agent: str = "") -> Message:
         with storage.refusing(NotSaid), transaction.atomic():
             if (known := _known(user, client_id)) is not None:
                 return known
-            session = ChatSession.objects.create(user=user, title=title_of(text))
+            wish = _wished(text, user)
+            title = wish.version.workflow.name if wish else title_of(text)
+            session = ChatSession.objects.create(user=user, title=title)
             return _add(session, user, text, client_id, agent)
     except IntegrityError:  # it came twice at once, and the other was quicker
         return Message.objects.get(author=user, client_id=client_id)
@@ -158,11 +161,11 @@ def delete(session: ChatSession) -> None:
         session.delete()
 
 
-def found(user, query: str = "", live: Runs | None = None) -> list[ChatSession]:
+def found(user, query: str = "") -> list[ChatSession]:
     """The sessions of a person, or shared with them, newest first; those with these words."""
     words = _storable(query)[:MOST_QUERY].split()[:8]
     chats = list(_with_words(user, words)[:LISTED]) if words else _newest(user)
-    live = live_runs(user) if live is None else live
+    live = live_runs(user)
     for chat in chats:
         chat.live = live.get(chat.topic)
         if chat.user_id != user.pk:
@@ -263,7 +266,7 @@ def history(session: ChatSession) -> list[HistoryMessage]:
 @prepared
 def _recent_runs(session):
     runs = Run.objects.filter(message__session=session).select_related("review")
-    return runs.order_by("-message__pk")[:REMEMBERED]
+    return runs.defer("history").order_by("-message__pk")[:REMEMBERED]
 
 
 def cleaned(text: str) -> str:
@@ -290,9 +293,10 @@ def title_of(text: str) -> str:
 def _add(session: ChatSession, user, text: str, client_id: str, agent: str) -> Message:
     faults.point("P1")
     run = _prepare(session, user, text, _agent(agent))
-    message = Message.objects.create(
-        session=session, author=user, run=run, text=text, client_id=client_id
+    message = Message(
+        session=session, author=user, run=run, text=text, client_id=client_id, agent_name=""
     )
+    add(message)
     message.is_new = True
     return message
 
@@ -300,6 +304,7 @@ def _add(session: ChatSession, user, text: str, client_id: str, agent: str) -> M
 def _queue(session: ChatSession, user, text: str, client_id: str, agent: str) -> Message:
     faults.point("P1")
     name = agent and _agent(agent).name
+    _wished(text, user)
     try:
         message = queue.add(
             session, author=user, text=text, client_id=client_id, agent_name=name
@@ -345,15 +350,31 @@ def _hindrance(message: Message) -> str:
     """Why nobody would answer this if it were its turn now, in words; mostly nothing."""
     try:
         _agent(message.agent_name)
+        _wished(message.text, message.author)
     except NotSaid as reason:
         return str(reason)
     return ""
 
 
 def _prepare(session: ChatSession, user, text: str, agent: Agent) -> Run:
+    wish = _wished(text, user)
+    wanted = {"workflow": wish.version, "parameters": dict(wish.parameters)} if wish else {}
     return runs.prepare(
-        query=text, history=history(session), topic=session.topic, user=user, agent=agent
+        query=text,
+        history=history(session),
+        topic=session.topic,
+        user=user,
+        agent=agent,
+        **wanted,
     )
+
+
+def _wished(text: str, user) -> starting.Wish | None:
+    """The workflow that a message asks for, if it does."""
+    try:
+        return starting.wished(text, user)
+    except starting.NotStarted as reason:
+        raise NotSaid(str(reason)) from reason
 
 
 def _agent(name: str) -> Agent:

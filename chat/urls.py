@@ -12,6 +12,7 @@ urlpatterns = [
     path("chat/<int:pk>/stop/", views.stop, name="stop"),
     path("chat/<int:pk>/queue/<int:message>/now/", views.send_now, name="send_now"),
     path("chat/<int:pk>/queue/<int:message>/withdraw/", views.withdraw, name="withdraw"),
+    path("workflows/<int:pk>/start/", views.start_workflow, name="start_workflow"),
     path("chat/<int:pk>/rename/", views.rename, name="rename"),
     path("chat/<int:pk>/delete/", views.delete, name="delete"),
     path("chat/<int:pk>/people/", people.people, name="people"),

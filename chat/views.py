@@ -10,7 +10,8 @@ from django.views.decorators.http import require_GET, require_POST
 
 from agents import assembly, runs
 from agents.display import model_label
-from agents.models import Agent
+from agents.models import Agent, Workflow
+from agents.workflows import starting
 from chat import queue, sessions, sharing
 from chat.fragments import MessageView
 from chat.models import ChatSession
@@ -71,6 +72,18 @@ async def start(request: HttpRequest) -> HttpResponse:
     try:
         message = await _said(request, sessions.begin, user)
     except sessions.NotSaid as reason:
+        return await database_sync_to_async(_refused)(request, str(reason), None)
+    return redirect("chat:session", message.session_id)
+
+
+@require_POST
+async def start_workflow(request: HttpRequest, pk: int) -> HttpResponse:
+    """A new session that begins with the command, as if it had been typed."""
+    user = await request.auser()
+    try:
+        query = await database_sync_to_async(_command)(request, user, pk)
+        message = await sessions.said(partial(sessions.begin, user, query, uuid4().hex))
+    except (starting.NotStarted, sessions.NotSaid) as reason:
         return await database_sync_to_async(_refused)(request, str(reason), None)
     return redirect("chat:session", message.session_id)
 
@@ -146,6 +159,13 @@ def _after_change(request: HttpRequest, otherwise: HttpResponse) -> HttpResponse
     if not request.htmx:
         return otherwise
     return render(request, "chat/session.html#sessions", _listed(request))
+
+
+def _command(request: HttpRequest, user, pk: int) -> str:
+    """What would have to be typed for it; raises NotStarted."""
+    mine = Workflow.objects.for_user(user).filter(enabled=True)
+    workflow = get_object_or_404(mine, pk=pk)
+    return starting.wish(workflow, starting.given(request.POST)).query
 
 
 async def _said(request: HttpRequest, say, *whom):

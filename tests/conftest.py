@@ -26,6 +26,14 @@ def _close_connections(**about):
 ORIGIN = (b"origin", b"http://testserver")
 
 
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup):
+    from tests import once
+
+    with once.made():
+        yield
+
+
 @pytest.fixture
 def person(django_user_model):
     return django_user_model.objects.create_user("ada")
@@ -47,8 +55,8 @@ def agent(db):
     from agents.management.commands import seed_demo
     from agents.models import Agent
 
-    seed_demo.make_agents()
-    Agent.objects.exclude(name="helper").delete()
+    seed_demo.make_tools()
+    seed_demo.make_helper()
     seed_demo.make_guardrails()
     return Agent.objects.get()
 

@@ -33,12 +33,20 @@ class Expression:
     @property
     def steps(self) -> frozenset[str]:
         """The steps that it refers to."""
-        return frozenset(key for name, key in paths(self.tree) if name == STEPS)
+        return self._keys(STEPS)
+
+    @property
+    def parameters(self) -> frozenset[str]:
+        """The parameters that it refers to by name."""
+        return self._keys("parameters") - {""}
 
     @property
     def names(self) -> frozenset[str]:
         """What its paths begin with: `steps`, `parameters`, `item`."""
         return frozenset(name for name, _ in paths(self.tree))
+
+    def _keys(self, of: str) -> frozenset[str]:
+        return frozenset(key for name, key in paths(self.tree) if name == of)
 
 
 @lru_cache(maxsize=1_000)
@@ -71,15 +79,21 @@ def references(value: Any) -> frozenset[str]:
 
 def templates(value: Any) -> Iterator[Expression]:
     """Every expression in the texts of this value; raises BadExpression."""
-    waiting = [value]
+    for _, words in texts(value):
+        yield from (piece for piece in pieces(words) if isinstance(piece, Expression))
+
+
+def texts(value: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Every text in this value, with the names and numbers that lead to it."""
+    waiting: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
     while waiting:
-        one = waiting.pop()
+        path, one = waiting.pop()
         if isinstance(one, str):
-            yield from (piece for piece in _pieces(one) if isinstance(piece, Expression))
+            yield path, one
         elif isinstance(one, Mapping):
-            waiting += one.values()
+            waiting += [((*path, name), inner) for name, inner in one.items()]
         elif is_list(one):
-            waiting += one
+            waiting += [((*path, place), inner) for place, inner in enumerate(one)]
 
 
 def _filled(value: Any, names: Mapping[str, Any], room: Room, level: int) -> Any:
@@ -93,11 +107,11 @@ def _filled(value: Any, names: Mapping[str, Any], room: Room, level: int) -> Any
 
 
 def _filled_text(template: str, names: Mapping[str, Any], room: Room) -> Any:
-    pieces = _pieces(template)
-    if len(pieces) == 1 and isinstance(pieces[0], Expression):
-        return room.take(pieces[0].tree.value(names, room))
+    found = pieces(template)
+    if len(found) == 1 and isinstance(found[0], Expression):
+        return room.take(found[0].tree.value(names, room))
     words = []
-    for piece in pieces:
+    for piece in found:
         is_text = isinstance(piece, str)
         words.append(room.take(piece if is_text else _text(piece.tree.value(names, room))))
     return "".join(words)
@@ -107,20 +121,20 @@ def _text(value: Any) -> str:
     return "" if value is None else text(value)
 
 
-def _pieces(template: str) -> tuple[Any, ...]:
+def pieces(template: str) -> tuple[Any, ...]:
     """The text cut at its expressions: text, expression, text …"""
-    pieces: list[Any] = []
+    cut: list[Any] = []
     at = 0
     while opening := OPENING.search(template, at):
-        pieces.append(template[at : opening.start()])
+        cut.append(template[at : opening.start()])
         at = opening.end()
         if opening[0] == "$${":
-            pieces.append("${")
+            cut.append("${")
         else:
             expression, at = _enclosed(template, at)
-            pieces.append(expression)
-    pieces.append(template[at:])
-    return tuple(piece for piece in pieces if piece != "")
+            cut.append(expression)
+    cut.append(template[at:])
+    return tuple(piece for piece in cut if piece != "")
 
 
 def _enclosed(template: str, start: int) -> tuple[Expression, int]:

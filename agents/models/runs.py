@@ -352,3 +352,27 @@ class AgentStep(models.Model):
     @property
     def total_tokens(self) -> int:
         return self.prompt_tokens + self.completion_tokens
+
+
+class Absence(models.Model):
+    """A page of whoever asked was away while the run went on; for good, where it has no end."""
+
+    class Reason(models.TextChoices):
+        LOST = "lost", _("connection lost")
+        CLOSED = "closed", _("page closed")
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="absences")
+    page = models.CharField(
+        _("page"), max_length=40, help_text=_("A name that an open page gives itself.")
+    )
+    reason = models.CharField(_("reason"), max_length=8, choices=Reason, default=Reason.LOST)
+    left_at = models.DateTimeField(_("left"))
+    came_back_at = models.DateTimeField(_("came back"), null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("absence")
+        verbose_name_plural = _("absences")
+        ordering = ["run_id", "left_at"]
+
+    def __str__(self) -> str:
+        return f"{self.run_id} {self.reason} {self.left_at:%H:%M:%S}"

@@ -178,8 +178,9 @@ def _ordered(reviews: QuerySet[Review], show: str) -> QuerySet[Review]:
 
 
 def _cases(request: HttpRequest, pks: Iterable[int], **about: Any) -> list[CaseView]:
-    found = {run.pk: run for run in _judged(pks)}
-    about["reviewers"] = judging.reviewers()
+    found = {run.pk: run for run in masking.with_origins(_judged(pks))}
+    if about.get("may_review", True):
+        about["reviewers"] = judging.reviewers()
     return [_case(request, found[pk], **about) for pk in pks if pk in found]
 
 

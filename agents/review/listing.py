@@ -15,7 +15,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from agents.display import RunView
-from agents.masking import is_open, masked, places
+from agents.masking import is_open, masked, places, with_origins
 from agents.models import Run
 from agents.review import discretion
 from agents.review.filters import Filter, parse
@@ -194,7 +194,7 @@ def _rows(pks: list[int], reader: Any) -> list[RunRow]:
             downs=said.count((run.pk, False)),
             is_flagged=run.pk in flagged,
         )
-        for run in _newest_first(runs)
+        for run in _newest_first(with_origins(runs))
     ]
 
 

@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agents", "0020_membership"),
+        ("agents", "0021_membership"),
         ("chat", "0002_queue"),
     ]
 

@@ -3,8 +3,9 @@ from django.utils import translation
 
 from agents.assembly import NoAgent
 from agents.engine import errors
+from agents.engine.definition import read
 from agents.llm.failures import explain
-from agents.sentences import SENTENCES, told
+from agents.sentences import FORMS, SENTENCES, told
 
 
 def test_every_sentence_of_an_error_is_known_to_the_translators():
@@ -42,3 +43,14 @@ def test_the_places_of_a_sentence_are_filled_again():
 
 def test_a_sentence_as_long_as_a_book_is_left_alone():
     assert told("It is " * 100_000) == "It is " * 100_000
+
+
+def test_what_is_wrong_with_a_plan_is_known_to_the_translators():
+    problem = read(
+        "name: w\nsteps: [{name: a, tool: x, depends_on: [b], condition: 1 <}]"
+    ).problems
+
+    forms = [[form for form, _ in FORMS if form.fullmatch(p.message)] for p in problem]
+
+    assert len(forms) == 2
+    assert all(forms)

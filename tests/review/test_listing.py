@@ -374,6 +374,20 @@ def test_the_list_asks_the_same_however_many_there_are(
         get(mine, "status:completed tool:database rating:up why")
 
 
+def test_runs_again_of_runs_again_cost_no_query_each(
+    mine, person, django_assert_max_num_queries
+):
+    run = Run.objects.create(user=person, topic="a", query="?", agent_name="helper")
+    for number in range(30):
+        about = {"user": person, "topic": f"r{number}", "query": "?", "agent_name": "helper"}
+        again = Run.objects.create(origin=run, origin_step=1, **about)
+        run = again if number == 0 else run
+    get(mine)
+
+    with django_assert_max_num_queries(14):
+        get(mine)
+
+
 @pytest.mark.usefixtures("agent", "workshop")
 async def test_a_run_that_is_over_is_found_by_its_tools(scripted, person):
     scripted(Says.call("calculator", expression="6*7"), Says(answer="42"))

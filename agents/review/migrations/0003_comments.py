@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agents", "0020_membership"),
+        ("agents", "0021_membership"),
         ("review", "0002_whole_deletion"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

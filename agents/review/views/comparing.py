@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from agents.display import RunView
-from agents.masking import is_open, masked
+from agents.masking import is_open, masked, with_origins
 from agents.models import Run
 from agents.review.comparison import Comparison
 from agents.review.reading import Reading, read
@@ -77,7 +77,7 @@ def _worthwhile(run: Run, others: QuerySet[Run]) -> list[tuple[str, list[Run]]]:
     known: set[int] = set()
     groups = []
     for label, runs in wanted:
-        found = list(runs.exclude(pk__in=known)[:A_FEW])
+        found = with_origins(runs.exclude(pk__in=known)[:A_FEW])
         known |= {other.pk for other in found}
         groups += [(label, found)] if found else []
     return groups

@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agents", "0019_plans_and_workflows"),
+        ("agents", "0020_absences"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
