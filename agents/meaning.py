@@ -33,6 +33,7 @@ FOUND_BY_ITSELF = {AgentStep.Kind.TASK, AgentStep.Kind.PLAN, AgentStep.Kind.EVAL
 VERSION = 8
 MOST_MARKS = 100
 MOST_NAME = 64
+MOST_ROLE = 150
 MOST_LEVELS = 100
 NUL = "\\u0000"
 
@@ -168,7 +169,7 @@ def _asked(rows: Rows, run: int, event: Event) -> None:
         "arguments": function["arguments"],
         "digest": event.data["digest"],
         "why": event.data["why"],
-        "role": event.data.get("role", ""),
+        "role": event.data.get("role", "")[:MOST_ROLE],
         "verdict": Approval.Verdict.WAITING,
         "asked_at": event.time,
         # It may be asked again: what was said to the question before is in the events.

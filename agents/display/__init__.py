@@ -1,7 +1,8 @@
 """A run as people see it: rows → what the templates show, live and afterwards alike."""
 
 from .approvals import ApprovalView
+from .comments import Thread
 from .runs import RunView, model_label, rows, step_views
 from .steps import StepView
 
-__all__ = ["ApprovalView", "RunView", "StepView", "model_label", "rows", "step_views"]
+__all__ = ["ApprovalView", "RunView", "StepView", "Thread", "model_label", "rows", "step_views"]
