@@ -2,8 +2,7 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from agents import runs
-from agents.workflows import starting, versions
-from agents.workflows.starting import NotStarted
+from agents.workflows import starting
 from tests.conftest import checked
 
 pytestmark = [
