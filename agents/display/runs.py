@@ -24,6 +24,7 @@ from agents.waterfall import Split, Waterfall
 
 from .approvals import ApprovalView
 from .comments import Thread, threads
+from .outline import in_order
 from .places import chat_url, milliseconds, trace_url
 from .plans import PlanView, is_folded
 from .steps import StepView
@@ -148,7 +149,7 @@ class RunView:
         return Waterfall(
             self.run.started_at,
             self.run.ended_at,
-            steps=trace.brief_steps(self.run),
+            steps=in_order(trace.brief_steps(self.run)),
             approvals=list(self.run.approvals.select_related("decided_by")),
             first_words=trace.first_words(self.run),
         )
@@ -312,7 +313,7 @@ def step_views(view: RunView, only: Collection[int] | None = None) -> list[StepV
             now=view.now,
             thread=view.thread(step.number),
         )
-        for step in _steps(view, only)
+        for step in in_order(_steps(view, only))
         if until is None or step.first_seq <= until
     ]
 
