@@ -68,6 +68,7 @@ def step(request: HttpRequest, pk: int, number: int) -> HttpResponse:
         "tabs": TABS.items(),
         "text": Excerpt.of(getattr(details, tab)) if tab in DOWNLOADS else None,
         "guards": [StepView(guard, run, "trace") for guard in details.guardrails],
+        "level": 2 if request.htmx else 1,
         "beside": set(numbers.values_list("number", flat=True)),
     }
     template = "trace/step.html#panel" if request.htmx else "trace/step.html"
