@@ -6,7 +6,7 @@ from django.utils import timezone, translation
 
 from agents.display import RunView
 from agents.models import Run
-from agents.templatetags.ashiato import cost, count, day, duration, icon, rating
+from agents.templatetags.ashiato import cost, count, day, duration, icon, rating, scrolls
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,9 @@ def test_thumbs_that_nobody_has_touched_are_those_of_the_template(language):
     with translation.override(language):
         assert rating(view) == render_to_string("_rating.html", {"view": view})
         assert 'id="rating-7"' in rating(view)
+
+
+def test_what_is_long_or_has_many_lines_may_scroll():
+    assert not scrolls("Why?", 120)
+    assert scrolls("x" * 121, 120)
+    assert scrolls("\n" * 7, 120)
