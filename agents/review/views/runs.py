@@ -40,6 +40,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "newer": newer,
         "older": older,
         "origin": found.row.origin_id,
+        "absences": found.row.absences.count(),
     }
     return render(request, "trace/run.html", context)
 
