@@ -370,7 +370,7 @@ def test_the_list_asks_the_same_however_many_there_are(
     make(person, 60)
     get(mine)
 
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(14):
         get(mine, "status:completed tool:database rating:up why")
 
 

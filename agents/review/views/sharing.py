@@ -1,7 +1,7 @@
 """Links to one run: made, ended, and opened by whoever has one."""
 
 from django.contrib.auth.decorators import login_not_required
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -24,7 +24,7 @@ QUIET = {
 @require_http_methods(["GET", "POST"])
 def share(request: HttpRequest, pk: int) -> HttpResponse:
     """Make a link, and show it: it is not shown again."""
-    found = read(request, pk)
+    found = _shareable(request, pk)
     if request.method == "GET":
         return _panel(request, found)
     level, hours = request.POST.get("level", ""), request.POST.get("hours", "")
@@ -39,10 +39,17 @@ def share(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def revoke(request: HttpRequest, pk: int, link: int) -> HttpResponse:
-    found = read(request, pk)
+    found = _shareable(request, pk)
     row = get_object_or_404(sharing.links(found.row, request.user), pk=link)
     sharing.revoke(row, request.user)
     return _panel(request, found) if request.htmx else redirect("trace:share", pk)
+
+
+def _shareable(request: HttpRequest, pk: int) -> Reading:
+    found = read(request, pk)
+    if not sharing.may_share(found.row, request.user):
+        raise Http404
+    return found
 
 
 @login_not_required
