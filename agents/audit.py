@@ -16,6 +16,10 @@ RERUN = "run.rerun"
 SHARED = "run.shared"
 SHARE_REVOKED = "share.revoked"
 SHARE_OPENED = "share.opened"
+MEMBER_ADDED = "session.member_added"
+MEMBER_REMOVED = "session.member_removed"
+INVITED = "session.invited"
+INVITATION_WITHDRAWN = "session.invitation_withdrawn"
 ONCE_IN = timedelta(hours=1)
 
 

@@ -163,6 +163,11 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         if (watched := self.on_page(told["run"])) is not None:
             await self.show(watched.judged)
 
+    async def run_commented(self, told: dict[str, Any]) -> None:
+        """Somebody in the conversation has said something about a step."""
+        if (watched := self.on_page(told["run"])) is not None:
+            await self.show(watched.commented, told["step"])
+
     def on_page(self, run: int) -> Watched | None:
         """A run that stands here: others of its topic may not be for whoever looks."""
         return self.watched.get(run)
@@ -172,6 +177,16 @@ class WatchingConsumer(AsyncWebsocketConsumer):
 
     async def queue_changed(self, told: dict[str, Any]) -> None:
         """Nor does anything else show those that wait."""
+
+    async def presence_here(self, told: dict[str, Any]) -> None:
+        """Nor who else looks at it."""
+
+    async def presence_gone(self, told: dict[str, Any]) -> None:
+        """Nor who has left."""
+
+    async def people_changed(self, told: dict[str, Any]) -> None:
+        """Who may see what happens here has changed: maybe not the person who looks."""
+        await self.look_again({})
 
     async def storage_late(self, told: dict[str, Any]) -> None:
         """Nothing can be kept for a while. A page with a place for notices says so."""
@@ -195,7 +210,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
     def missed(self, kept: Kept) -> str:
         """Frames for whatever this page should have been told of, and was not."""
         behind = [watched for run, watched in self.watched.items() if run in kept]
-        return "".join(w.snapshot() for w in behind if w.seq < kept[w.run_pk])
+        return "".join(w.snapshot() if w.seq < kept[w.run_pk] else w.owed() for w in behind)
 
     def _kept(self) -> Kept:
         """The last event of each run that goes on."""
@@ -215,11 +230,6 @@ class WatchingConsumer(AsyncWebsocketConsumer):
                 kept = await database_sync_to_async(self._kept)()
                 await asyncio.sleep(TOLD_WITHIN)  # else what is on its way would seem lost
                 self.hear(live.LOOK_AGAIN, {"kept": kept})
-
-    def watching(self, run: int, may_decide: bool = True, veil: Veil | None = None) -> str:
-        """This run as it is now; what happens to it from here on is shown, too."""
-        self.watched[run] = Watched(run, self.place, may_decide, veil=veil)
-        return self.watched[run].snapshot()
 
     async def show(self, fragment, *subject: Any) -> None:
         html = await database_sync_to_async(self._in_language)(fragment, *subject)
@@ -291,8 +301,15 @@ class RunConsumer(WatchingConsumer):
         user, run = self.scope["user"], self.run
         audit.viewed(user, run, "socket")
         veil = Veil() if self.is_masked else None
-        may_decide = run.is_of(user) and veil is None  # nobody agrees to what is masked
-        return self.watching(run.pk, may_decide, veil)
+        # Nobody agrees to what is masked.
+        may_decide = veil is None and run.is_decided_by(user)
+        watched = Watched(run.pk, self.place, may_decide, user.pk, user.pk in run.rights)
+        watched.veil, self.watched[run.pk] = veil, watched
+        # The page of a run that was over when it was loaded shows it as it is.
+        if b"over" in self.scope["query_string"] and not run.is_live:
+            watched.is_live = False
+            return ""
+        return watched.snapshot()
 
 
 def _joined(told: list[Told]) -> list[Told]:

@@ -4,9 +4,10 @@ from django.contrib import admin
 from django.http import HttpRequest
 
 from agents import audit, masking
+from agents.admin.read_only import ReadOnlyAdmin
 from agents.admin.runs import RecordAdmin
 from agents.admin.runs import shown as run_shown
-from chat.models import ChatSession, Message
+from chat.models import ChatSession, Invitation, Member, Message
 
 DOOR = "admin"
 
@@ -42,6 +43,22 @@ class MessageAdmin(SaidAdmin):
     personal_search_fields = ("text",)
     search_fields = ["=author__username"]
     list_select_related = ["session", "author"]
+
+
+@admin.register(Member)
+class MemberAdmin(ReadOnlyAdmin):
+    """By their sessions' numbers: titles are words of whoever asked."""
+
+    list_display = ["session_id", "user", "may_write", "since"]
+    search_fields = ["user__username"]
+    list_select_related = ["user"]
+    fields = ["session_id", "user", "may_write", "since"]
+
+
+@admin.register(Invitation)
+class InvitationAdmin(ReadOnlyAdmin):
+    list_display = ["session_id", "may_write", "made_at", "expires_at", "withdrawn_at"]
+    fields = list_display
 
 
 def _whose(row: ChatSession | Message) -> int:

@@ -1,4 +1,4 @@
-from .access import AuditEntry, ReviewScope
+from .access import AuditEntry, Membership, ReviewScope
 from .approvals import Approval
 from .catalog import Agent, GuardrailPattern
 from .knowledge import Chunk, Document
@@ -18,6 +18,7 @@ __all__ = [
     "Document",
     "GuardrailPattern",
     "McpServer",
+    "Membership",
     "ReviewScope",
     "Run",
     "RunEvent",

@@ -14,20 +14,23 @@ from chat.models import ChatSession
 
 register = template.Library()
 
-A_TITLE = "\ue000"  # of no language, and so in no sentence around it
+# Of no language, and so in no sentence around them.
+A_TITLE, A_NAME = "\ue000", "\ue001"
 
 
 @register.simple_tag
 def session_row(row: ChatSession, here: int | None) -> SafeString:
     """One of a hundred, and all are alike but for the number and the title."""
     status = row.live.status if row.live else ""
-    drawn = _drawn(get_language(), status, row.pk == here).replace(str(A_NUMBER), str(row.pk))
+    drawn = _drawn(get_language(), status, row.pk == here, bool(row.whose))
+    drawn = drawn.replace(str(A_NUMBER), str(row.pk)).replace(A_NAME, escape(row.whose))
     return mark_safe(drawn.replace(A_TITLE, escape(row.title)))
 
 
 @cache
-def _drawn(language: str, status: str, is_here: bool) -> str:
+def _drawn(language: str, status: str, is_here: bool, is_others: bool) -> str:
     row = ChatSession(pk=A_NUMBER, title=A_TITLE)
+    row.whose = A_NAME if is_others else ""
     row.live = Run(status=status) if status else None
     about = {"row": row, "is_here": is_here}
     return render_to_string("chat/session.html#session_row", about)

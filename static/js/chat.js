@@ -6,6 +6,7 @@ import { rate } from "./rating.js";
 import { start } from "./run.js";
 import { follow } from "./scroll.js";
 import { tend } from "./sessions.js";
+import { share } from "./sharing.js";
 
 start();
 watch();
@@ -15,3 +16,4 @@ offerCommands();
 queue();
 rate();
 follow();
+share();

@@ -51,8 +51,9 @@ def slow_server(tmp_path_factory, furnished) -> Iterator[Server]:
     yield from serve(folder, 0.08)
 
 
-def serve(folder, delay: float) -> Iterator[Server]:
+def serve(folder, delay: float, **environment: str) -> Iterator[Server]:
     server = Server(folder, delay)
+    server.environment |= environment
     server.start()
     try:
         yield server
