@@ -163,7 +163,7 @@ def _about(step: ExecutionStep) -> str:
     if step.ask:
         what = _("approval") if step.approves else _("question")
         return f"{what} · {step.role}" if step.role else what
-    return step.agent or step.tool
+    return step.agent or step.tool or step.role
 
 
 def _words(node: Node) -> Iterator[str]:

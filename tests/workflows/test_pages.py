@@ -5,6 +5,7 @@ from django.test import Client
 from agents.models import Run, Workflow
 from agents.workflows import versions
 from agents.workflows.examples import EXAMPLES
+from tests.chat.test_access import Inline
 from tests.workflows import pipeline
 
 pytestmark = pytest.mark.django_db
@@ -180,6 +181,15 @@ steps:
     assert "⟨steps.first.output⟩" in shown
     assert 'data-fate="skipped"' in shown
     assert "only if len(steps.first.output) &gt; 3" in shown
+
+
+def test_the_pages_hold_nothing_that_the_policy_refuses(editing, workflow):
+    at = f"/workflows/{workflow.pk}/"
+
+    for address in ["/workflows/", "/workflows/new/?example=sales", at, f"{at}versions/1/"]:
+        inline = Inline()
+        inline.feed(page(editing.get(address)))
+        assert inline.found == [], address
 
 
 def test_names_in_a_workflow_are_text(editing):
