@@ -216,11 +216,13 @@ PLAN_SENTENCES = (
     _("found character that cannot start any token"),
     _("found undefined tag handle"),
 )
+WORD_FOR_WORD = {*SENTENCES, *PLAN_SENTENCES, *REASONS}
 
 
 def told(sentence: str) -> str:
     """A sentence of the engine in the reader's language; unknown ones as they are."""
-    for form, template in FORMS if len(sentence) <= MOST_TRANSLATED else ():
+    is_form = sentence not in WORD_FOR_WORD and len(sentence) <= MOST_TRANSLATED
+    for form, template in FORMS if is_form else ():
         if found := form.fullmatch(sentence):
             places = {name: told(words) for name, words in found.groupdict().items()}
             return gettext(template) % places
