@@ -31,7 +31,7 @@ class Handoff:
     """The tool with which an agent asks a colleague.
 
     The colleague is fetched when it is asked, because two agents may know each other. One that
-    `is_role` is the agent itself at another job: whatever it is called, it asks nobody back.
+    `is_role` is the agent itself at another job, and may be called like any other agent.
     """
 
     needs_approval = False
@@ -107,8 +107,10 @@ class Errand:
 
     def _refusal(self) -> str:
         """Why the colleague cannot be asked: it is asking already, or it goes too deep."""
+        if self.handoff.is_role:
+            return ""
         path = [*self.caller.path, self.handoff.agent]
-        if self.handoff.agent in self.caller.path and not self.handoff.is_role:
+        if self.handoff.agent in self.caller.path:
             return f"This would go in circles: {' → '.join(path)}. Do it yourself."
         if len(self.caller.path) > self.handoff.most_depth:
             return f"Tasks may be handed on {self.handoff.most_depth} times. Do it yourself."

@@ -17,6 +17,7 @@ from typing import Any
 from .demo import (
     brief,
     filling,
+    heads,
     help,
     history,
     judging,
@@ -90,6 +91,8 @@ class DemoModel:
             return lay_out(form, self.today())
         if form:
             return check(form) if form.is_check else write(situation, form)
+        if (merged := heads.merged(messages)) is not None:
+            return Step(answer=merged)
         report = reports.read(messages, self.today())
         return tell(report) if report else decide(situation, self.today())
 
@@ -142,7 +145,7 @@ def write(situation: Situation, form: Form) -> Step:
         "Now I write it in the form that is asked for.", "指定された形式で書きます。"
     )
     answer = situation.words or _answer_from(situation)
-    value = filling.fill(form.schema, known.learn(situation, answer))
+    value = heads.compared(form) or filling.fill(form.schema, known.learn(situation, answer))
     return Step(thought=thought, answer=json.dumps(value, ensure_ascii=False))
 
 

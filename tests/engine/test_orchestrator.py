@@ -53,16 +53,13 @@ async def test_a_plan_is_written_carried_out_and_answered_from(orchestrator):
     assert any("## b (done)\n12" in str(message["content"]) for message in asked)
 
 
-@pytest.mark.parametrize("name", ["planner", "monitor"])
-async def test_an_agent_may_be_called_what_its_own_roles_are_called(orchestrator, name):
-    step = echo("a", "1", expected_outcome="a number")
-    boss = orchestrator(plan(step), finds(True, "It is one."), Says(answer="1."))
-    boss.name = name
+async def test_an_agent_may_be_called_what_its_roles_are_called(orchestrator):
+    boss = orchestrator(
+        plan(echo("a", "1", expected_outcome="1")), finds(True), Says(answer="1")
+    )
+    boss.name = "planner"
 
-    events = await told(boss)
-
-    assert outcomes(events) == {"a": "done"}
-    assert events[-1].data["answer"] == "1."
+    assert (await told(boss))[-1].data["stopped_reason"] == "completed"
 
 
 async def test_a_result_that_is_not_as_expected_leads_to_another_plan(orchestrator):

@@ -19,6 +19,9 @@ Word = Literal["", "changed", "declined", "lost"]
 LONGEST_QUESTION = 2_000
 OBSERVATION = "Observation: "
 NO_ANSWER = "(No answer: "
+_SAID_BEFORE = "Said before:\n"
+_QUESTION = "\n\nQuestion: "
+_SPEAKER = re.compile(r"^(user|assistant): ", re.MULTILINE)
 _JAPANESE = re.compile(r"[\u3041-\u30ff\u4e00-\u9fff]")
 _GRAMMAR = re.compile(
     r"[はがをにでのへ](?![ぁ-ん])|です|ます|ください|して|した|教え|ない|いる|ある"
@@ -157,6 +160,7 @@ class Exchange:
 
 def read(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] | None) -> Situation:
     """The situation that a conversation leaves the model in."""
+    messages = [told for message in messages for told in _unfolded(message)]
     system = "\n".join(spoken(message) for message in messages if message["role"] == "system")
     dialect: Dialect = "native" if tools else "direct"
     offers = tuple(_offer(tool["function"]) for tool in tools or ())
@@ -177,6 +181,17 @@ def read(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] | None)
         words=now.answer,
         dialect=dialect,
     )
+
+
+def _unfolded(message: Message) -> list[Message]:
+    """A task that says what was said before it, as the messages that it tells of."""
+    before, found, question = spoken(message).rpartition(_QUESTION)
+    if message["role"] != "user" or not found or not before.startswith(_SAID_BEFORE):
+        return [message]
+    _, *told = _SPEAKER.split(before)
+    pairs = zip(told[::2], told[1::2], strict=True)
+    said = [{"role": role, "content": words.strip()} for role, words in pairs]
+    return [*said, {**message, "content": question}]
 
 
 def _exchanges(messages: Sequence[Message]) -> list[Exchange]:
