@@ -15,6 +15,7 @@ from agents.readable import brief, one_line, only_one, shown, unpacked
 from agents.sentences import told
 from agents.waterfall import Bar
 
+from . import panels
 from .approvals import ApprovalView
 from .places import milliseconds, trace_url
 
@@ -89,6 +90,8 @@ class StepView:
     def intent(self) -> str:
         """What the row says in one line."""
         step = self.step
+        if panels.is_panel(step):
+            return one_line(panels.words(step))
         match step.kind:
             case AgentStep.Kind.TOOL:
                 return one_line(f"{step.action}: {brief(step.action_input)}")

@@ -7,8 +7,10 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Group
 
 from agents import assembly
+from agents.display import panels
 from agents.management.commands import seed_demo
 from agents.models import Agent
+from agents.sentences import FORMS, SENTENCES
 from tests.conftest import asked, checked
 from tests.scripted import Says
 
@@ -126,3 +128,52 @@ async def _planner(*colleagues):
     planner = await Agent.objects.acreate(name="planner", mode="plan")
     await sync_to_async(planner.handoffs.set)(colleagues)
     return planner
+
+
+FACTS = {
+    "merge": "vote",
+    "heads": [
+        {"name": "a", "answer": "**42**", "problem": ""},
+        {"name": "b", "answer": "42", "problem": ""},
+        {"name": "c", "answer": "41", "problem": ""},
+        {"name": "d", "answer": "", "problem": "d could not finish: It is empty."},
+    ],
+    "groups": [["a", "b"], ["c"]],
+    "chosen": "a",
+    "differences": [],
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "labels"),
+    [
+        ({}, ["with the majority", "agrees with a", "differs", "no answer"]),
+        (
+            {"merge": "judge", "chosen": "c"},
+            ["agrees with b", "agrees with a", "chosen by the judge", "no answer"],
+        ),
+        (
+            {"merge": "synthesis", "chosen": "", "groups": [["a"], ["b"], ["c"]]},
+            ["differs", "differs", "differs", "no answer"],
+        ),
+    ],
+)
+def test_it_is_said_in_words_where_each_head_stands(changes, labels):
+    view = panels.PanelView(FACTS | changes, "2 of 3 agree: a, b.")
+
+    assert [head.label for head in view.heads] == labels
+    assert view.heads[0].answer == "<p><strong>42</strong></p>\n"
+    assert view.title.startswith("Panel of 4 agents · ")
+
+
+def test_what_a_panel_says_is_known_to_the_translators():
+    said = [
+        "2 of 3 agree: a, b.",
+        "They gave 2 different answers.",
+        "There is no majority: they gave 2 different answers.",
+        "Only b answered.",
+        "No member of the panel could answer. a: a could not finish: It is empty.",
+    ]
+
+    assert all(any(form.fullmatch(words) for form, _ in FORMS) for words in said)
+    assert {"They all agree.", "There was no judgement."} <= set(SENTENCES)

@@ -143,7 +143,7 @@ async def test_a_tie_is_named_and_every_answer_shown(panel):
     events = await told(heads)
 
     assert verdict(events)["chosen"] == ""
-    assert verdict(events)["reason"] == "2 different answers, and no majority."
+    assert verdict(events)["reason"] == "There is no majority: they gave 2 different answers."
     answer = events[-1].data["answer"]
     assert answer.startswith("### a\n\n42\n\n### b\n\n41\n\n**Where they differed**")
     assert events[-1].data["stopped_reason"] == "completed"
