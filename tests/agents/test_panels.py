@@ -8,11 +8,13 @@ from django.contrib.auth.models import Group
 
 from agents import assembly
 from agents.display import panels
+from agents.llm.direct_model import DirectModel
 from agents.management.commands import seed_demo
 from agents.models import Agent
 from agents.sentences import FORMS, SENTENCES
 from tests.conftest import asked, checked
 from tests.scripted import Says
+from tests.wire import WireServer, say
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -69,6 +71,32 @@ async def test_a_panel_can_vote_or_have_a_judge(panel, merge, chosen, words):
     check = await run.steps.aget(kind="evaluation")
     assert check.action_input["chosen"] == chosen
     assert words in run.answer
+
+
+@pytest.mark.parametrize("dialect", ["native", "react"])
+async def test_a_panel_is_asked_and_judged_over_the_wire(agent, monkeypatch, dialect):
+    judged = {"groups": [["a"], ["b"]], "differences": ["41 or 42."], "heading": "Differ"}
+    judged |= {"choice": "b", "reason": "It was worked out."}
+    answers = {"You are a.": "41", "You are b.": "42", "Then judge": json.dumps(judged)}
+
+    def reply(request):
+        told = request.body["messages"][0]["content"]
+        said = next(answer for mark, answer in answers.items() if mark in told)
+        return say(said if dialect == "native" else f"Final Answer: {said}", chunks=3)
+
+    how = {"model": "openai/gpt", "dialect": dialect}
+    members = [
+        await Agent.objects.acreate(name=name, instructions=f"You are {name}.", **how)
+        for name in "ab"
+    ]
+    panel = await Agent.objects.acreate(name="board", mode="panel", merge="judge", **how)
+    await sync_to_async(panel.handoffs.set)(members)
+    async with WireServer(reply) as server:
+        monkeypatch.setattr(assembly, "llm", lambda name: DirectModel("key", server.url))
+        run = await checked(await asked("What is 6 * 7?", agent=panel))
+
+    assert run.answer == "42\n\n> **b**: It was worked out.\n\n**Differ**\n\n- 41 or 42."
+    assert len(server.requests) == 3
 
 
 async def test_a_panel_is_told_what_was_said_before(panel):
