@@ -30,13 +30,11 @@ from agents.engine.plan import ExecutionPlan
 from agents.engine.planner import LLM, ReActPlanner
 from agents.engine.retry import RetryPolicy
 from agents.engine.runtime import AgentRuntime, Events
-from agents.engine.soundness import problems
 from agents.engine.state import AgentState, Message
 from agents.engine.stream import Deadlines
 from agents.engine.termination import standard_policy
-from agents.engine.tool import ONE_TEXT, Tool, ToolRegistry
+from agents.engine.tool import Tool, ToolRegistry
 from agents.engine.workflow import Workflow
-from agents.engine.written import MOST_PROBLEMS
 from agents.llm import discovery, tokens, windows
 from agents.llm.demo_model import DemoModel
 from agents.llm.direct_model import DirectModel
@@ -150,7 +148,7 @@ async def _team(
         team[agent.name] = _runtime(
             parts,
             tools,
-            make=_maker(parts, tools),
+            make=_maker(parts),
             auto_execute=agent.auto_execute_tools or not asks,
             name=agent.name,
         )
@@ -188,12 +186,12 @@ def _runtime(
     )
 
 
-def _maker(parts: Parts, tools: ToolRegistry) -> Callable[..., AgentRuntime]:
+def _maker(parts: Parts) -> Callable[..., AgentRuntime]:
     """What kind of agent it is."""
     agent = parts.agent
     match agent.mode:
         case Agent.Mode.PLAN:
-            return partial(Orchestrator, **_planned(parts, tools))
+            return partial(Orchestrator, **_planned(parts))
         case Agent.Mode.PANEL:
             # The other half of its time is for what it makes of their answers.
             seconds = agent.max_seconds / 2 if agent.max_seconds else None
@@ -201,25 +199,14 @@ def _maker(parts: Parts, tools: ToolRegistry) -> Callable[..., AgentRuntime]:
     return AgentRuntime
 
 
-def _planned(parts: Parts, tools: ToolRegistry) -> dict[str, Any]:
+def _planned(parts: Parts) -> dict[str, Any]:
     """What is different for an agent that works by a plan."""
-    roles = _roles(parts.colleagues)
     return {
         "shows_plan": parts.agent.shows_plan,
         "max_replans": parts.agent.max_replans,
-        "roles": roles,
+        "roles": _roles(parts.colleagues),
         "people": parts.groups,
-        "check": partial(_wrong, tools=tools, roles=parts.groups | roles.keys()),
     }
-
-
-def _wrong(plan: ExecutionPlan, tools: ToolRegistry, roles: frozenset[str]) -> list[str]:
-    """What keeps a plan from being carried out; one without steps has nothing to be done."""
-    everything = [tools.get(name) for name in tools.list_tools()]
-    agents = {tool.agent for tool in everything if isinstance(tool, Handoff)}
-    schemas = {tool.name: getattr(tool, "parameters", ONE_TEXT) for tool in everything}
-    found = problems(plan, schemas, agents, roles) if plan.steps else ()
-    return [problem.message for problem in found[:MOST_PROBLEMS]]
 
 
 def _roles(agents: Iterable[Agent]) -> dict[str, str]:

@@ -25,7 +25,7 @@ STATUS_OF = {
 
 # What of the beginning of a run says how it was set up.
 SETUP = ("model", "dialect", "instructions", "tools", "max_steps")
-ABOUT_A_TASK = ("plan", "work", "what", "expected")
+ABOUT_A_TASK = ("plan", "work", "what", "expected", "is_each")
 ABOUT_A_PLAN = ("plan", "description", "steps", "parameters", "by", "changes", "feedback")
 ABOUT_A_CHECK = ("plan", "expected", "is_met", "reason", "feedback")
 ABOUT_A_PANEL = ("merge", "heads", "groups", "chosen", "differences")
@@ -33,6 +33,7 @@ FOUND_BY_ITSELF = {AgentStep.Kind.TASK, AgentStep.Kind.PLAN, AgentStep.Kind.EVAL
 VERSION = 8
 MOST_MARKS = 100
 MOST_NAME = 64
+MOST_ROLE = 150
 MOST_LEVELS = 100
 NUL = "\\u0000"
 
@@ -159,6 +160,8 @@ def _asked(rows: Rows, run: int, event: Event) -> None:
         "action_input": decoded(function["arguments"]),
         "started_at": event.time,
     }
+    if call["kind"] == AgentStep.Kind.PLAN:  # its row says already what it is, and since when
+        call = {name: call[name] for name in ("status", "call_id")}
     if not rows.steps(run, event).update(**call):
         rows.add_step(AgentStep(**_place(rows, run, event), **call))
     question = {
@@ -168,7 +171,7 @@ def _asked(rows: Rows, run: int, event: Event) -> None:
         "arguments": function["arguments"],
         "digest": event.data["digest"],
         "why": event.data["why"],
-        "role": event.data.get("role", ""),
+        "role": event.data.get("role", "")[:MOST_ROLE],
         "verdict": Approval.Verdict.WAITING,
         "asked_at": event.time,
         # It may be asked again: what was said to the question before is in the events.

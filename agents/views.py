@@ -14,8 +14,28 @@ from agents.models import Approval, Run
 
 @require_GET
 def approvals(request: HttpRequest) -> HttpResponse:
-    """What waits for this person, in all their sessions."""
-    return render(request, "approvals.html", {"waiting": _waiting(request)})
+    """What waits for this person: what they are asked, and calls in all their sessions."""
+    return render(request, "approvals.html", _sorted(_waiting(request)))
+
+
+@require_GET
+def newly_asked(request: HttpRequest) -> HttpResponse:
+    """For a list that is open: what waits by now and is not in it, and what waits no more."""
+    waiting = _waiting(request)
+    shown = {text for text in request.GET.getlist("shown") if text.isascii() and text.isdigit()}
+    gone = shown - {str(view.pk) for view in waiting}
+    new = [view for view in waiting if str(view.pk) not in shown]
+    if not gone and not new:
+        return HttpResponse(status=204)
+    return render(request, "approvals.html#newly_asked", {**_sorted(new), "gone": sorted(gone)})
+
+
+def _sorted(waiting: list[display.ApprovalView], **more: object) -> dict[str, object]:
+    return {
+        "questions": [view for view in waiting if view.asks_person],
+        "calls": [view for view in waiting if not view.asks_person],
+        **more,
+    }
 
 
 @require_GET
@@ -33,7 +53,9 @@ async def decide(request: HttpRequest, pk: int) -> HttpResponse:
         raise Http404 from None
     except service.NotDecided as reason:
         return await database_sync_to_async(_not_decided)(request, pk, str(reason))
-    return HttpResponse(status=204) if request.htmx else redirect(_back(request, run))
+    if request.htmx:
+        return HttpResponse(status=204)
+    return redirect(await database_sync_to_async(_back)(request, run))
 
 
 def _word(form: QueryDict, pk: int) -> service.Word:
@@ -60,7 +82,7 @@ def _not_decided(request: HttpRequest, pk: int, problem: str) -> HttpResponse:
         for view in _waiting(request)
     ]
     found = any(view.problem for view in waiting)
-    context = {"waiting": waiting, "problem": "" if found else problem}
+    context = _sorted(waiting, problem="" if found else problem)
     return render(request, "approvals.html", context, status=422)
 
 
@@ -68,16 +90,23 @@ def _back(request: HttpRequest, run: Run) -> str:
     """To the page on which it was decided, if that is one of ours."""
     page = urlsplit(request.headers.get("Referer", ""))
     is_ours = page.netloc == request.get_host() and page.path != request.path
-    return page.path if is_ours else display.RunView(run).chat_url or reverse("runs:approvals")
+    is_inside = run.is_shown_where_asked(request.user)
+    home = display.RunView(run).chat_url if is_inside else ""
+    return page.path if is_ours else home or reverse("runs:approvals")
 
 
 def _waiting(request: HttpRequest) -> list[display.ApprovalView]:
-    waiting = Approval.objects.for_user(request.user).waiting().select_related("run")
+    waiting = Approval.objects.for_user(request.user).waiting().select_related("run__user")
     return [_view(request, approval) for approval in waiting]
 
 
 def _view(request: HttpRequest, approval: Approval) -> display.ApprovalView:
-    """Of a run again of what somebody else asked: masked, and then it is not decided here."""
+    """Of a run again of what somebody else asked: masked, and then it is not decided here.
+
+    Whoever is asked for what they know is shown the question as it is, and nothing else.
+    """
+    if approval.asks_person and not approval.run.is_shown_where_asked(request.user):
+        return display.ApprovalView(approval, is_inside=False)
     if not masking.hides(approval.run, request.user, request.session):
         return display.ApprovalView(approval)
     hidden = masking.masked(approval)

@@ -107,8 +107,10 @@ class Errand:
 
     def _refusal(self) -> str:
         """Why the colleague cannot be asked: it is asking already, or it goes too deep."""
+        if self.handoff.is_role:
+            return ""
         path = [*self.caller.path, self.handoff.agent]
-        if self.handoff.agent in self.caller.path and not self.handoff.is_role:
+        if self.handoff.agent in self.caller.path:
             return f"This would go in circles: {' → '.join(path)}. Do it yourself."
         if len(self.caller.path) > self.handoff.most_depth:
             return f"Tasks may be handed on {self.handoff.most_depth} times. Do it yourself."

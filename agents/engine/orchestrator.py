@@ -7,16 +7,19 @@ from typing import Any
 from .course import Course, Events
 from .events import Event
 from .execution import Execution
+from .handoff import Handoff
 from .outcome import Outcome
 from .plan import ExecutionPlan, assigned
-from .planning import Account, Check, Planning
+from .planning import Account, Planning
 from .runtime import AgentRuntime
 from .site import MOST_AT_ONCE, Site, recalled
+from .soundness import problems
 from .telling import finished, paused
 from .termination import StopReason
-from .tool import ToolRegistry
+from .tool import ONE_TEXT, ToolRegistry
 from .toolbox import Toolbox
 from .trail import Trail
+from .written import MOST_PROBLEMS
 
 MOST_TOLD = 6_000
 RESULTS = """\
@@ -29,15 +32,14 @@ that a figure comes from where that helps. No tools can be used any more."""
 
 
 class Orchestrator(AgentRuntime):
-    """An agent that writes a plan first. `check` says what is wrong with one, `roles` which
-    agent has a role, `people` which roles people have; with `shows_plan` a person has to agree
-    before it is carried out.
+    """An agent that writes a plan first; with `shows_plan` a person has to agree to it.
+
+    `roles` says which agent has a role, `people` which roles people have.
     """
 
     def __init__(
         self,
         *args: Any,
-        check: Check = lambda plan: (),
         roles: Mapping[str, str] | None = None,
         people: Collection[str] = (),
         shows_plan: bool = False,
@@ -46,7 +48,6 @@ class Orchestrator(AgentRuntime):
         **more: Any,
     ) -> None:
         super().__init__(*args, **more)
-        self.check = check
         self.roles = roles or {}
         self.people = people
         self.shows_plan = shows_plan
@@ -55,6 +56,17 @@ class Orchestrator(AgentRuntime):
 
     def course(self, trail: Trail) -> Course:
         return PlannedCourse(self, trail)
+
+    def problems(self, plan: ExecutionPlan) -> list[str]:
+        """Why this plan could not be carried out, in sentences; one without steps can be."""
+        if not plan.steps:
+            return []
+        tools = [self.tools.get(name) for name in self.tools.list_tools()]
+        agents = {tool.agent for tool in tools if isinstance(tool, Handoff)}
+        schemas = {t.name: getattr(t, "parameters", ONE_TEXT) for t in tools}
+        roles = {*self.roles, *self.people}
+        found = problems(assigned(plan, self.roles), schemas, agents, roles)
+        return [problem.message for problem in found[:MOST_PROBLEMS]]
 
 
 class PlannedCourse(Course):
@@ -95,7 +107,7 @@ class PlannedCourse(Course):
         agent = self.agent
         roles = {*agent.roles, *agent.people}
         planning = Planning(
-            site, before, check=self._problems, roles=roles, shows=agent.shows_plan
+            site, before, check=agent.problems, roles=roles, shows=agent.shows_plan
         )
         async with aclosing(planning.events()) as events:
             async for event in events:
@@ -114,9 +126,6 @@ class PlannedCourse(Course):
         before.append(Account(plan, execution.outcomes))
         if not self.trail.is_over and not execution.failures:
             self.state.add_message("user", _told(plan, execution.outcomes))
-
-    def _problems(self, plan: ExecutionPlan) -> list[str]:
-        return list(self.agent.check(assigned(plan, self.agent.roles)))
 
     def _left(self, planning: Planning) -> Event:
         if planning.is_waiting:

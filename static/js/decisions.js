@@ -3,12 +3,19 @@
 export function start() {
   document.addEventListener("input", ({ target }) => mark(target));
   document.addEventListener("htmx:afterRequest", told);
+  document.addEventListener("keydown", typed);
 }
 
 // Whether the button approves what the agent asked for, or what the person wrote instead.
 export function mark(field) {
   if (field.dataset?.original === undefined) return;
   field.closest(".approval").toggleAttribute("data-changed", field.value !== field.dataset.original);
+}
+
+function typed(event) {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.isComposing) return;
+  const field = event.target.closest?.("[data-sends]");
+  field?.closest(".comments, .approval").querySelector("[data-send]").click();
 }
 
 function told({ target, detail }) {

@@ -21,12 +21,6 @@ from tests.scripted import Call, Says
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture(autouse=True)
-def quick_passwords(settings):
-    """Hashing a password well takes longer than the rest of a test."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-
 def ask(*arguments):
     out, err = StringIO(), StringIO()
     call_command("ask", *arguments, stdout=out, stderr=err)

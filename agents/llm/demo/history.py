@@ -165,7 +165,7 @@ def read(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] | None)
     dialect: Dialect = "native" if tools else "direct"
     offers = tuple(_offer(tool["function"]) for tool in tools or ())
     if not tools and "Action Input:" in system:
-        dialect, offers = "react", tuple(_listed(system))
+        dialect, offers = "react", tuple(listed(system))
     exchanges = _exchanges(messages)
     *begun, now = _in_hand(exchanges)
     first = begun[0] if begun else now
@@ -244,13 +244,13 @@ def _offer(function: Mapping[str, Any]) -> Offer:
     )
 
 
-def _listed(prompt: str) -> Iterable[Offer]:
-    """The tools that a ReAct prompt lists: `- NAME: DESCRIPTION`, then `  Input: SCHEMA`."""
+def listed(prompt: str, label: str = "Input") -> Iterable[Offer]:
+    """The tools that a prompt lists: `- NAME: DESCRIPTION`, then `  Input: SCHEMA`."""
     name, description = "", ""
     for line in prompt.splitlines():
         if line.startswith("- ") and ":" in line:
             name, _, description = line[2:].partition(":")
-        elif name and line.startswith("  Input:"):
+        elif name and line.startswith(f"  {label}:"):
             schema = _object(line.partition(":")[2])
             yield Offer(name=name.strip(), description=description.strip(), parameters=schema)
             name = ""
