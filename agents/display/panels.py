@@ -57,6 +57,11 @@ class PanelView:
         return f"{panel % {'count': count}} · {merge}"
 
     @property
+    def groups(self) -> list[str]:
+        """Those who gave the same answer, by name."""
+        return [", ".join(group) for group in self.facts["groups"]]
+
+    @property
     def differences(self) -> list[str]:
         return self.facts["differences"]
 
@@ -81,5 +86,7 @@ class PanelView:
         return ("differs", _("differs")) if len(groups) > 1 else ("agrees", _("answered"))
 
 
-def of(step: AgentStep) -> PanelView:
-    return PanelView(step.action_input, told(step.observation))
+def of(step: AgentStep) -> PanelView | None:
+    """None for any other row, and while the answers are being compared."""
+    is_there = is_panel(step) and "heads" in step.action_input
+    return PanelView(step.action_input, told(step.observation)) if is_there else None

@@ -191,9 +191,7 @@ class RunView:
     def panel(self) -> panels.PanelView | None:
         """Who said what, where it was a panel's to answer; once it has ended."""
         steps = () if self.run.is_live else self.steps
-        compared = [s.step for s in steps if s.parent is None and panels.is_panel(s.step)]
-        ended = [panels.of(step) for step in compared if "heads" in step.action_input]
-        return ended[-1] if ended else None
+        return next((s.panel for s in steps if s.parent is None and s.panel), None)
 
     @property
     def output_text(self) -> str:

@@ -148,10 +148,6 @@ async def test_a_plan_with_a_role_that_nobody_has_is_not_carried_out(agent, scri
     assert not await run.steps.filter(kind="task").aexists()
 
 
-async def test_a_plan_without_steps_is_no_problem():
-    assert assembly._wrong(assembly.ExecutionPlan(), assembly.ToolRegistry(), frozenset()) == []
-
-
 async def _planner(*colleagues):
     planner = await Agent.objects.acreate(name="planner", mode="plan")
     await sync_to_async(planner.handoffs.set)(colleagues)
