@@ -22,6 +22,7 @@ from agents.readable import MOST_SHOWN, shown
 from agents.sentences import told
 from agents.waterfall import Split, Waterfall
 
+from . import panels
 from .approvals import ApprovalView
 from .comments import Thread, threads
 from .outline import in_order
@@ -186,6 +187,12 @@ class RunView:
         """The structured answer to read; in a trace it is the JSON itself."""
         is_there = self.run.output is not None and self.place == "chat"
         return shown_output(self.run.output) if is_there else None
+
+    @cached_property
+    def panel(self) -> panels.PanelView | None:
+        """Who said what, where it was a panel's to answer; once it has ended."""
+        steps = () if self.run.is_live else self.steps
+        return next((s.panel for s in steps if s.parent is None and s.panel), None)
 
     @property
     def output_text(self) -> str:
