@@ -37,6 +37,8 @@ TEMPLATES = (
     _("A run may take %(limit)s seconds."),
     _("A run may use %(limit)s tokens."),
     _("A run may cost %(limit)s dollars."),
+    _("This would go in circles: %(path)s. Do it yourself."),
+    _("Tasks may be handed on %(times)s times. Do it yourself."),
     _("There is no plan that can be carried out: %(why)s"),
     _("Given up after %(plans)s plans. %(why)s"),
     _("It took longer than %(seconds)s seconds."),
@@ -121,6 +123,7 @@ REASONS = (
     _("the connection was refused"),
 )
 SENTENCES = (
+    _("Say what the task is."),
     _("The model wrote no plan that can be carried out."),
     _("This expression cannot be used."),
     _("The plan was declined."),
