@@ -108,6 +108,16 @@ class StepView:
         return name if is_asked and self.step.action != AskPerson.name else ""
 
     @property
+    def _asking(self) -> str:
+        """What a person is asked, or somebody of a group."""
+        asked = self.step.action_input
+        asked = asked if isinstance(asked, dict) else {"question": brief(asked)}
+        about = {"question": asked.get("question", ""), "role": asked.get("role", "")}
+        if about["role"]:
+            return _("Asks “%(role)s”: %(question)s") % about
+        return _("Asks a person: %(question)s") % about
+
+    @property
     def _handing_on(self) -> str:
         about = {"agent": self.colleague, "task": brief(self.step.action_input)}
         if self.step.status != AgentStep.Status.FAILED:
@@ -122,6 +132,8 @@ class StepView:
         match step.kind:
             case AgentStep.Kind.TOOL if self.colleague:
                 return one_line(self._handing_on)
+            case AgentStep.Kind.TOOL if step.action == AskPerson.name:
+                return one_line(self._asking)
             case AgentStep.Kind.TOOL:
                 return one_line(f"{step.action}: {brief(step.action_input)}")
             case AgentStep.Kind.GUARDRAIL:

@@ -20,7 +20,7 @@ from agents.models import (
     ToolRegistration,
 )
 from agents.review.models import Example
-from chat.models import ChatSession, Message
+from chat.models import ChatSession, Invitation, Member, Message
 from tests.conftest import asked
 
 pytestmark = [
@@ -29,6 +29,7 @@ pytestmark = [
 ]
 
 RECORDS = [Run, RunEvent, AgentStep, Approval, ChatSession, Message, Document, Chunk]
+RECORDS += [Member, Invitation]
 
 
 @pytest.fixture

@@ -101,4 +101,4 @@ def test_a_question_to_a_person_is_not_taken_for_an_agent_called_person(run):
     step.action_input = {"question": "May we?"}
 
     assert StepView(step, run).colleague == ""
-    assert StepView(step, run).intent == "ask_person: May we?"
+    assert StepView(step, run).intent == "Asks a person: May we?"
