@@ -210,7 +210,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
     def missed(self, kept: Kept) -> str:
         """Frames for whatever this page should have been told of, and was not."""
         behind = [watched for run, watched in self.watched.items() if run in kept]
-        return "".join(w.snapshot() for w in behind if w.seq < kept[w.run_pk])
+        return "".join(w.snapshot() if w.seq < kept[w.run_pk] else w.owed() for w in behind)
 
     def _kept(self) -> Kept:
         """The last event of each run that goes on."""

@@ -1,15 +1,16 @@
 """HTML for a page that watches a run: whole elements, found by id, as they are now."""
 
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from agents import masking, trace
-from agents.display import RunView, StepView, Thread, step_views
+from agents.display import PlanView, RunView, StepView, Thread, step_views, unfolded
 from agents.engine.events import Type
 from agents.masking import ANSWER, Veil
 from agents.models import Run
@@ -36,6 +37,7 @@ CHANGED_ROW = {
     Type.USAGE,
     Type.THOUGHT,
 }
+PLANNED = {"plan", "task"}
 # What is said of a run that is over; a thumb is only shown to whoever gave it.
 JUDGED = {
     "chat": ("_rating.html", "_corrected.html", "_correction.html"),
@@ -57,10 +59,16 @@ class Watched:
     has_asked: bool = True
     is_judged: bool = True
     rows: set[int] = field(default_factory=set)
+    folded: set[int] = field(default_factory=set)
+    is_owed: bool = False  # whether its plan went on, and was not shown again yet
+    rests_until: float = 0.0
     growing: set[int] = field(default_factory=set)
     speaker: str = ""  # the agent that was heard last
     prose: GrowingProse = field(default_factory=GrowingProse)
     veil: Veil | None = None  # where personal data is masked for this page
+
+    # A plan of a thousand steps takes long to draw: then that is done less often.
+    rest: ClassVar[float] = 8.0
 
     def snapshot(self) -> SafeString:
         """The whole run as it is now; what comes afterwards is added to it."""
@@ -100,9 +108,11 @@ class Watched:
 
     def _whole(self, run: Run) -> RunView:
         view = self._view(run)
-        self.is_live = run.is_live
-        self.rows = {step.number for step in view.steps}
-        self.growing = {step.number for step in view.steps if step.is_live}
+        self.is_live, self.is_owed = run.is_live, False
+        self.folded = set()
+        rows = self._unfolded(view.steps)
+        self.rows = {step.number for step in rows}
+        self.growing = {step.number for step in rows if step.is_live}
         self.prose = view.prose if run.is_live else GrowingProse()
         return view
 
@@ -134,10 +144,29 @@ class Watched:
             return self._turned(run, answer)
         view = self._view(run)
         head = _element("_run_head.html", {"view": view})
-        frames = [head, *self._rows(view, events, thoughts), self._answer(answer)]
+        self.is_owed |= any(map(_is_planned, events))
+        frames = [head, self._plan(view), *self._rows(view, events, thoughts)]
+        frames.append(self._answer(answer))
         if any(map(_is_thought, events)):
             frames.append(self._taken_back(events))
         return "".join(frames)
+
+    def owed(self) -> str:
+        """The plan as it is by now, if it went on since it was shown."""
+        if not self.is_owed:
+            return ""
+        self.rests_until = 0.0
+        return self._plan(self._view(self._row()))
+
+    def _plan(self, view: RunView) -> str:
+        began = time.monotonic()
+        if not self.is_owed or began < self.rests_until:
+            return ""
+        plan = PlanView.of(view.run, self.place, view.shown)
+        html = _element("_plan.html", {"view": view, "plan": plan})
+        ended = time.monotonic()
+        self.is_owed, self.rests_until = False, ended + self.rest * (ended - began)
+        return html
 
     def _heard(self, events: Sequence[dict[str, Any]]) -> tuple[str, dict[int, str]]:
         """What was said, as far as this page may be shown it by now."""
@@ -158,7 +187,7 @@ class Watched:
     ) -> list[str]:
         named = {e["data"]["step"] for e in events if e["type"] in NEW_ROW | CHANGED_ROW}
         frames = []
-        for view in step_views(run, only=named) if named else ():
+        for view in self._unfolded(step_views(run, only=named)) if named else ():
             if view.first_seq >= events[0]["seq"]:
                 view = replace(view, words=thoughts.get(view.number, ""))
             row = _element("_step.html", {"step": view})
@@ -166,6 +195,9 @@ class Watched:
             self._shown(view)
         said = {n: text for n, text in thoughts.items() if n not in named}
         return frames + [self._thought(step, text) for step, text in said.items()]
+
+    def _unfolded(self, steps: list[StepView]) -> list[StepView]:
+        return unfolded(steps, self.folded) if self.place == "chat" else steps
 
     def _shown(self, step: StepView) -> None:
         """A row is shown as it is now: its step may be over before its last words are told."""
@@ -236,6 +268,11 @@ def _runs(pk):
 
 def _is_thought(event: dict[str, Any]) -> bool:
     return event["type"] == Type.THOUGHT and "parent" not in event["data"]
+
+
+def _is_planned(event: dict[str, Any]) -> bool:
+    """Whether it may have changed how a plan stands."""
+    return event["type"] == Type.PLAN or event["data"].get("kind") in PLANNED
 
 
 def _words(events: Iterable[dict[str, Any]]) -> tuple[str, dict[int, str]]:

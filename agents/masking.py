@@ -18,7 +18,7 @@ MOST_LABELLED = 200
 WORDS = {Type.DELTA, Type.THOUGHT_DELTA}
 COLUMNS: dict[type[models.Model], tuple[str, ...]] = {
     Run: ("query", "history", "answer", "output", "detail", "advice", "overrides"),
-    AgentStep: ("thought", "action_input", "observation", "request", "notes"),
+    AgentStep: ("thought", "action", "action_input", "observation", "request", "notes"),
     Approval: ("arguments", "new_arguments", "reason"),
     RunEvent: ("data",),
 }

@@ -25,9 +25,10 @@ STATUS_OF = {
 
 # What of the beginning of a run says how it was set up.
 SETUP = ("model", "dialect", "instructions", "tools", "max_steps")
-ABOUT_A_TASK = ("plan", "work", "what", "expected")
+ABOUT_A_TASK = ("plan", "work", "what", "expected", "is_each")
 ABOUT_A_PLAN = ("plan", "description", "steps", "parameters", "by", "changes", "feedback")
 ABOUT_A_CHECK = ("plan", "expected", "is_met", "reason", "feedback")
+ABOUT_A_PANEL = ("merge", "heads", "groups", "chosen", "differences")
 FOUND_BY_ITSELF = {AgentStep.Kind.TASK, AgentStep.Kind.PLAN, AgentStep.Kind.EVALUATION}
 VERSION = 8
 MOST_MARKS = 100
@@ -159,6 +160,8 @@ def _asked(rows: Rows, run: int, event: Event) -> None:
         "action_input": decoded(function["arguments"]),
         "started_at": event.time,
     }
+    if call["kind"] == AgentStep.Kind.PLAN:  # its row says already what it is, and since when
+        call = {name: call[name] for name in ("status", "call_id")}
     if not rows.steps(run, event).update(**call):
         rows.add_step(AgentStep(**_place(rows, run, event), **call))
     question = {
@@ -224,6 +227,7 @@ def _planned(rows: Rows, run: int, event: Event) -> None:
 
 def _checked(rows: Rows, run: int, event: Event) -> None:
     facts = {name: event.data[name] for name in ABOUT_A_CHECK}
+    facts |= {name: event.data[name] for name in ABOUT_A_PANEL if name in event.data}
     rows.change_step(run, event, action_input=facts, observation=event.data["reason"])
 
 

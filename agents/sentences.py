@@ -41,6 +41,8 @@ TEMPLATES = (
     _("Tasks may be handed on %(times)s times. Do it yourself."),
     _("There is no plan that can be carried out: %(why)s"),
     _("Given up after %(plans)s plans. %(why)s"),
+    _("“%(name)s” did not give what was expected (%(expected)s): %(why)s"),
+    _("“%(name)s” failed: %(why)s"),
     _("It took longer than %(seconds)s seconds."),
     _("%(failed)s of %(all)s failed: %(why)s"),
     _("It is not so that %(condition)s."),

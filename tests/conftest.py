@@ -23,6 +23,8 @@ def _close_connections(**about):
         connections.close_all()
 
 
+# Who waits for an event gives up long after any machine has brought it.
+PATIENCE = 30
 ORIGIN = (b"origin", b"http://testserver")
 
 
@@ -129,7 +131,7 @@ async def until(run, type):
     """Come back once such an event is kept."""
     from agents import live
 
-    async with asyncio.timeout(10), aclosing(live.events(run)) as events:
+    async with asyncio.timeout(PATIENCE), aclosing(live.events(run)) as events:
         async for event in events:
             if event is not None and event.type == type:
                 return
@@ -151,7 +153,7 @@ async def checked(run):
     return run
 
 
-async def frames_until(socket, words, seconds=10):
+async def frames_until(socket, words, seconds=PATIENCE):
     """Everything the tab is sent until a frame holds these words."""
     frames = []
     async with asyncio.timeout(seconds):

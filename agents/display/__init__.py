@@ -2,7 +2,18 @@
 
 from .approvals import ApprovalView
 from .comments import Thread
-from .runs import RunView, model_label, rows, step_views
+from .plans import PlanView
+from .runs import RunView, model_label, rows, step_views, unfolded
 from .steps import StepView
 
-__all__ = ["ApprovalView", "RunView", "StepView", "Thread", "model_label", "rows", "step_views"]
+__all__ = [
+    "ApprovalView",
+    "PlanView",
+    "RunView",
+    "StepView",
+    "Thread",
+    "model_label",
+    "rows",
+    "step_views",
+    "unfolded",
+]

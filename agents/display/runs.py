@@ -25,6 +25,7 @@ from agents.waterfall import Split, Waterfall
 from .approvals import ApprovalView
 from .comments import Thread, threads
 from .places import chat_url, milliseconds, trace_url
+from .plans import PlanView, is_folded
 from .steps import StepView
 
 MOST_FINDINGS = 5
@@ -82,9 +83,14 @@ class RunView:
     def shown(self, row: Row) -> Row:
         return row if self.veil is None else masking.masked(row)
 
+    @property
+    def is_untold(self) -> bool:
+        """Whether nobody has heard more of it than that it was asked for."""
+        return self.until == 0
+
     @cached_property
     def steps(self) -> list[StepView]:
-        if self.until == 0:
+        if self.is_untold:
             return []
         return step_views(self) if self.waterfall is None else self._drawn(self.waterfall)
 
@@ -106,14 +112,24 @@ class RunView:
             for step in waterfall.steps
         ]
 
-    @property
+    @cached_property
     def first_steps(self) -> list[StepView]:
         """Those that a page begins with; the others follow when they are looked for."""
+        if self.place == "chat":
+            return unfolded(self.steps, set())
         return self.steps[:MOST_ROWS] if self.waterfall and not self.is_whole else self.steps
 
     @property
     def more_steps(self) -> int:
-        return len(self.steps) - len(self.first_steps)
+        """In a chat, what is folded is nowhere but in the trace."""
+        return 0 if self.place == "chat" else len(self.steps) - len(self.first_steps)
+
+    @cached_property
+    def plan(self) -> PlanView | None:
+        """What it works by, if that is a plan."""
+        plans = (step for step in self.steps if step.kind == AgentStep.Kind.PLAN)
+        is_there = any(step.parent is None for step in plans)
+        return PlanView.of(self.run, self.place, self.shown) if is_there else None
 
     def path(self, step: AgentStep) -> tuple[str, ...]:
         """The agents through which a step was handed on, down to the one that does it."""
@@ -176,7 +192,7 @@ class RunView:
 
     @cached_property
     def prose(self) -> GrowingProse:
-        said = "" if self.until == 0 else trace.said_so_far(self.run, self.until)
+        said = "" if self.is_untold else trace.said_so_far(self.run, self.until)
         return GrowingProse(said if self.veil is None else self.veil.begin(ANSWER, said))
 
     @property
@@ -327,6 +343,17 @@ def step_views(view: RunView, only: Collection[int] | None = None) -> list[StepV
         for step in _steps(view, only)
         if until is None or step.first_seq <= until
     ]
+
+
+def unfolded(steps: Iterable[StepView], folded: set[int]) -> list[StepView]:
+    """Without what is done for each item of a list, unless a person is asked about it."""
+    rows = []
+    for view in steps:
+        if is_folded(view.step, folded):
+            folded.add(view.number)
+        if view.number not in folded or view.approval is not None:
+            rows.append(view)
+    return rows
 
 
 def _steps(view: RunView, only: Collection[int] | None) -> Iterable[AgentStep]:

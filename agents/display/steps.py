@@ -20,6 +20,7 @@ from agents.waterfall import Bar
 from .approvals import ApprovalView
 from .comments import Thread
 from .places import milliseconds, trace_url
+from .plans import PlanFacts
 
 MOST_EXCERPT = 300
 ERROR = "Error: "
@@ -139,9 +140,11 @@ class StepView:
             case AgentStep.Kind.GUARDRAIL:
                 return one_line(told(step.observation))
             case AgentStep.Kind.TASK:
-                return one_line(step.action)
-            case AgentStep.Kind.PLAN | AgentStep.Kind.EVALUATION:
-                return one_line(step.observation or step.action)
+                return one_line(self._task)
+            case AgentStep.Kind.PLAN:
+                return one_line(self._plan)
+            case AgentStep.Kind.EVALUATION:
+                return one_line(self._check)
             case AgentStep.Kind.ANSWER if not step.thought:
                 return _("Writes the answer")
         if step.is_live and (waits := wording.now(step.notes)):
@@ -149,6 +152,51 @@ class StepView:
         if step.status == AgentStep.Status.FAILED and step.observation:
             return one_line(step.observation)
         return one_line(step.thought) or (_("Thinking…") if step.is_live else _("Thinks"))
+
+    @property
+    def _task(self) -> str:
+        """A step of a plan and who does it; or why it was not done, or not well."""
+        step = self.step
+        is_well = step.status not in {AgentStep.Status.FAILED, AgentStep.Status.SKIPPED}
+        about = self.facts.get("what", "") if is_well else told(step.observation)
+        return f"{step.action} · {about}" if about else step.action
+
+    @property
+    def _plan(self) -> str:
+        step = self.step
+        if step.status in {AgentStep.Status.FAILED, AgentStep.Status.CANCELLED}:
+            return told(step.observation) or step.action
+        if not self.planned:
+            return _("Writes a plan") if step.turn < 2 else _("Writes another plan")
+        words = self.planned.plan.description or _("A plan")
+        return f"{words} ({self.planned.difference})" if self.planned.difference else words
+
+    @property
+    def _check(self) -> str:
+        if "is_met" not in self.facts:
+            return _("Checks the result: %(name)s") % {"name": self.step.action}
+        said = _("As expected: %(why)s") if self.is_met else _("Not as expected: %(why)s")
+        return said % {"why": told(self.facts.get("reason", ""))}
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the row of a plan, of a step of it, or of a check says beside its name."""
+        facts = self.step.action_input
+        return facts if isinstance(facts, dict) else {}
+
+    @cached_property
+    def planned(self) -> PlanFacts:
+        is_plan = self.step.kind == AgentStep.Kind.PLAN
+        return PlanFacts.of(self.step) if is_plan else PlanFacts()
+
+    @property
+    def is_met(self) -> bool:
+        return bool(self.facts.get("is_met"))
+
+    @property
+    def why(self) -> str:
+        """What a check found, in the reader's language."""
+        return told(self.facts.get("reason", ""))
 
     @property
     def notes(self) -> list[str]:

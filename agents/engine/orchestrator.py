@@ -19,6 +19,7 @@ from .termination import StopReason
 from .tool import ONE_TEXT, ToolRegistry
 from .toolbox import Toolbox
 from .trail import Trail
+from .written import MOST_PROBLEMS
 
 MOST_TOLD = 6_000
 RESULTS = """\
@@ -65,13 +66,17 @@ class Orchestrator(AgentRuntime):
         schemas = {t.name: getattr(t, "parameters", ONE_TEXT) for t in tools}
         roles = {*self.roles, *self.people}
         found = problems(assigned(plan, self.roles), schemas, agents, roles)
-        return [problem.message for problem in found]
+        return [problem.message for problem in found[:MOST_PROBLEMS]]
 
 
 class PlannedCourse(Course):
     """The course of a run that works by a plan: its turns come after the plan, to answer."""
 
     agent: Orchestrator
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.past = recalled(self.trail)
 
     async def _turns(self) -> Events:
         if self.trail.is_over:
@@ -87,9 +92,9 @@ class PlannedCourse(Course):
                 yield event
 
     async def _by_plan(self) -> Events:
-        past, before = recalled(self.trail), list[Account]()
+        before = list[Account]()
         for version in range(1, self.agent.max_replans + 2):
-            site = Site(self.agent, self.trail, past, version, self.agent.most_at_once)
+            site = Site(self.agent, self.trail, self.past, version, self.agent.most_at_once)
             async with aclosing(self._version(site, before)) as events:
                 async for event in events:
                     yield event
@@ -100,7 +105,10 @@ class PlannedCourse(Course):
 
     async def _version(self, site: Site, before: list[Account]) -> Events:
         agent = self.agent
-        planning = Planning(site, before, check=agent.problems, shows=agent.shows_plan)
+        roles = {*agent.roles, *agent.people}
+        planning = Planning(
+            site, before, check=agent.problems, roles=roles, shows=agent.shows_plan
+        )
         async with aclosing(planning.events()) as events:
             async for event in events:
                 yield event

@@ -83,6 +83,7 @@ class Task:
             work=step.kind,
             what=step.tool or step.agent or step.ask,
             expected=step.expected_outcome,
+            is_each=step.for_each is not None,
         )
 
     def _ended(self, outcome: Outcome) -> Event:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from agents import runs
@@ -48,12 +49,12 @@ def wished(text: str, user: Any) -> Wish | None:
     if command.split("\n")[0] != COMMAND:
         return None
     name, given = _read(text.strip()[len(COMMAND) :])
-    return wish(named(name, user), given)
-
-
-def named(name: str, user: Any) -> Workflow:
-    """The workflow that this person calls by this name; raises NotStarted."""
     mine = Workflow.objects.for_user(user).filter(enabled=True)
+    return wish(named(name, mine), given)
+
+
+def named(name: str, mine: QuerySet[Workflow]) -> Workflow:
+    """That of these which is called so; raises NotStarted."""
     found = mine.filter(name=name).first() or mine.filter(name__iexact=name).first()
     if found is None:
         raise NotStarted(_unknown(name, list(mine.values_list("name", flat=True))))

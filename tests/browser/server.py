@@ -20,6 +20,7 @@ LEFT_OUT = [
     *("WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "AimEnabled", "LensOverlay", "MediaRouter"),
     *("AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades"),
     *("PaintHolding", "ThirdPartyStoragePartitioning", "OptimizationHints"),
+    "SpareRendererForSitePerProcess",
 ]
 QUIET = [
     *("--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),

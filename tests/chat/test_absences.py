@@ -38,7 +38,7 @@ async def visited(person, message, *, code=CLOSED, **told):
     address = f"/ws/chat/{message.session_id}/?after={message.pk}&{asked}"
     async with tab(person, address) as page:
         await page.receive_from()
-        await page.disconnect(code)
+        await page.disconnect(code, timeout=10)
 
 
 async def kept():

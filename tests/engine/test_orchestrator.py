@@ -53,6 +53,15 @@ async def test_a_plan_is_written_carried_out_and_answered_from(orchestrator):
     assert any("## b (done)\n12" in str(message["content"]) for message in asked)
 
 
+async def test_an_agent_may_be_called_what_its_roles_are_called(orchestrator):
+    boss = orchestrator(
+        plan(echo("a", "1", expected_outcome="1")), finds(True), Says(answer="1")
+    )
+    boss.name = "planner"
+
+    assert (await told(boss))[-1].data["stopped_reason"] == "completed"
+
+
 async def test_a_result_that_is_not_as_expected_leads_to_another_plan(orchestrator):
     boss = orchestrator(
         plan(echo("a", "same"), echo("b", "wrong", expected_outcome="the right thing")),

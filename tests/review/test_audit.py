@@ -6,7 +6,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.apps import apps
 from django.contrib.auth.models import AnonymousUser
-from django.db import OperationalError, connection
+from django.db import OperationalError
 from django.test import AsyncClient
 from django.utils import timezone
 
@@ -148,16 +148,6 @@ def test_a_reviewer_out_of_scope_sees_nothing(personal_run, reviewer):
 
     assert client_of(reviewer).get(f"/traces/{personal_run.pk}/").status_code == 404
     assert may(reviewer).has_perm("agents.review_runs")
-
-
-@pytest.fixture
-def unwritable():
-    """A database that can be read and takes nothing, in this thread."""
-    if connection.vendor != "sqlite":
-        pytest.skip("only SQLite is closed to writing this way")
-    with connection.cursor() as cursor:
-        yield lambda: cursor.execute("PRAGMA query_only = ON")
-        cursor.execute("PRAGMA query_only = OFF")
 
 
 @pytest.mark.parametrize("door", ["/traces/{}/", "/traces/{}/replay/", "/traces/{}/steps/1/"])

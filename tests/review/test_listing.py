@@ -450,3 +450,12 @@ def test_made_up_runs_are_not_put_among_real_ones(person):
         call_command("seed_runs", runs=5, events=50)
 
     assert Run.objects.count() == 1
+
+
+def test_a_view_that_cannot_be_kept_is_a_sentence(mine, unwritable):
+    unwritable()
+
+    answer = mine.post("/traces/views/", {"q": "status:failed", "name": "x"}, follow=True)
+
+    assert answer.status_code == 200
+    assert "this was not saved" in answer.content.decode()

@@ -33,6 +33,11 @@ REPORT = {
     "additionalProperties": False,
 }
 
+FROM_DOCUMENTS = """\
+You are librarian. You answer from the documents and from nothing else: search them, and cite
+the passages by their numbers in brackets. Where they do not say it, say so. Answer in the
+language of the question, in Markdown, and briefly."""
+
 
 class Command(BaseCommand):
     help = "Makes what a first visit needs: an account, agents, their tools and the samples."
@@ -86,9 +91,22 @@ def make_agents() -> None:
         description="Writes a plan first, carries it out and checks what came of it.",
         mode=Agent.Mode.PLAN,
     )
+    librarian = Agent.objects.create(
+        name="librarian",
+        description="Answers from the documents alone, and cites them.",
+        instructions=FROM_DOCUMENTS,
+        dialect=Agent.Dialect.REACT,
+    )
+    panel = Agent.objects.create(
+        name="panel",
+        description="Asks helper and librarian at once, and says where they differ.",
+        mode=Agent.Mode.PANEL,
+    )
     careful.tools.set(helper.tools.all())
     reporter.tools.set(helper.tools.filter(name__in=toolset.BUILT_IN))
+    librarian.tools.set(helper.tools.filter(name="search"))
     lead.handoffs.set([helper, careful, reporter])
+    panel.handoffs.set([helper, librarian])
     planner.tools.set(ToolRegistration.objects.filter(name__in=toolset.own_names()))
 
 

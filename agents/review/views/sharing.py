@@ -6,7 +6,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from agents import masking
+from agents import audit, masking
 from agents.display import RunView
 from agents.masking import Veil
 from agents.review import sharing
@@ -28,12 +28,13 @@ def share(request: HttpRequest, pk: int) -> HttpResponse:
     if request.method == "GET":
         return _panel(request, found)
     level, hours = request.POST.get("level", ""), request.POST.get("hours", "")
+    chosen = {"level": level, "lasts": hours}
     try:
         token = sharing.make(found.row, request.user, level, hours, is_masked=found.is_masked)
-    except sharing.NotShared as reason:
-        return _panel(request, found, 422, problem=str(reason))
+    except (sharing.NotShared, audit.NotRecorded) as reason:
+        return _panel(request, found, 422, problem=str(reason), **chosen)
     url = request.build_absolute_uri(reverse("trace:shared", args=[token]))
-    return _panel(request, found, made=url)
+    return _panel(request, found, made=url, **chosen)
 
 
 @require_POST
