@@ -63,6 +63,7 @@ class Watched:
     is_owed: bool = False  # whether its plan went on, and was not shown again yet
     rests_until: float = 0.0
     growing: set[int] = field(default_factory=set)
+    speaker: str = ""  # the agent that was heard last
     prose: GrowingProse = field(default_factory=GrowingProse)
     veil: Veil | None = None  # where personal data is masked for this page
 
@@ -136,7 +137,7 @@ class Watched:
     def changes(self, events: Sequence[dict[str, Any]]) -> str:
         """Frames for whatever happened."""
         run, types = self._row(), {event["type"] for event in events}
-        self.seq = events[-1]["seq"]
+        self.seq, self.speaker = events[-1]["seq"], events[-1]["agent"]
         self.has_asked |= Type.APPROVAL_REQUESTED in types
         answer, thoughts = self._heard(events)
         if types & TURNS or (Type.APPROVAL_RESOLVED in types and not run.is_waiting):
@@ -219,6 +220,7 @@ class Watched:
             self.place,
             until=self.seq,
             may_decide=self.may_decide,
+            speaker=self.speaker,
             viewer=self.viewer,
             is_discussed=self.is_discussed,
             has_asked=self.has_asked,

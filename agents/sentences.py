@@ -43,6 +43,8 @@ TEMPLATES = (
     _("Only %(name)s answered."),
     _("No member of the panel could answer. %(reasons)s"),
     _("%(agent)s could not finish: %(reason)s"),
+    _("This would go in circles: %(path)s. Do it yourself."),
+    _("Tasks may be handed on %(times)s times. Do it yourself."),
     _("There is no plan that can be carried out: %(why)s"),
     _("Given up after %(plans)s plans. %(why)s"),
     _("“%(name)s” did not give what was expected (%(expected)s): %(why)s"),
@@ -129,6 +131,7 @@ REASONS = (
     _("the connection was refused"),
 )
 SENTENCES = (
+    _("Say what the task is."),
     _("The model wrote no plan that can be carried out."),
     _("This expression cannot be used."),
     _("The plan was declined."),
