@@ -66,7 +66,7 @@ class Line:
 
     @property
     def terms(self) -> list[str]:
-        """When it is done, and how often, where that is not simply once and after the others."""
+        """When it is done and how often, where that is not simply once."""
         return list(_terms(self.step))
 
 

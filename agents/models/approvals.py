@@ -96,5 +96,9 @@ class Approval(models.Model):
         return self.why == self.Why.QUESTION
 
     @property
+    def is_plan(self) -> bool:
+        return self.why == self.Why.PLAN
+
+    @property
     def is_waiting(self) -> bool:
         return self.verdict == self.Verdict.WAITING

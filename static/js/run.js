@@ -1,6 +1,7 @@
 // What a run needs on any page: a ticking clock, rows that stay open, things to copy.
 
 import { mark, start as decide } from "./decisions.js";
+import { keepPlan } from "./plans.js";
 
 const root = document.documentElement;
 const seen = new WeakMap();
@@ -36,13 +37,14 @@ export function keepOpen({ detail: { fragment } }) {
 // What a person has begun to write about a call is theirs, whatever else happens in the run.
 function keepTyped(approval) {
   const old = document.getElementById(approval.id);
+  if (approval.matches(".for-plan")) keepPlan(approval);
   for (const field of old?.querySelectorAll("textarea, input:not([type=hidden])") ?? []) {
     const same = approval.querySelector(`[name="${field.name}"]`);
     if (!same) continue;
     same.value = field.value;
     mark(same);
   }
-  const change = approval.querySelector(".change");
+  const change = approval.querySelector(".change:not(.plan-edit)");
   if (change) change.open = old?.querySelector(".change")?.open ?? false;
 }
 
