@@ -19,6 +19,7 @@ from agents.models import Approval, Run, RunEvent
 MOST_ARGUMENTS = 100_000
 MOST_PLAN = 1_000_000
 MOST_REASON = 2_000
+MOST_ANSWER = 10_000
 PATIENCE = 20
 
 
@@ -30,8 +31,7 @@ class NoSuchPlan(NotDecided):
     """A plan that a person has changed cannot be carried out; `problems` says why, by step."""
 
     def __init__(self, problems: revision.Problems) -> None:
-        whole = problems.get(revision.WHOLE, [])
-        super().__init__(" ".join(whole) or _("This plan cannot be carried out yet."))
+        super().__init__(_("This plan cannot be carried out as it is."))
         self.problems = problems
 
 
@@ -104,6 +104,20 @@ def _check(approval: Approval, run: Run, word: Word) -> None:
         raise NotDecided(_("This is not the call that you were shown. Reload the page."))
     if not run.is_waiting:
         raise _NotYet
+    if approval.is_question:
+        _check_answer(word)
+
+
+def _check_answer(word: Word) -> None:
+    """What somebody wrote is told as they wrote it, or not at all."""
+    text = word.reason.strip()
+    if word.is_approved and not text:
+        raise NotDecided(_("Write your answer first."))
+    if len(text) > MOST_ANSWER:
+        raise NotDecided(
+            _("This is too long: %(count)d characters, and at most %(most)d can be kept.")
+            % {"count": len(text), "most": MOST_ANSWER}
+        )
 
 
 def _event(approval: Approval, run: Run, user, word: Word) -> Event:
@@ -117,7 +131,7 @@ def _event(approval: Approval, run: Run, user, word: Word) -> Event:
         step=approval.step,
         is_approved=word.is_approved,
         arguments=_changed(approval, run, word),
-        reason=word.reason.strip()[:MOST_REASON],
+        reason=word.reason.strip()[: MOST_ANSWER if approval.is_question else MOST_REASON],
         by=user.pk,
         by_name=user.get_username(),
     )
@@ -125,7 +139,7 @@ def _event(approval: Approval, run: Run, user, word: Word) -> Event:
 
 def _changed(approval: Approval, run: Run, word: Word) -> str | None:
     """The arguments that the person wrote, if they are others than the model's."""
-    if not word.is_approved or word.arguments is None:
+    if not word.is_approved or word.arguments is None or approval.asks_person:
         return None
     value = _object(word.arguments, MOST_PLAN if approval.is_plan else MOST_ARGUMENTS)
     if value == json.loads(approval.arguments):

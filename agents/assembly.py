@@ -12,6 +12,7 @@ from typing import Any
 
 from channels.db import database_sync_to_async
 from django.conf import settings
+from django.contrib.auth.models import Group
 
 from agents import toolset
 from agents.engine.approval import AskPerson
@@ -24,6 +25,7 @@ from agents.engine.guardrails import GuardrailAction, Guardrails, Pattern
 from agents.engine.handoff import Handoff
 from agents.engine.orchestrator import Orchestrator
 from agents.engine.output import OutputSchema
+from agents.engine.panel import Panel
 from agents.engine.plan import ExecutionPlan
 from agents.engine.planner import LLM, ReActPlanner
 from agents.engine.retry import RetryPolicy
@@ -81,6 +83,7 @@ class Parts:
     patterns: list[GuardrailPattern]
     colleagues: list[Agent]
     is_rerun: bool
+    groups: frozenset[str] = frozenset()  # of people, where somebody may be asked by role
 
 
 async def begin(run: Run) -> Events:
@@ -135,17 +138,17 @@ async def _team(
 ) -> dict[str, AgentRuntime]:
     team: dict[str, AgentRuntime] = {}
     for parts in everybody:
-        handoffs = [_handoff(colleague, team) for colleague in parts.colleagues]
+        agent = parts.agent
+        more: list[Tool] = [_handoff(colleague, team) for colleague in parts.colleagues]
+        # A plan may always ask a person, whatever tools its writer has.
+        more += [AskPerson()] if agent.mode == Agent.Mode.PLAN else []
         # What a person reads again may not be what they want done again.
         careful = {"asks_before_writing": True} if parts.is_rerun else {}
-        tools = await registry(parts.tools, parts.own, handoffs, **careful)
-        agent = parts.agent
-        is_planner = agent.mode == Agent.Mode.PLAN
-        make = partial(Orchestrator, **_planned(parts)) if is_planner else AgentRuntime
+        tools = await registry(parts.tools, parts.own, more, **careful)
         team[agent.name] = _runtime(
             parts,
             tools,
-            make=make,
+            make=_maker(parts),
             auto_execute=agent.auto_execute_tools or not asks,
             name=agent.name,
         )
@@ -183,12 +186,26 @@ def _runtime(
     )
 
 
+def _maker(parts: Parts) -> Callable[..., AgentRuntime]:
+    """What kind of agent it is."""
+    agent = parts.agent
+    match agent.mode:
+        case Agent.Mode.PLAN:
+            return partial(Orchestrator, **_planned(parts))
+        case Agent.Mode.PANEL:
+            # The other half of its time is for what it makes of their answers.
+            seconds = agent.max_seconds / 2 if agent.max_seconds else None
+            return partial(Panel, merge=agent.merge, most_seconds=seconds)
+    return AgentRuntime
+
+
 def _planned(parts: Parts) -> dict[str, Any]:
     """What is different for an agent that works by a plan."""
     return {
         "shows_plan": parts.agent.shows_plan,
         "max_replans": parts.agent.max_replans,
         "roles": _roles(parts.colleagues),
+        "people": parts.groups,
     }
 
 
@@ -364,7 +381,12 @@ def _parts(run: Run, agent: Agent) -> Parts:
         [row for row in _patterns() if row.name not in off],
         [other for other in colleagues if chosen is None or other.asked_as in chosen],
         is_rerun=run.is_rerun,
+        groups=_groups() if agent.mode == Agent.Mode.PLAN else frozenset(),
     )
+
+
+def _groups() -> frozenset[str]:
+    return frozenset(name.lower() for name in Group.objects.values_list("name", flat=True))
 
 
 def _overridden(agent: Agent, overrides: dict[str, Any]) -> Agent:

@@ -10,7 +10,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from agents import masking, trace
-from agents.display import PlanView, RunView, StepView, step_views, unfolded
+from agents.display import PlanView, RunView, StepView, Thread, step_views, unfolded
 from agents.engine.events import Type
 from agents.masking import ANSWER, Veil
 from agents.models import Run
@@ -52,6 +52,8 @@ class Watched:
     run_pk: int
     place: str = "chat"
     may_decide: bool = True
+    viewer: int | None = None  # who looks at it, where that may be somebody else than asked
+    is_discussed: bool = False  # where several people can talk about it
     seq: int = 0
     is_live: bool = True
     has_asked: bool = True
@@ -90,8 +92,18 @@ class Watched:
         run = next(iter(_runs(self.run_pk)), None)
         if run is None or run.is_live:
             return ""
-        view = RunView(self._masked(run), self.place, veil=self.veil)
-        return "".join(_element(name, {"view": view}) for name in JUDGED[self.place])
+        view = RunView(self._masked(run), self.place, viewer=self.viewer, veil=self.veil)
+        parts = JUDGED[self.place] if view.is_own else JUDGED["trace"]
+        return "".join(_element(name, {"view": view}) for name in parts)
+
+    def commented(self, step: int) -> str:
+        """What people say of one step by now, and how many have."""
+        run = next(iter(_runs(self.run_pk)), None)
+        if run is None or not self.is_discussed:
+            return ""
+        thread = {"thread": Thread.of(run, step, self.viewer)}
+        parts = ("said", "count") if step else ("said",)  # an answer has no row to count on
+        return "".join(_element(f"_comments.html#{part}", thread) for part in parts)
 
     def _whole(self, run: Run) -> RunView:
         view = self._view(run)
@@ -208,6 +220,8 @@ class Watched:
             self.place,
             until=self.seq,
             may_decide=self.may_decide,
+            viewer=self.viewer,
+            is_discussed=self.is_discussed,
             has_asked=self.has_asked,
             is_judged=self.is_judged,
             grown=self.prose,
@@ -247,7 +261,7 @@ class Watched:
 
 @prepared
 def _runs(pk):
-    return Run.objects.filter(pk=pk)
+    return Run.objects.filter(pk=pk).defer("history")  # long, and shown nowhere here
 
 
 def _is_thought(event: dict[str, Any]) -> bool:

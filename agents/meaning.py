@@ -28,10 +28,12 @@ SETUP = ("model", "dialect", "instructions", "tools", "max_steps")
 ABOUT_A_TASK = ("plan", "work", "what", "expected", "is_each")
 ABOUT_A_PLAN = ("plan", "description", "steps", "parameters", "by", "changes", "feedback")
 ABOUT_A_CHECK = ("plan", "expected", "is_met", "reason", "feedback")
+ABOUT_A_PANEL = ("merge", "heads", "groups", "chosen", "differences")
 FOUND_BY_ITSELF = {AgentStep.Kind.TASK, AgentStep.Kind.PLAN, AgentStep.Kind.EVALUATION}
 VERSION = 8
 MOST_MARKS = 100
 MOST_NAME = 64
+MOST_ROLE = 150
 MOST_LEVELS = 100
 NUL = "\\u0000"
 
@@ -169,7 +171,7 @@ def _asked(rows: Rows, run: int, event: Event) -> None:
         "arguments": function["arguments"],
         "digest": event.data["digest"],
         "why": event.data["why"],
-        "role": event.data.get("role", ""),
+        "role": event.data.get("role", "")[:MOST_ROLE],
         "verdict": Approval.Verdict.WAITING,
         "asked_at": event.time,
         # It may be asked again: what was said to the question before is in the events.
@@ -225,6 +227,7 @@ def _planned(rows: Rows, run: int, event: Event) -> None:
 
 def _checked(rows: Rows, run: int, event: Event) -> None:
     facts = {name: event.data[name] for name in ABOUT_A_CHECK}
+    facts |= {name: event.data[name] for name in ABOUT_A_PANEL if name in event.data}
     rows.change_step(run, event, action_input=facts, observation=event.data["reason"])
 
 

@@ -122,11 +122,6 @@ class Draft:
         steps = [_without(step.facts, out) for step in self.staying]
         return {**self.facts, "steps": steps}
 
-    def by_key(self, problems: Problems) -> Problems:
-        """What is wrong with which step of the form."""
-        keys = [step.key for step in self.staying]
-        return {keys[at] if at >= 0 else WHOLE: said for at, said in problems.items()}
-
     def added(self, what: str) -> "Draft":
         """With one more, of the kind that was picked."""
         kind, _, name = what.partition(":")
@@ -150,6 +145,7 @@ class Form:
     def __init__(self, form: QueryDict, approval: Approval, means: Means) -> None:
         self.form = form
         self.written = approval.arguments
+        self.typed = _typed(form.get(f"arguments-{approval.pk}", ""))
         self.name = f"plan-{approval.pk}"
         self.means = means
         self.shown = Draft.of(original(approval))
@@ -164,11 +160,21 @@ class Form:
         steps = [self._step(known.get(key) or self._new(key)) for key in keys]
         return replace(self.shown, steps=steps)
 
-    def arguments(self, typed: str | None) -> str:
-        """The plan as JSON: what was typed as such, if that is another one; else the steps."""
-        if typed and _value(typed) not in (self.shown.facts, self.written):
-            return typed
-        return json.dumps(self.draft.plan())
+    @property
+    def is_json(self) -> bool:
+        """Whether another plan was typed as JSON; then that is what counts."""
+        return bool(self.typed) and _value(self.typed) not in (self.shown.facts, self.written)
+
+    @property
+    def arguments(self) -> str:
+        return self.typed if self.is_json else json.dumps(self.draft.plan())
+
+    def problems(self, found: Problems) -> Problems:
+        """What is wrong with which step of the form, by its key."""
+        if self.is_json:
+            return {WHOLE: [sentence for said in found.values() for sentence in said]}
+        keys = [step.key for step in self.draft.staying]
+        return {keys[at] if at >= 0 else WHOLE: said for at, said in found.items()}
 
     def _step(self, step: DraftStep) -> DraftStep:
         facts = dict(step.facts)

@@ -15,6 +15,7 @@ from agents.engine.state import Message
 from agents.engine.termination import StopReason
 from agents.llm import connection
 from agents.models import Agent, Run, WorkflowVersion
+from agents.models.statements import add
 from agents.workshop import HANDOVER, LOOK, SHUTDOWN, STOP_WITHIN, Follower
 
 logger = logging.getLogger(__name__)
@@ -82,14 +83,17 @@ def prepare_again(
 
 def _created(agent: Agent, **columns: Any) -> Run:
     workflow = columns.get("workflow")
-    return Run.objects.create(
+    run = Run(
         **columns,
         agent=agent,
         agent_name=assembly.name_of(workflow) if workflow else agent.name,
         dialect=agent.dialect,
         max_steps=agent.max_steps,
+        marks="",
         **leases.next_owner(),
     )
+    add(run)
+    return run
 
 
 def wake(run: Run) -> Run | None:

@@ -14,6 +14,7 @@ from typing import Any
 from agents.engine.events import Event, Type
 from agents.engine.secrets import masked
 
+Shown = Callable[[Any], Any]
 Value = str | bool | int | float | Sequence[str]
 
 MOST_CONTENT = 20_000
@@ -79,11 +80,18 @@ class Subject:
 
 
 class Course:
-    """The spans of one run as they begin and end."""
+    """The spans of one run as they begin and end; `shown` is what is told of a content."""
 
-    def __init__(self, subject: Subject, *, with_content: bool = False) -> None:
+    def __init__(
+        self,
+        subject: Subject,
+        *,
+        with_content: bool = False,
+        shown: Shown = lambda value: value,
+    ) -> None:
         self.subject = subject
         self.with_content = with_content
+        self.shown = shown
         self.seq = 0
         self._open: dict[str, Span] = {}
         self._sent: dict[str, list[Mapping[str, Any]]] = {}
@@ -128,7 +136,8 @@ class Course:
 
     def _messages(self, whose: str, request: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         before = self._sent.get(whose, [])
-        self._sent[whose] = before[: request.get("kept", 0)] + list(request.get("messages", ()))
+        new = map(self.shown, request.get("messages", ()))
+        self._sent[whose] = [*before[: request.get("kept", 0)], *new]
         return self._sent[whose]
 
     def _ask(self, span: Span, whose: str, request: Mapping[str, Any]) -> None:
@@ -148,7 +157,7 @@ class Course:
             "tool.name": name,
         }
         if self.with_content:
-            arguments = _content(event.data["function"]["arguments"])
+            arguments = _content(self.shown(event.data["function"]["arguments"]))
             span.attributes |= {
                 "gen_ai.tool.call.arguments": arguments,
                 "input.value": arguments,
@@ -162,7 +171,7 @@ class Course:
         if data["is_error"]:
             self._fail(span, "tool_error", data["content"] if self.with_content else "")
         if self.with_content:
-            result = _content(data["content"])
+            result = _content(self.shown(data["content"]))
             span.attributes |= {"gen_ai.tool.call.result": result, "output.value": result}
 
     def _usage(self, event: Event) -> None:
@@ -271,11 +280,12 @@ class Course:
             span.notes.append(Note(name=event.type.value, time=event.time, attributes=facts))
 
     def _fail(self, span: Span, kind: str, sentence: str) -> None:
-        span.failure = masked(sentence)[:MOST_CONTENT]
+        span.failure = masked(self.shown(sentence))[:MOST_CONTENT]
         span.attributes["error.type"] = kind
 
     def _say(self, span: Span, way: str, text: Any, role: str) -> None:
         if self.with_content and text:
+            text = self.shown(text)
             message = {"role": role, "parts": [{"type": "text", "content": text}]}
             span.attributes[f"gen_ai.{way}.messages"] = _content([message])
             span.attributes[f"{way}.value"] = _content(text)

@@ -8,6 +8,7 @@ from functools import cache, partial
 from typing import Any
 
 from django.db import connection, transaction
+from django.db.backends.base.operations import BaseDatabaseOperations
 from django.db.models import Min
 from django.db.models.functions import Left, Length
 
@@ -50,8 +51,9 @@ class Ending:
 
 def keep(entries: Sequence[tuple[int, Event]]) -> None:
     """Write events of any runs, and what they mean for their steps."""
+    ops = connection.ops  # looked up once: each thread has its own
     with connection.cursor() as cursor:
-        cursor.executemany(_insertion(), [_columns(run, event) for run, event in entries])
+        cursor.executemany(_insertion(), [_columns(ops, *entry) for entry in entries])
     rows = Rows()
     for run, event in entries:
         rows.take(run, event)
@@ -68,9 +70,9 @@ def _insertion() -> str:
     return f"INSERT INTO {quoted(about.db_table)} ({columns}) VALUES ({blanks})"
 
 
-def _columns(run: int, event: Event) -> tuple[Any, ...]:
-    time = connection.ops.adapt_datetimefield_value(event.time)
-    data = connection.ops.adapt_json_value(event.data, None)
+def _columns(ops: BaseDatabaseOperations, run: int, event: Event) -> tuple[Any, ...]:
+    time = ops.adapt_datetimefield_value(event.time)
+    data = ops.adapt_json_value(event.data, None)
     return run, event.seq, event.type.value, event.agent, time, data
 
 

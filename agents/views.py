@@ -17,8 +17,28 @@ ADD = "add"
 
 @require_GET
 def approvals(request: HttpRequest) -> HttpResponse:
-    """What waits for this person, in all their sessions."""
-    return render(request, "approvals.html", {"waiting": _waiting(request)})
+    """What waits for this person: what they are asked, and calls in all their sessions."""
+    return render(request, "approvals.html", _sorted(_waiting(request)))
+
+
+@require_GET
+def newly_asked(request: HttpRequest) -> HttpResponse:
+    """For a list that is open: what waits by now and is not in it, and what waits no more."""
+    waiting = _waiting(request)
+    shown = {text for text in request.GET.getlist("shown") if text.isascii() and text.isdigit()}
+    gone = shown - {str(view.pk) for view in waiting}
+    new = [view for view in waiting if str(view.pk) not in shown]
+    if not gone and not new:
+        return HttpResponse(status=204)
+    return render(request, "approvals.html#newly_asked", {**_sorted(new), "gone": sorted(gone)})
+
+
+def _sorted(waiting: list[display.ApprovalView], **more: object) -> dict[str, object]:
+    return {
+        "questions": [view for view in waiting if view.asks_person],
+        "calls": [view for view in waiting if not view.asks_person],
+        **more,
+    }
 
 
 @require_GET
@@ -39,7 +59,9 @@ async def decide(request: HttpRequest, pk: int) -> HttpResponse:
         raise Http404 from None
     except service.NotDecided as reason:
         return await database_sync_to_async(_not_decided)(request, pk, reason, form)
-    return HttpResponse(status=204) if request.htmx else redirect(_back(request, run))
+    if request.htmx:
+        return HttpResponse(status=204)
+    return redirect(await database_sync_to_async(_back)(request, run))
 
 
 def _plan_form(request: HttpRequest, user: Any, pk: int) -> revision.Form | None:
@@ -52,11 +74,11 @@ def _plan_form(request: HttpRequest, user: Any, pk: int) -> revision.Form | None
 
 def _word(form: QueryDict, pk: int, plan: revision.Form | None = None) -> service.Word:
     """Fields are named after their approval: without JavaScript they share one form."""
-    verdict, typed = form.get("verdict", ""), form.get(f"arguments-{pk}")
+    verdict = form.get("verdict", "")
     return service.Word(
         digest=form.get(f"digest-{pk}", ""),
         is_approved=verdict == "approve",
-        arguments=typed if plan is None else plan.arguments(typed),
+        arguments=form.get(f"arguments-{pk}") if plan is None else plan.arguments,
         reason=form.get(f"reason-{pk}", "").replace("\0", ""),
     )
 
@@ -67,9 +89,8 @@ def _not_decided(
     """Why, beside what was typed: nothing of it is lost."""
     problem = str(reason)
     if isinstance(reason, service.NoSuchPlan) and plan:
-        problems = plan.draft.by_key(reason.problems)
-        typed = {"draft": plan.draft, "problems": problems, "problem": problem}
-        return _typed(request, pk, status=422, **typed)
+        typed = {"draft": plan.draft, "problems": plan.problems(reason.problems)}
+        return _typed(request, pk, status=422, problem=problem, **typed)
     if request.htmx:
         context = {"pk": pk, "problem": problem}
         return render(request, "_approval_problem.html", context)
@@ -83,7 +104,8 @@ def _with_a_step(request: HttpRequest, pk: int, plan: revision.Form) -> HttpResp
 
 def _typed(request: HttpRequest, pk: int, *, status: int = 200, **about: Any) -> HttpResponse:
     """What waits, and with it what this person has typed about one of it."""
-    typed = {name: request.POST.get(f"{name}-{pk}", "") for name in ("arguments", "reason")}
+    named = {name: request.POST.get(f"{name}-{pk}", "") for name in ("arguments", "reason")}
+    typed = {name: text.replace("\r\n", "\n") for name, text in named.items()}
     waiting = [
         replace(view, typed=typed, **about) if view.pk == pk and view.may_decide else view
         for view in _waiting(request)
@@ -92,7 +114,7 @@ def _typed(request: HttpRequest, pk: int, *, status: int = 200, **about: Any) ->
     if request.htmx and mine is not None:
         return render(request, "_approval.html", {"approval": mine, "is_oob": True})
     problem = "" if mine is not None else about.get("problem", "")
-    context = {"waiting": waiting, "problem": problem}
+    context = _sorted(waiting, problem=problem)
     return render(request, "approvals.html", context, status=status)
 
 
@@ -100,16 +122,23 @@ def _back(request: HttpRequest, run: Run) -> str:
     """To the page on which it was decided, if that is one of ours."""
     page = urlsplit(request.headers.get("Referer", ""))
     is_ours = page.netloc == request.get_host() and page.path != request.path
-    return page.path if is_ours else display.RunView(run).chat_url or reverse("runs:approvals")
+    is_inside = run.is_shown_where_asked(request.user)
+    home = display.RunView(run).chat_url if is_inside else ""
+    return page.path if is_ours else home or reverse("runs:approvals")
 
 
 def _waiting(request: HttpRequest) -> list[display.ApprovalView]:
-    waiting = Approval.objects.for_user(request.user).waiting().select_related("run")
+    waiting = Approval.objects.for_user(request.user).waiting().select_related("run__user")
     return [_view(request, approval) for approval in waiting]
 
 
 def _view(request: HttpRequest, approval: Approval) -> display.ApprovalView:
-    """Of a run again of what somebody else asked: masked, and then it is not decided here."""
+    """Of a run again of what somebody else asked: masked, and then it is not decided here.
+
+    Whoever is asked for what they know is shown the question as it is, and nothing else.
+    """
+    if approval.asks_person and not approval.run.is_shown_where_asked(request.user):
+        return display.ApprovalView(approval, is_inside=False)
     if not masking.hides(approval.run, request.user, request.session):
         return display.ApprovalView(approval)
     hidden = masking.masked(approval)

@@ -1,6 +1,7 @@
 """A run as people see it: rows → what the templates show, live and afterwards alike."""
 
 from .approvals import ApprovalView
+from .comments import Thread
 from .plans import PlanView
 from .runs import RunView, model_label, rows, step_views, unfolded
 from .steps import StepView
@@ -10,6 +11,7 @@ __all__ = [
     "PlanView",
     "RunView",
     "StepView",
+    "Thread",
     "model_label",
     "rows",
     "step_views",

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -13,7 +14,7 @@ from agents.meaning import decoded
 from agents.models import Approval
 from agents.prose import render_exact
 from agents.readable import unfolded
-from agents.revision import MOST_EDITED, Draft, DraftStep, Means, as_text
+from agents.revision import MOST_EDITED, WHOLE, Draft, DraftStep, Means, as_text
 
 from .places import chat_url
 from .plans import MOST_LINES, Line, difference, lines
@@ -25,6 +26,7 @@ class ApprovalView:
 
     approval: Approval
     may_decide: bool = True
+    is_inside: bool = True  # False for one who is asked, and sees nothing else of the run
     typed: Mapping[str, str] = field(default_factory=dict)
     problem: str = ""
     draft: Draft | None = None  # a plan as somebody is changing it
@@ -50,6 +52,23 @@ class ApprovalView:
         if self.approval.is_unknown and self.approval.verdict in words:
             return words[self.approval.verdict]
         return self.approval.get_verdict_display()
+
+    @property
+    def question(self) -> str:
+        """What a person is asked, in the words of the agent."""
+        asked = decoded(self.approval.arguments)
+        return str(asked.get("question", "")) if isinstance(asked, dict) else self.readable
+
+    @property
+    def asker_name(self) -> str:
+        asker = self.approval.run.user
+        return asker.get_username() if asker else ""
+
+    @cached_property
+    def is_anybody_there(self) -> bool:
+        """Whether anybody is known for what is asked for; else it is left to whoever asked."""
+        people = get_user_model().objects.filter(is_active=True)
+        return people.filter(groups__name__iexact=self.approval.role).exists()
 
     @cached_property
     def readable(self) -> str:
@@ -96,6 +115,11 @@ class ApprovalView:
         if len(self.lines) > MOST_EDITED:
             return []
         return [EditedStep(step, draft, self) for step in draft.steps]
+
+    @property
+    def faults(self) -> list[str]:
+        """What is wrong with a plan as a whole."""
+        return list(self.problems.get(WHOLE, []))
 
     @property
     def keys(self) -> str:

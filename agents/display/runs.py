@@ -23,6 +23,7 @@ from agents.sentences import told
 from agents.waterfall import Split, Waterfall
 
 from .approvals import ApprovalView
+from .comments import Thread, threads
 from .places import chat_url, milliseconds, trace_url
 from .plans import PlanView, is_folded
 from .steps import StepView
@@ -62,6 +63,8 @@ class RunView:
     place: str = "chat"
     until: int | None = None
     may_decide: bool = True
+    viewer: int | None = None  # who looks at it, where that may be somebody else than asked
+    is_discussed: bool = False  # True where several people can talk about it
     has_asked: bool = True  # False where it is known that nobody was asked anything
     is_whole: bool = False  # True where a page begins with all rows, however many
     is_judged: bool = True  # False where it ended just now, and nobody can have judged it
@@ -72,12 +75,21 @@ class RunView:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.run, name)
 
+    @property
+    def is_own(self) -> bool:
+        return self.viewer is None or self.viewer == self.run.user_id
+
     def shown(self, row: Row) -> Row:
         return row if self.veil is None else masking.masked(row)
 
+    @property
+    def is_untold(self) -> bool:
+        """Whether nobody has heard more of it than that it was asked for."""
+        return self.until == 0
+
     @cached_property
     def steps(self) -> list[StepView]:
-        if self.until == 0:
+        if self.is_untold:
             return []
         return step_views(self) if self.waterfall is None else self._drawn(self.waterfall)
 
@@ -93,6 +105,7 @@ class RunView:
                 self.place,
                 approval=asked.get(step.number),
                 bar=waterfall.bar(step),
+                thread=self.thread(step.number),
             )
             for step in waterfall.steps
         ]
@@ -115,6 +128,17 @@ class RunView:
         plans = (step for step in self.steps if step.kind == AgentStep.Kind.PLAN)
         is_there = any(step.parent is None for step in plans)
         return PlanView.of(self.run, self.place, self.shown) if is_there else None
+
+    def thread(self, step: int = 0) -> Thread | None:
+        """What people say of a step, or of all of it; None where nobody is to say anything."""
+        if not self.is_discussed:
+            return None
+        empty = Thread(run=self.run.pk, step=step, viewer=self.viewer)
+        return self._threads.get(step, empty)
+
+    @cached_property
+    def _threads(self) -> dict[int, Thread]:
+        return threads(self.run, self.viewer)
 
     @cached_property
     def waterfall(self) -> Waterfall | None:
@@ -141,7 +165,7 @@ class RunView:
 
     @cached_property
     def prose(self) -> GrowingProse:
-        said = "" if self.until == 0 else trace.said_so_far(self.run, self.until)
+        said = "" if self.is_untold else trace.said_so_far(self.run, self.until)
         return GrowingProse(said if self.veil is None else self.veil.begin(ANSWER, said))
 
     @property
@@ -231,12 +255,13 @@ class RunView:
         """Out of steps or cut off, not out of ideas: the next run knows what this one found."""
         is_cut = self.run.stopped_reason == StopReason.COMPLETED and bool(self.run.detail)
         is_out = self.run.stopped_reason == StopReason.MAX_STEPS
-        return self.place == "chat" and (is_cut or is_out)
+        return self.place == "chat" and self.may_decide and (is_cut or is_out)
 
     @property
     def can_ask_again(self) -> bool:
         ended_early = {Run.Status.STOPPED, Run.Status.FAILED, Run.Status.INTERRUPTED}
-        return self.place == "chat" and self.run.status in ended_early
+        is_here = self.place == "chat" and self.may_decide
+        return is_here and self.run.status in ended_early
 
     @property
     def advice(self) -> str:
@@ -285,6 +310,7 @@ def step_views(view: RunView, only: Collection[int] | None = None) -> list[StepV
             asked.get(step.number),
             veil=view.veil,
             now=view.now,
+            thread=view.thread(step.number),
         )
         for step in _steps(view, only)
         if until is None or step.first_seq <= until

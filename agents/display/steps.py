@@ -16,6 +16,7 @@ from agents.sentences import told
 from agents.waterfall import Bar
 
 from .approvals import ApprovalView
+from .comments import Thread
 from .places import milliseconds, trace_url
 from .plans import PlanFacts
 
@@ -35,6 +36,7 @@ class StepView:
     veil: Veil | None = None
     now: datetime | None = None  # the time of a moment that is looked at again, if not ours
     bar: Bar | None = None  # on the run's clock, where that has stopped
+    thread: Thread | None = None  # where several people can talk about it
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.step, name)

@@ -29,6 +29,7 @@ from .guardrails import GuardrailAction, GuardrailResult, Guardrails
 from .handoff import Handoff
 from .orchestrator import Orchestrator
 from .output import OutputSchema
+from .panel import Panel
 from .plan import ExecutionPlan, ExecutionStep
 from .planner import PlanResult, ReActPlanner
 from .retry import RetryPolicy
@@ -79,6 +80,7 @@ __all__ = [
     "Orchestrator",
     "OutputDecodingFailed",
     "OutputSchema",
+    "Panel",
     "PlanParseError",
     "PlanResult",
     "ProviderFailed",

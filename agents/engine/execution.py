@@ -8,7 +8,8 @@ from typing import Any
 from .braid import Braid
 from .errors import BadExpression
 from .events import Event
-from .expressions import parse, references
+from .expressions import parse
+from .ordering import needs
 from .outcome import Outcome
 from .plan import ALWAYS, FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
 from .site import Names, Site
@@ -94,12 +95,8 @@ class Execution:
         return name in self.outcomes and self.outcomes[name].status == "done"
 
     def _needed(self, step: ExecutionStep) -> frozenset[str]:
-        """What it depends on, and what it refers to."""
-        named = references([step.arguments, step.ask])
-        for expression in (step.condition, step.until, step.for_each):
-            if isinstance(expression, str) and expression not in {"", ALWAYS, SUCCESS, FAILURE}:
-                named |= parse(expression).steps
-        return frozenset({*step.depends_on, *named} & self._places.keys() - {step.name})
+        """What has to be over before it, as far as that is a part of this plan."""
+        return frozenset(needs(step)) & self._places.keys() - {step.name}
 
     def _within(self, plan: ExecutionPlan, names: Names, parent: int) -> "Execution":
         return Execution(self.site, plan, outer=names, parent=parent)
@@ -113,12 +110,12 @@ class Execution:
         while (name := self._next(len(braid))) is not None:
             step = self.plan.steps[self._places[name]]
             task = Task(self.site, step, self.names, self.parent, self._within)
-            decision = task.outcome if task.is_begun else self._decision(step)
+            decision = task.outcome or self._decision(step)
             if decision is None:
                 self._alone = self._alone if step.parallel else name
                 self._tasks[name] = task
                 braid.add(name, task.events())
-            elif decision.status == "skipped" and not task.is_begun:
+            elif decision.status == "skipped" and task.outcome is None:
                 yield from task.skip(decision.reason)
                 self._know(name, task.outcome or decision)
             else:

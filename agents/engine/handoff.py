@@ -30,7 +30,8 @@ class Colleague(Protocol):
 class Handoff:
     """The tool with which an agent asks a colleague.
 
-    The colleague is fetched when it is asked, because two agents may know each other.
+    The colleague is fetched when it is asked, because two agents may know each other. One that
+    `is_role` is the agent itself at another job, and may be called like any other agent.
     """
 
     needs_approval = False
@@ -54,12 +55,14 @@ class Handoff:
         description: str = "",
         *,
         most_depth: int = MOST_DEPTH,
+        is_role: bool = False,
     ) -> None:
         self.name = f"{ASKS}{agent}"
         self.agent = agent
         self.colleague = colleague
         self.description = f"Ask the agent {agent}. {description}".strip()
         self.most_depth = most_depth
+        self.is_role = is_role
 
     async def execute(self, input: ToolInput, /) -> ToolResult:
         """Ask the colleague outside of any run."""
@@ -104,6 +107,8 @@ class Errand:
 
     def _refusal(self) -> str:
         """Why the colleague cannot be asked: it is asking already, or it goes too deep."""
+        if self.handoff.is_role:
+            return ""
         path = [*self.caller.path, self.handoff.agent]
         if self.handoff.agent in self.caller.path:
             return f"This would go in circles: {' → '.join(path)}. Do it yourself."

@@ -58,14 +58,19 @@ class Check:
             yield emit(Type.TASK, **self._about(number), name=self.step.name, work="check")
         elif (known := self._recorded(number)) is not None:
             self.finding = known
+            if self.site.past.end(number) is None:
+                yield self._ended(number)
             return
         async with aclosing(self._judged(number)) as judging:
             async for event in judging:
                 yield event
-        finding = self.finding
-        yield emit(Type.EVALUATION, **self._about(number), **finding.to_dict())
-        status = "done" if finding.is_met else "failed"
-        yield emit(Type.STEP, **self._about(number), status=status, observation=finding.reason)
+        yield emit(Type.EVALUATION, **self._about(number), **self.finding.to_dict())
+        yield self._ended(number)
+
+    def _ended(self, number: int) -> Event:
+        emit, words = self.site.emitter(self.task), self.finding.reason
+        status = "done" if self.finding.is_met else "failed"
+        return emit(Type.STEP, **self._about(number), status=status, observation=words)
 
     def _about(self, number: int) -> dict[str, Any]:
         return {
@@ -97,7 +102,8 @@ class Check:
             return
         judge = self.site.agent.in_role(MONITOR, INSTRUCTIONS, OutputSchema(FORM, name="check"))
         trail = self.site.trail_of(number)
-        errand = Errand(Handoff(MONITOR, lambda: judge), self._question(), trail, number)
+        handoff = Handoff(MONITOR, lambda: judge, is_role=True)
+        errand = Errand(handoff, self._question(), trail, number)
         async with aclosing(errand.events()) as events:
             async for event in events:
                 yield event

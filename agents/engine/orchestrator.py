@@ -1,22 +1,25 @@
 """Plan, carry out, check, and plan anew with what was learnt: an agent that works by a plan."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import aclosing
 from typing import Any
 
 from .course import Course, Events
 from .events import Event
 from .execution import Execution
+from .handoff import Handoff
 from .outcome import Outcome
 from .plan import ExecutionPlan, assigned
-from .planning import Account, Check, Planning
+from .planning import Account, Planning
 from .runtime import AgentRuntime
 from .site import MOST_AT_ONCE, Site, recalled
+from .soundness import problems
 from .telling import finished, paused
 from .termination import StopReason
-from .tool import ToolRegistry
+from .tool import ONE_TEXT, ToolRegistry
 from .toolbox import Toolbox
 from .trail import Trail
+from .written import MOST_PROBLEMS
 
 MOST_TOLD = 6_000
 RESULTS = """\
@@ -29,23 +32,24 @@ that a figure comes from where that helps. No tools can be used any more."""
 
 
 class Orchestrator(AgentRuntime):
-    """An agent that writes a plan first. `check` says what is wrong with one, `roles` which
-    agent has a role; with `shows_plan` a person has to agree before it is carried out.
+    """An agent that writes a plan first; with `shows_plan` a person has to agree to it.
+
+    `roles` says which agent has a role, `people` which roles people have.
     """
 
     def __init__(
         self,
         *args: Any,
-        check: Check = lambda plan: (),
         roles: Mapping[str, str] | None = None,
+        people: Collection[str] = (),
         shows_plan: bool = False,
         max_replans: int = 2,
         most_at_once: int = MOST_AT_ONCE,
         **more: Any,
     ) -> None:
         super().__init__(*args, **more)
-        self.check = check
         self.roles = roles or {}
+        self.people = people
         self.shows_plan = shows_plan
         self.max_replans = max_replans
         self.most_at_once = most_at_once
@@ -53,11 +57,26 @@ class Orchestrator(AgentRuntime):
     def course(self, trail: Trail) -> Course:
         return PlannedCourse(self, trail)
 
+    def problems(self, plan: ExecutionPlan) -> list[str]:
+        """Why this plan could not be carried out, in sentences; one without steps can be."""
+        if not plan.steps:
+            return []
+        tools = [self.tools.get(name) for name in self.tools.list_tools()]
+        agents = {tool.agent for tool in tools if isinstance(tool, Handoff)}
+        schemas = {t.name: getattr(t, "parameters", ONE_TEXT) for t in tools}
+        roles = {*self.roles, *self.people}
+        found = problems(assigned(plan, self.roles), schemas, agents, roles)
+        return [problem.message for problem in found[:MOST_PROBLEMS]]
+
 
 class PlannedCourse(Course):
     """The course of a run that works by a plan: its turns come after the plan, to answer."""
 
     agent: Orchestrator
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.past = recalled(self.trail)
 
     async def _turns(self) -> Events:
         if self.trail.is_over:
@@ -73,9 +92,9 @@ class PlannedCourse(Course):
                 yield event
 
     async def _by_plan(self) -> Events:
-        past, before = recalled(self.trail), list[Account]()
+        before = list[Account]()
         for version in range(1, self.agent.max_replans + 2):
-            site = Site(self.agent, self.trail, past, version, self.agent.most_at_once)
+            site = Site(self.agent, self.trail, self.past, version, self.agent.most_at_once)
             async with aclosing(self._version(site, before)) as events:
                 async for event in events:
                     yield event
@@ -86,7 +105,10 @@ class PlannedCourse(Course):
 
     async def _version(self, site: Site, before: list[Account]) -> Events:
         agent = self.agent
-        planning = Planning(site, before, check=self._problems, shows=agent.shows_plan)
+        roles = {*agent.roles, *agent.people}
+        planning = Planning(
+            site, before, check=agent.problems, roles=roles, shows=agent.shows_plan
+        )
         async with aclosing(planning.events()) as events:
             async for event in events:
                 yield event
@@ -104,9 +126,6 @@ class PlannedCourse(Course):
         before.append(Account(plan, execution.outcomes))
         if not self.trail.is_over and not execution.failures:
             self.state.add_message("user", _told(plan, execution.outcomes))
-
-    def _problems(self, plan: ExecutionPlan) -> list[str]:
-        return list(self.agent.check(assigned(plan, self.agent.roles)))
 
     def _left(self, planning: Planning) -> Event:
         if planning.is_waiting:

@@ -1,7 +1,7 @@
 """Having a plan written: by a model, looked through, and shown to a person first if wanted."""
 
 import json
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -41,6 +41,8 @@ Tools:
 {tools}
 
 Agents: {agents}
+
+Roles: {roles}
 
 What whoever carries it out is told: {own}"""
 AGAIN = """\
@@ -106,11 +108,18 @@ class Planning:
     """
 
     def __init__(
-        self, site: Site, before: Sequence[Account], *, check: Check, shows: bool
+        self,
+        site: Site,
+        before: Sequence[Account],
+        *,
+        check: Check,
+        roles: Collection[str] = (),
+        shows: bool = False,
     ) -> None:
         self.site = site
         self.before = before
         self.check = check
+        self.roles = roles
         self.shows = shows
         self.plan: ExecutionPlan | None = None
         self.refusal: str | None = None
@@ -173,8 +182,8 @@ class Planning:
     def _errand(self, number: int) -> Errand:
         form = OutputSchema(FORM, name=PLAN)
         planner = self.site.agent.in_role(PLANNER, self._instructions(), form)
-        trail = self.site.trail_of(number)
-        return Errand(Handoff(PLANNER, lambda: planner), self._question(), trail, number)
+        handoff = Handoff(PLANNER, lambda: planner, is_role=True)
+        return Errand(handoff, self._question(), self.site.trail_of(number), number)
 
     def _instructions(self) -> str:
         registry = self.site.agent.tools
@@ -184,12 +193,13 @@ class Planning:
         return INSTRUCTIONS.format(
             tools="\n".join(map(_listed, others)) or "none",
             agents="; ".join(f"{a.agent}: {a.description}" for a in agents) or "none",
+            roles=", ".join(sorted(self.roles)) or "none",
             own=self.site.agent.planner.instructions,
         )
 
     def _question(self) -> str:
         trail = self.site.trail
-        before = _conversation(trail.state.get_messages(), trail.query)
+        before = conversation(trail.state.get_messages(), trail.query)
         parts = [f"{before}Question: {trail.query}"]
         for account in self.before:
             written = json.dumps(account.plan.to_dict(), ensure_ascii=False, default=str)
@@ -290,7 +300,7 @@ def _listed(tool: Tool) -> str:
     return f"- {tool.name}: {tool.description}\n  arguments: {schema}"
 
 
-def _conversation(messages: Sequence[Message], query: str) -> str:
+def conversation(messages: Sequence[Message], query: str) -> str:
     """What was said before, shortened; the question itself is told apart."""
     said = [m for m in messages if m["role"] in {"user", "assistant"} and m.get("content")]
     said = [m for m in said if m["content"] != query][-MOST_REMEMBERED:]

@@ -44,10 +44,6 @@ class Task:
         self.number = site.past.task(parent or top, step.name, site.version)
         self.outcome = self._recorded()
 
-    @property
-    def is_begun(self) -> bool:
-        return self.number is not None
-
     async def events(self) -> Events:
         if self.outcome is not None:
             return
@@ -65,10 +61,11 @@ class Task:
 
     def skip(self, reason: str) -> Iterator[Event]:
         """Told, but not done."""
-        self.number = self.site.next_step()
-        self._end("skipped", reason=reason)
-        yield self._begun()
-        yield self._ended(self.outcome or Outcome(status="skipped"))
+        if self.number is None:
+            self.number = self.site.next_step()
+            yield self._begun()
+        self.outcome = Outcome(status="skipped", reason=reason, number=self.number)
+        yield self._ended(self.outcome)
 
     def _recorded(self) -> Outcome | None:
         end = self.site.past.end(self.number) if self.number is not None else None

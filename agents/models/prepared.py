@@ -3,13 +3,22 @@
 Django works a query out anew each time, and that takes several times as long as to ask it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property, update_wrapper
 from inspect import signature
 from typing import Any
 
 from django.db import connections
-from django.db.models import Expression, QuerySet
+from django.db.models import Expression, Model, QuerySet
+from django.db.models.query import (
+    FlatValuesListIterable,
+    ModelIterable,
+    ValuesListIterable,
+    get_related_populators,
+)
+
+Row = Sequence[Any]
 
 
 class Blank(Expression):
@@ -32,37 +41,66 @@ class prepared:
         update_wrapper(self, make)
 
     def __call__(self, *values: Any) -> list[Any]:
-        made, (kept, sql, blanks) = self._made, self._compiled
+        asked = self._asked
         filled = dict(zip(self.names, values, strict=True))
-        params = tuple(filled[b.name] if isinstance(b, Blank) else b for b in blanks)
-        # Each thread has a connection of its own.
-        compiler = _like(kept, connection=connections[made.db], as_sql=_always(sql, params))
-        query = _like(made.query, get_compiler=_always(compiler))
-        asked = type(made)(made.model, query, made.db)
-        asked._iterable_class, asked._fields = made._iterable_class, made._fields
-        return list(asked)
+        params = [filled[b.name] if isinstance(b, Blank) else b for b in asked.params]
+        connection = connections[asked.db]  # each thread has one of its own
+        with connection.cursor() as cursor:
+            cursor.execute(asked.sql, params)
+            rows = cursor.fetchall()
+        return [asked.read(_converted(row, asked.converters, connection)) for row in rows]
 
     @cached_property
-    def _made(self) -> QuerySet:
-        return self.make(*map(Blank, self.names))
-
-    @cached_property
-    def _compiled(self) -> tuple[Any, str, tuple[Any, ...]]:
-        compiler = self._made.query.get_compiler(using=self._made.db)
+    def _asked(self) -> "_Asked":
+        made = self.make(*map(Blank, self.names))
+        compiler = made.query.get_compiler(using=made.db)
         sql, params = compiler.as_sql()
         columns = [column for column, *_ in compiler.select[: compiler.col_count]]
-        compiler.get_converters = _always(compiler.get_converters(columns))
-        compiler.has_composite_fields = _always(compiler.has_composite_fields(columns))
-        return compiler, sql, params
+        converters = [(at, *how) for at, how in compiler.get_converters(columns).items()]
+        read = READERS[made._iterable_class](compiler, made.db)
+        return _Asked(made.db, sql, params, converters, read)
 
 
-def _like(kept: Any, **others: Any) -> Any:
-    """The same, but for these attributes."""
-    same = object.__new__(type(kept))
-    vars(same).update(vars(kept), **others)
-    return same
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A query as it is asked, and how its rows are read."""
+
+    db: str
+    sql: str
+    params: Sequence[Any]
+    converters: list[tuple[int, Iterable[Callable[..., Any]], Any]]
+    read: Callable[[Row], Any]
 
 
-def _always(*answer: Any) -> Callable[..., Any]:
-    given = answer if len(answer) > 1 else answer[0]
-    return lambda *_, **__: given
+def _converted(row: Row, converters: Iterable[Any], connection: Any) -> Row:
+    """With the values that Python has for what a database has no type of its own for."""
+    values = list(row)
+    for at, converts, expression in converters:
+        for convert in converts:
+            values[at] = convert(values[at], expression, connection)
+    return values
+
+
+def _instances(compiler: Any, db: str) -> Callable[[Row], Model]:
+    """As ModelIterable reads them, without working out for each query how."""
+    about, select = compiler.klass_info, compiler.select
+    first, last = about["select_fields"][0], about["select_fields"][-1] + 1
+    names = [column.target.attname for column, *_ in select[first:last]]
+    related = get_related_populators(about, select, db)
+
+    def read(row: Row) -> Model:
+        found = about["model"].from_db(db, names, row[first:last])
+        for populator in related:
+            populator.populate(row, found)
+        for name, at in compiler.annotation_col_map.items():
+            setattr(found, name, row[at])
+        return found
+
+    return read
+
+
+READERS: dict[type, Callable[[Any, str], Callable[[Row], Any]]] = {
+    ModelIterable: _instances,
+    ValuesListIterable: lambda *_: tuple,
+    FlatValuesListIterable: lambda *_: lambda row: row[0],
+}

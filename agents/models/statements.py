@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from django.db import connection
-from django.db.models import Field, Model
+from django.db import DEFAULT_DB_ALIAS, connection, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Expression, Field, Model
+from django.db.models.sql import Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,23 +23,40 @@ class More:
 
 def insert(model: type[Model], rows: Iterable[Model]) -> None:
     """New rows, for whose numbers nobody waits."""
-    fields = _fields(model)
-    columns, blanks = ", ".join(map(_column, fields)), ", ".join(["%s"] * len(fields))
-    values = [[_value(field, getattr(row, field.attname)) for field in fields] for row in rows]
-    with connection.cursor() as cursor:
-        sql = f"INSERT INTO {_table(model)} ({columns}) VALUES ({blanks})"
-        cursor.executemany(sql, values)
+    fields, ours = _fields(model), _ours()
+    blanks = ", ".join(["%s"] * len(fields))
+    values = [[_value(f, getattr(row, f.attname), ours) for f in fields] for row in rows]
+    with ours.cursor() as cursor:
+        cursor.executemany(f"{_insertion(model)} ({blanks})", values)
+
+
+def add(row: Model) -> None:
+    """A new row, which is given its number; values that the database finds are left to it."""
+    model, ours = type(row), _ours()
+    values = [_written(f, f.pre_save(row, add=True), ours) for f in _fields(model)]
+    blanks = ", ".join(sql for sql, _ in values)
+    with ours.cursor() as cursor:
+        sql = f"{_insertion(model)} ({blanks}) RETURNING id"
+        cursor.execute(sql, [param for _, params in values for param in params])
+        [row.pk] = cursor.fetchone()
+    row._state.adding, row._state.db = False, ours.alias
 
 
 def update(model: type[Model], changes: Mapping[str, Any], **which: Any) -> None:
     """Change the rows whose columns have these values."""
-    changed = [(model._meta.get_field(name), value) for name, value in changes.items()]
-    same = [(model._meta.get_field(name), value) for name, value in which.items()]
+    ours, named = _ours(), model._meta.get_field
+    changed = [(named(name), value) for name, value in changes.items()]
+    same = [(named(name), value) for name, value in which.items()]
     put = ", ".join(_assignment(field, value) for field, value in changed)
     found = " AND ".join(f"{_column(field)} = %s" for field, _ in same)
-    with connection.cursor() as cursor:
+    with ours.cursor() as cursor:
         sql = f"UPDATE {_table(model)} SET {put} WHERE {found}"
-        cursor.execute(sql, [_value(field, value) for field, value in changed + same])
+        cursor.execute(sql, [_value(field, value, ours) for field, value in changed + same])
+
+
+def _ours() -> BaseDatabaseWrapper:
+    """The connection of this thread, looked up once and not for each value."""
+    return connections[DEFAULT_DB_ALIAS]
 
 
 def _assignment(field: Field, value: Any) -> str:
@@ -46,9 +65,21 @@ def _assignment(field: Field, value: Any) -> str:
     return f"{column} = {before}%s"
 
 
-def _value(field: Field, value: Any) -> Any:
+def _written(field: Field, value: Any, ours: BaseDatabaseWrapper) -> tuple[str, Iterable[Any]]:
+    if not isinstance(value, Expression):
+        return "%s", [_value(field, value, ours)]
+    return Query(field.model).get_compiler(connection=ours).compile(value)
+
+
+def _value(field: Field, value: Any, ours: BaseDatabaseWrapper) -> Any:
     value = value.amount if isinstance(value, More) else value
-    return field.get_db_prep_save(value, connection)
+    return field.get_db_prep_save(value, ours)
+
+
+@cache
+def _insertion(model: type[Model]) -> str:
+    columns = ", ".join(map(_column, _fields(model)))
+    return f"INSERT INTO {_table(model)} ({columns}) VALUES"
 
 
 @cache
@@ -56,9 +87,11 @@ def _fields(model: type[Model]) -> list[Field]:
     return [field for field in model._meta.concrete_fields if not field.primary_key]
 
 
+@cache
 def _column(field: Field) -> str:
     return connection.ops.quote_name(field.column)
 
 
+@cache
 def _table(model: type[Model]) -> str:
     return connection.ops.quote_name(model._meta.db_table)

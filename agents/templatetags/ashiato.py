@@ -102,6 +102,21 @@ def path(name: str, *arguments: int) -> str:
 
 
 @register.simple_tag
+def untold(view: RunView) -> SafeString:
+    """A run of which nothing was told yet: like every other that the same agent begins."""
+    run = view.run
+    html = _untold(get_language(), view.place, run.agent_name, run.model, run.max_steps)
+    return mark_safe(html.replace(str(A_NUMBER), view.pk))
+
+
+@lru_cache(maxsize=256)
+def _untold(language: str, place: str, agent: str, model: str, max_steps: int) -> str:
+    now, about = timezone.now(), {"agent_name": agent, "model": model, "max_steps": max_steps}
+    run = Run(pk=A_NUMBER, started_at=now, **about)
+    return render_to_string("_run.html", {"view": RunView(run, place, until=0, now=now)})
+
+
+@register.simple_tag
 def rating(view: RunView) -> SafeString:
     """The thumbs below an answer: most of them nobody has touched, and those are all alike."""
     if view.rating or view.is_flagged:

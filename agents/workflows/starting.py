@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from agents import runs
@@ -16,6 +17,7 @@ from agents.sentences import told
 from agents.workflows import company
 
 COMMAND = "/workflow"
+FIELD = "parameter-"
 MOST_PARAMETERS = 100
 WORD = re.compile(
     r"""([^\s="'「]+)=|"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|「([^」]*)」|(\S+)"""
@@ -37,7 +39,7 @@ class Wish:
     @property
     def query(self) -> str:
         """As one would type it."""
-        given = [f"{name}={_quoted(_written(v))}" for name, v in self.parameters.items()]
+        given = [f"{name}={_quoted(written(v))}" for name, v in self.parameters.items()]
         return " ".join([COMMAND, _quoted(self.version.workflow.name), *given])
 
 
@@ -47,12 +49,12 @@ def wished(text: str, user: Any) -> Wish | None:
     if command.split("\n")[0] != COMMAND:
         return None
     name, given = _read(text.strip()[len(COMMAND) :])
-    return wish(named(name, user), given)
-
-
-def named(name: str, user: Any) -> Workflow:
-    """The workflow that this person calls by this name; raises NotStarted."""
     mine = Workflow.objects.for_user(user).filter(enabled=True)
+    return wish(named(name, mine), given)
+
+
+def named(name: str, mine: QuerySet[Workflow]) -> Workflow:
+    """That of these which is called so; raises NotStarted."""
     found = mine.filter(name=name).first() or mine.filter(name__iexact=name).first()
     if found is None:
         raise NotStarted(_unknown(name, list(mine.values_list("name", flat=True))))
@@ -83,6 +85,12 @@ def parameters(definition: Definition, given: Mapping[str, str]) -> dict[str, An
         if value is None:
             raise NotStarted(_("%(name)s has to be given.") % {"name": name})
     return found
+
+
+def given(form: Mapping[str, str]) -> dict[str, str]:
+    """The parameters in a form, as they were typed."""
+    fields = [(key, text) for key, text in form.items() if key.startswith(FIELD)]
+    return {key.removeprefix(FIELD): text.replace("\0", "") for key, text in fields}
 
 
 def start(wish: Wish, user: Any, topic: str) -> Run:
@@ -163,7 +171,7 @@ def _not_declared(name: str, near: list[str]) -> str:
     return _("This workflow has no parameter %(name)s. Did you mean %(near)s?") % about
 
 
-def _written(value: Any) -> str:
+def written(value: Any) -> str:
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False)

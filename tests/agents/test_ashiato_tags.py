@@ -6,7 +6,7 @@ from django.utils import timezone, translation
 
 from agents.display import RunView
 from agents.models import Run
-from agents.templatetags.ashiato import cost, count, day, duration, icon, rating
+from agents.templatetags.ashiato import cost, count, day, duration, icon, rating, untold
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,15 @@ def test_thumbs_that_nobody_has_touched_are_those_of_the_template(language):
     with translation.override(language):
         assert rating(view) == render_to_string("_rating.html", {"view": view})
         assert 'id="rating-7"' in rating(view)
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+@pytest.mark.parametrize("model", ["demo", "openai/<large>"])
+def test_a_run_that_nobody_has_heard_of_is_what_the_template_makes_of_it(language, model):
+    began = timezone.now()
+    for pk, agent in ((7, "guide"), (1234, "critic & co")):
+        run = Run(pk=pk, agent_name=agent, model=model, max_steps=8, started_at=began)
+        view = RunView(run, until=0, now=began)
+
+        with translation.override(language):
+            assert untold(view) == render_to_string("_run.html", {"view": view})

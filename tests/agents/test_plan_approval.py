@@ -203,6 +203,21 @@ async def test_the_whole_plan_can_be_written_as_json(waiting, client):
     assert await calls(await finished(waiting)) == ["5 * 5"]
 
 
+async def test_what_is_wrong_with_the_json_is_told_above_it(waiting, client):
+    several = plan() | {"steps": [{"name": n, "tool": "rocket"} for n in "abcd"]}
+    mine = {f"arguments-{waiting.pk}": json.dumps(several, indent=1).replace("\n", "\r\n")}
+    about = {f"digest-{waiting.pk}": waiting.digest, f"plan-{waiting.pk}": "0 1"}
+
+    response = await client.post(
+        f"/approvals/{waiting.pk}/", about | mine | {"verdict": "approve"}, headers=HTMX
+    )
+
+    html = response.content.decode()
+    assert html.count("which is not there") == 4
+    assert html.index("which is not there") > html.index("The whole plan as JSON")
+    assert '"rocket"'.replace('"', "&quot;") in html
+
+
 async def test_somebody_elses_plan_is_not_there(waiting, stranger):
     client = AsyncClient()
     await client.aforce_login(stranger)

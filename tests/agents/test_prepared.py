@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from channels.db import database_sync_to_async
+from django.db.models.functions import Length
 
 from agents.models import Run
 from agents.models.prepared import prepared
@@ -18,6 +19,17 @@ def runs_on(topic, after):
 @prepared
 def questions(topic):
     return Run.objects.filter(topic=topic).values_list("query", flat=True)[:1]
+
+
+@prepared
+def lengths(topic):
+    runs = Run.objects.filter(topic=topic).defer("history")
+    return runs.annotate(length=Length("query"))
+
+
+@prepared
+def pairs(topic):
+    return Run.objects.filter(topic=topic).values_list("history", "started_at")
 
 
 @pytest.fixture
@@ -40,6 +52,17 @@ def test_its_rows_are_whole(asked, django_assert_num_queries):
 
         assert (run.history, run.started_at) == ([{"a": 1}], asked.started_at)
         assert run.user.username == "ada"
+
+
+def test_what_is_left_out_is_read_later_and_what_is_added_is_there(asked):
+    [run] = lengths("chat.1")
+
+    assert run.get_deferred_fields() == {"history"}
+    assert (run.length, run.history) == (5, [{"a": 1}])
+
+
+def test_values_are_those_of_python(asked):
+    assert pairs("chat.1") == [([{"a": 1}], asked.started_at)]
 
 
 def test_a_blank_left_open_is_an_error(asked):

@@ -209,7 +209,21 @@ def _anywhere(name: str, schema: Schema, base: Table) -> Iterator[Filter]:
             tables=tuple(dict.fromkeys(column.table for column in columns)),
             english=f"for {name}",
             japanese=f"「{name}」の",
+            name=name,
         )
+
+
+def nearest(name: str, schema: Schema, base: Table) -> Filter:
+    """Rows that have this name as a part of any column that could hold it."""
+    tables = schema.reach(base.name)
+    columns = [c for table in tables for c in table.columns if c.is_label]
+    like = _quoted([f"%{name.lower()}%"])
+    return Filter(
+        sql=f"({' OR '.join(f'LOWER({column}) LIKE {like}' for column in columns)})",
+        tables=tuple(dict.fromkeys(column.table for column in columns)),
+        english=f"for all names with “{name}” in them",
+        japanese=f"名前に「{name}」を含むものの",
+    )
 
 
 def _bounds(text: str, base: Table) -> Iterator[Filter]:

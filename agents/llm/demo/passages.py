@@ -62,6 +62,13 @@ def answer(observation: str, question: Question) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
+def quoted(observation: str, question: Question) -> str:
+    """The best sentences with their sources, or nothing where none bears on the question."""
+    found = parse(observation)
+    bears = question.plain and any(_bears_on(_terms(question.plain), p) for p in found)
+    return answer(observation, question) if bears and _relevant(found, question) else ""
+
+
 def query(question: Question) -> str:
     """What to search for: the question without its courtesies."""
     text = _COURTESY.sub("", question.text.strip())

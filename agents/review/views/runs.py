@@ -34,7 +34,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "view": view,
         "question": view.query,
-        "chat_url": view.chat_url if found.is_own else "",
+        "chat_url": view.chat_url if found.row.is_shown_where_asked(request.user) else "",
         "is_own": found.is_own,
         "within": within,
         "newer": newer,

@@ -1,0 +1,32 @@
+import pytest
+from django.template.loader import render_to_string
+from django.utils import translation
+
+from agents.models import Run
+from agents.templatetags.ashiato import A_NUMBER
+from chat.models import ChatSession
+from chat.templatetags.session_list import A_TITLE, session_row
+
+
+def _row(title: str, status: str = "") -> ChatSession:
+    row = ChatSession(pk=12, title=title)
+    row.live = Run(status=status) if status else None
+    return row
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+@pytest.mark.parametrize("status", ["", "running", "waiting"])
+@pytest.mark.parametrize("here", [12, 13, None, ""])
+def test_a_row_of_the_list_is_what_the_template_makes_of_it(language, status, here):
+    row = _row(f"<b>A & {A_NUMBER}</b>", status)
+
+    with translation.override(language):
+        drawn = session_row(row, here)
+        about = {"row": row, "is_here": here == 12}
+        assert drawn == render_to_string("chat/session.html#session_row", about)
+
+
+def test_a_title_is_only_a_title_whatever_is_in_it():
+    drawn = session_row(_row(f"{A_TITLE} %(title)s {{{{ row.pk }}}} <script>"), None)
+
+    assert f'<span class="title">{A_TITLE} %(title)s {{{{ row.pk }}}} &lt;script&gt;' in drawn
