@@ -47,8 +47,10 @@ class Means:
             type__in=[Type.RUN_STARTED, Type.HANDOFF],
             agent=approval.agent_name,
         )
-        data = begun.order_by("-seq").values_list("data", flat=True).first() or {"tools": ()}
-        functions = {t["function"]["name"]: t["function"] for t in data["tools"]}
+        # Whoever writes a plan may be called as whoever has it carried out, and has no tools.
+        told = begun.order_by("-seq").values_list("data__tools", flat=True)
+        tools = next(filter(None, told), ())
+        functions = {tool["function"]["name"]: tool["function"] for tool in tools}
         groups = Group.objects.values_list("name", flat=True)
         named = {step.role.lower() for step in original(approval).walk()}
         return cls(functions, frozenset(named | {name.lower() for name in groups}))
@@ -184,6 +186,8 @@ class Form:
         if set(after) != set(facts.get("depends_on", ())):
             _set(facts, "depends_on", after)
         _set(facts, "arguments", dict(self._arguments(step)))
+        if step.is_new and step.what == "ask:":
+            facts.setdefault("ask", "")  # still to be written
         is_out = f"{self.name}-{step.key}-out" in self.form
         return replace(step, facts=facts, is_out=is_out)
 

@@ -197,5 +197,9 @@ class EditedStep:
         return [(name, name in waits) for name in names if name]
 
     @property
+    def waits_for(self) -> str:
+        return ", ".join(name for name, is_waited_for in self.others if is_waited_for)
+
+    @property
     def problems(self) -> list[str]:
         return self.approval.problems.get(self.draft.key, [])

@@ -61,6 +61,15 @@ class StepView:
         return self.place == "trace"
 
     @property
+    def speaker(self) -> str:
+        """Who does it for another; where that is the same agent, for which step.
+
+        Steps of a plan may be done side by side: what belongs to which has to be told.
+        """
+        is_own = self.step.agent_name == self.run.agent_name
+        return f"#{self.step.parent}" if is_own else self.step.agent_name
+
+    @property
     def effect_label(self) -> str:
         effect = self.step.effect
         return str(AgentStep.Effect(effect).label) if effect else ""

@@ -39,6 +39,7 @@ function keepTyped(part) {
   const old = document.getElementById(part.id);
   if (part.matches(".for-plan")) keepPlan(part);
   for (const field of old?.querySelectorAll("textarea, input:not([type=hidden])") ?? []) {
+    if (field.closest(".plan-edit")) continue;
     const same = part.querySelector(`[name="${field.name}"]`);
     if (!same) continue;
     same.value = field.value;
