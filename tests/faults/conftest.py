@@ -45,11 +45,5 @@ def holds(grounds):
 
 
 def pytest_itemcollected(item):
-    """Real processes against the clock: what fails is tried once more, and said to be so.
-
-    Rows of one kind are played by one worker, so that each ground is opened only once.
-    """
+    """Real processes against the clock: what fails is tried once more, and said to be so."""
     item.add_marker(pytest.mark.flaky(reruns=1))
-    kinds = {id.lower(): known.kind for id, known in ROWS.items()}
-    if kind := kinds.get(item.name.split("_")[1]):
-        item.add_marker(pytest.mark.xdist_group(f"faults-{kind}"))
