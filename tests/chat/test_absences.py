@@ -37,7 +37,7 @@ async def visited(person, message, *, code=CLOSED, **told):
     asked = "&".join(f"{name}={value}" for name, value in told.items())
     address = f"/ws/chat/{message.session_id}/?after={message.pk}&{asked}"
     async with tab(person, address) as page:
-        await page.receive_from()
+        await page.receive_from(timeout=10)
         await page.disconnect(code, timeout=10)
 
 
