@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from agents import absences
 from agents.models import Absence, Run
-from chat.models import ChatSession, Message
+from chat.models import ChatSession, Member, Message
 from tests.conftest import tab
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -82,6 +82,18 @@ async def test_whoever_closed_the_page_comes_back_on_any_other(person, message):
     await visited(person, message, code=LOST, page="other")
 
     assert [a.came_back_at is None for a in await kept()] == [False, True]
+
+
+async def test_the_page_of_somebody_else_in_the_session_is_not_the_askers(
+    person, stranger, message
+):
+    await Member.objects.acreate(session_id=message.session_id, user=stranger)
+
+    await visited(stranger, message, code=LOST, page="theirs", away=1000)
+    assert await kept() == []
+    await visited(person, message, code=LOST, page="one")
+
+    assert [away.page for away in await kept()] == ["one"]
 
 
 async def test_of_a_page_on_which_nothing_runs_nothing_is_written(person, message, run):
