@@ -21,7 +21,7 @@ WIDTH, HEIGHT = 184, 54
 APART, BESIDE, MARGIN = 44, 16, 3
 SHORT = 640
 BAR, TALL = 10, 120
-NAME_FITS, ABOUT_FITS = 20, 24
+NAME_FITS, ABOUT_FITS = 17, 24
 PENDING = "pending"
 # Those that are over come first in a bar, as they did in time.
 STATUSES = [PENDING, *AgentStep.Status.values]
@@ -78,7 +78,7 @@ class Node:
 
     @property
     def name(self) -> str:
-        return shortened(self.step.name, NAME_FITS)
+        return squeezed(self.step.name, NAME_FITS)
 
     @property
     def about(self) -> str:
@@ -154,6 +154,14 @@ def shortened(text: str, fits: int) -> str:
         if room < 0:
             return text[: max(place - 1, 1)] + "…"
     return text
+
+
+def squeezed(text: str, fits: int) -> str:
+    """As `shortened`, but with its end, too: that is often what tells two steps apart."""
+    if shortened(text, fits) == text:
+        return text
+    end = shortened(text[::-1], fits // 2).removesuffix("…")
+    return shortened(text, fits - fits // 2) + end[::-1]
 
 
 def _about(step: ExecutionStep) -> str:
