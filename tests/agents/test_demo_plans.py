@@ -3,6 +3,8 @@
 from datetime import date
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agents import samples
 from agents.engine.approval import AskPerson
@@ -10,14 +12,40 @@ from agents.engine.events import Type
 from agents.engine.fallback import FallbackStrategy
 from agents.engine.guardrails import Guardrails
 from agents.engine.orchestrator import RESULTS, Orchestrator
+from agents.engine.output import OutputSchema
+from agents.engine.plan import ExecutionPlan
 from agents.engine.planner import ReActPlanner
-from agents.engine.tool import ToolRegistry
-from agents.llm.demo import judging, telling
+from agents.engine.planning import FORM
+from agents.engine.schema import violations
+from agents.engine.soundness import problems
+from agents.engine.state import AgentState
+from agents.engine.tool import ToolRegistry, ToolResult, specification
+from agents.llm.demo import judging, outline, telling
 from agents.llm.demo import report as reports
+from agents.llm.demo.brief import Brief
+from agents.llm.demo.history import Offer, Question, Situation
 from agents.tools.calculator import CalculatorTool
 from agents.tools.search import Passage, SearchTool
 from tests.agents.test_demo_model import ShopTool, demo
 
+TEXT = {"type": "string"}
+ROW = {"type": "object", "properties": {"product": TEXT}, "required": ["product"]}
+PIECES = (
+    *("compare", "this year", "last year", "2019", "best month", "revenue", "orders", "and"),
+    *("explain", "?", "why", "ask my manager whether", "send", "Tokyo", "Osaka", "top 3"),
+    *("share", "average", "monthly", "10% of", "how many", "customers", "${x}", '"Tea"', "\n"),
+    *(
+        "今年",
+        "去年",
+        "の売上",
+        "を比べて",
+        "、理由も",
+        "上司に",
+        "聞いて",
+        "東京と大阪",
+        "は？",
+    ),
+)
 TODAY = date(2026, 11, 15)
 SEASONS = (
     Passage(
@@ -56,12 +84,12 @@ def run(shop, dialect):
     async def find(query, top_k):
         return SEASONS[:top_k]
 
-    async def whole(question, **options):
-        tools = [CalculatorTool(), ShopTool(shop), SearchTool(find), AskPerson()]
-        parts = (ToolRegistry(tools), Guardrails(), FallbackStrategy(pause=0))
+    async def whole(question, *, state=None, tools=None, **options):
+        own = [CalculatorTool(), ShopTool(shop), SearchTool(find), AskPerson()]
+        parts = (ToolRegistry(tools or own), Guardrails(), FallbackStrategy(pause=0))
         planner = ReActPlanner(demo(), "demo", dialect=dialect)
         agent = Orchestrator(planner, *parts, name="planner", **options)
-        return [event async for event in agent.stream(question)]
+        return [event async for event in agent.stream(question, state)]
 
     return whole
 
@@ -296,6 +324,66 @@ async def test_a_person_is_asked_after_what_they_should_see_is_found(run, questi
     assert last["depends_on"] == [step["name"] for step in found]
     assert len(found) == 4
     assert events[-1].type is Type.RUN_PAUSED
+
+
+async def test_a_question_that_follows_another_is_planned_with_it(run):
+    state = AgentState()
+    state.add_message("user", "What was the revenue this year?")
+    state.add_message("assistant", "The total revenue in 2026 is **8,609.50**.")
+
+    events = await run("And last year?", state=state)
+
+    assert [*plans(events)[0]] == ["revenue in 2025"]
+    assert events[-1].data["answer"] == "The revenue in 2025 is **8,608**."
+
+
+async def test_the_answer_can_be_asked_for_in_a_form(run):
+    table = {"type": "array", "items": ROW}
+    report = {"type": "object", "properties": {"title": TEXT, "rows": table, "note": TEXT}}
+
+    events = await run("top 2 products by revenue", output=OutputSchema(report))
+
+    assert events[-1].data["output"]["title"] == "top 2 products by revenue"
+    assert events[-1].data["output"]["rows"][0] == {"product": "Arita Porcelain Cup"}
+
+
+async def test_a_tool_that_fails_is_the_reason_that_is_given(run, shop):
+    class Gone(ShopTool):
+        async def execute(self, input, /):
+            return ToolResult(error="The database is gone.")
+
+    events = await run("What was the revenue in 2025?", tools=[Gone(shop)])
+
+    assert len(plans(events)) == 1
+    assert ended(events)[0] == "cancelled"
+    assert "The database is gone." in ended(events)[1]
+
+
+async def test_what_looks_like_a_reference_in_a_question_is_only_text(run):
+    events = await run("How do I write ${steps.a.output} in a plan?")
+
+    assert ended(events)[0] == "completed"
+    (call,) = of(events, Type.TOOL_CALL)
+    assert "${steps.a.output}" in call["function"]["arguments"]
+
+
+@pytest.fixture(scope="module")
+def offers(shop):
+    tools = [CalculatorTool(), ShopTool(shop), SearchTool(None)]
+    about = (specification(tool)["function"] for tool in tools)
+    return {each["name"]: Offer(**each) for each in about}
+
+
+@given(text=st.text(max_size=60) | st.lists(st.sampled_from(PIECES), max_size=6).map(" ".join))
+def test_whatever_is_asked_the_plan_can_be_carried_out(text, offers):
+    situation = Situation(question=Question(text=text), tools=tuple(offers.values()))
+
+    written = outline.write(Brief(situation=situation), TODAY).to_dict()
+
+    assert violations(FORM, written) == []
+    schemas = {name: offer.parameters for name, offer in offers.items()}
+    if written["steps"]:
+        assert problems(ExecutionPlan.from_dict(written), schemas, ()) == ()
 
 
 def test_the_answer_of_a_person_is_told():

@@ -152,7 +152,8 @@ def _makeup(pair: _Pair, names: Sequence[str]) -> Request | None:
     """How many rows each of two sums has, and how large they are on average."""
     first, second = pair.requests
     summed = re.fullmatch(r"SUM\((.+)\)", first.measure.sql)
-    if summed is None or (first.dimension and first.dimension.unit is None):
+    is_quoted = any("${" in condition.sql for condition in first.filters)
+    if summed is None or is_quoted or (first.dimension and first.dimension.unit is None):
         return None
     counted = measures.count(first.base)
     measure = replace(

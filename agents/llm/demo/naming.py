@@ -8,6 +8,8 @@ from .rows import subject
 
 Words = tuple[str, str]
 
+LONGEST = 150
+
 DIFFERENCE: Words = ("difference", "差")
 CHANGE: Words = ("change in percent", "増減率（%）")
 MAKEUP: Words = ("orders and their average", "注文数と平均額")
@@ -23,10 +25,15 @@ NOTHING: Words = ("Nothing was found for ", "見つかりませんでした: ")
 def of_request(request: Request, question: Question) -> str:
     name = subject(request, question).removeprefix("the ")
     if request.is_plain_list and request.limit:
-        return question.say(
-            f"first {request.limit} {name}", f"{name}（最初の{request.limit}件）"
-        )
+        most = request.limit
+        return question.say(f"first {most} {name}", f"{name}（最初の{most}件）")
     return name
+
+
+def short(words: str) -> str:
+    """On one line, and not too long for a name."""
+    line = " ".join(words.split())
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
 
 
 def rest(name: str, words: Words) -> str:

@@ -122,7 +122,7 @@ class _Laying:
             expression = expression.replace(stand_in, reference)
             called = called.replace(stand_in, name)
         needs = [step["name"] for step in self.steps]
-        name = self.question.say(*naming.SUM) + called
+        name = self.question.say(*naming.SUM) + naming.short(called)
         return steps.sum(stage.tool, expression, name, needs, self.question)
 
     def _lookup(self, stage: Stage, query: str) -> list[Fields]:
