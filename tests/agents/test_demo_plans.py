@@ -278,6 +278,9 @@ ANSWERS = [
     ("今年の月平均の売上は？", "答えは **782.68** です"),
     ("What tables are there?", "- **products**: id, name, category, price"),
     ("Why do sales differ from month to month?", "its revenue is highest in December. [1]"),
+    ("Why was this year's revenue higher than last year's?", "it is **1.50** above the"),
+    ("なぜ今年の売上は去年より多いのですか？", "2025年の売上を **1.50** 上回りました"),
+    ("What was the best month last year and why?", "its revenue is highest in December. [1]"),
     ("Compare revenue in Tokyo with Osaka", "the revenue in Tokyo is **153.50** below it"),
     ("東京と大阪の売上を比べて", "東京の売上は大阪の売上を **153.50** 下回りました"),
 ]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
-from . import chains, cues, filters, naming, steps, widening
+from . import chains, cues, filters, naming, reasons, steps, widening
 from . import dimension as dimensions
 from . import measure as measures
 from .brief import Brief
@@ -16,14 +16,6 @@ from .plan import asked
 from .request import Dimension, Filter, Request
 from .schema import Column
 from .steps import Fields
-
-_EXPLAIN = re.compile(
-    r",?\s*(?:and|then|also)?\s*(?:please )?(?:explain|tell me|say)?\s*"
-    r"\b(?:explain|why|the reasons?|what explains)\b[^.?!;]*"
-    r"|[、,。]?\s*(?:その|違いの|差の)?(?:理由|原因|なぜ|要因)[^。？?]*"
-    r"|[、,]?\s*(?:それを|違いを|差を)?(?:説明し|解説し)[^。？?]*",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,11 +28,10 @@ class _Pair:
 
 
 def compared(brief: Brief, today: date) -> Piece | None:
-    question, wish = brief.question, _without_reason(brief.question)
+    question, (wish, explains) = brief.question, reasons.parted(brief.question)
     situation = replace(brief.situation, question=wish)
-    calculator = situation.tool("calculator", "expression")
     pair = _periods(situation, today) or _places(situation, today)
-    if pair is None or calculator is None:
+    if pair is None:
         return None
     wanted = pair.requests
     both = _both(wanted, brief, today)
@@ -49,22 +40,15 @@ def compared(brief: Brief, today: date) -> Piece | None:
         return Piece(lost=lost)
     names = [of_request(request, question) for request in both]
     written = [steps.query(pair.database, r, question, compares=True) for r in both]
-    written += _between(calculator, names, question)
-    if wish != question:
+    written += _between(situation.tool("calculator", "expression"), names, question)
+    if explains:
         written += _reasons(replace(pair, requests=both), names, brief)
     return Piece(
         steps=tuple(written),
-        what=_comparing(names, question, explains=wish != question),
+        what=_comparing(names, question, explains=explains),
         lost=lost,
         instead=tuple(of_request(r, question) for r in both if r not in wanted),
     )
-
-
-def _without_reason(question: Question) -> Question:
-    """The question without its wish for a reason."""
-    wish = _EXPLAIN.sub(" ", question.text, count=1).strip()
-    is_same = wish == question.text.strip()
-    return question if is_same else Question(text=wish, voice=question.text)
 
 
 def _periods(situation: Situation, today: date) -> _Pair | None:
@@ -113,7 +97,11 @@ def _start(request: Request) -> date:
     return request.period.start if request.period else date.min
 
 
-def _between(calculator: Offer, names: Sequence[str], question: Question) -> list[Fields]:
+def _between(
+    calculator: Offer | None, names: Sequence[str], question: Question
+) -> list[Fields]:
+    if calculator is None:
+        return []
     after, before = map(steps.figure, names)
     sums = {
         naming.DIFFERENCE: f"{after} - {before}",
@@ -127,15 +115,9 @@ def _between(calculator: Offer, names: Sequence[str], question: Question) -> lis
 
 def _reasons(pair: _Pair, names: Sequence[str], brief: Brief) -> list[Fields]:
     """What may explain a difference: what the figures are made of, and the documents."""
-    question, search = brief.question, brief.situation.tool("search")
-    measure, by = pair.requests[0].measure, pair.by
-    query = question.say(
-        f"why {measure.english} differs from {by.english} to {by.english}",
-        f"{measure.japanese}が{by.japanese}によって違う理由",
-    )
     made = _makeup(pair, names)
-    written = [_made_of(pair.database, made, names, question)] if made else []
-    return written + ([steps.reason(search, query, question)] if search else [])
+    written = [_made_of(pair.database, made, names, brief.question)] if made else []
+    return written + reasons.lookup(pair.requests[0], pair.by, brief)
 
 
 def _made_of(

@@ -27,7 +27,7 @@ class Difference:
     @property
     def used(self) -> list[Result | None]:
         """The results that are told with it."""
-        named = (naming.DIFFERENCE, naming.CHANGE, naming.MAKEUP, naming.REASON)
+        named = (naming.DIFFERENCE, naming.CHANGE, naming.MAKEUP)
         return [self.first, self.second, *map(self.report.called, named)]
 
     def verdict(self) -> str:
@@ -75,17 +75,18 @@ class Difference:
     def _sum(self) -> float:
         return self.first.figure or 0
 
-    def reason(self) -> str:
-        """What the documents say of it, or that they say nothing."""
-        found = self.report.called(naming.REASON)
-        if found is None:
-            return ""
-        query = naming.rest(found.name, naming.REASON)
-        said = passages.quoted(found.text, Question(text=query, voice=self.question.text))
-        return said or self.question.say(
-            "The documents say nothing about the reason.",
-            "理由について、文書には記述がありませんでした。",
-        )
+
+def reason(report: Report) -> str:
+    """What the documents say of it, or that they say nothing."""
+    found = report.called(naming.REASON)
+    if found is None:
+        return ""
+    query = naming.rest(found.name, naming.REASON)
+    said = passages.quoted(found.text, Question(text=query, voice=report.question.text))
+    return said or report.question.say(
+        "The documents say nothing about the reason.",
+        "理由について、文書には記述がありませんでした。",
+    )
 
 
 def find(report: Report) -> Difference | None:

@@ -21,13 +21,13 @@ def answer(report: Report) -> str:
     used = compared.used if compared else []
     others = [r for r in report.results if r not in used and not _is_between(r)]
     parts = [_given_up(report), *(_difference(compared) if compared else ())]
-    parts += [_told(result, report.question) for result in others]
+    parts += [*(_told(result, report.question) for result in others), differing.reason(report)]
     return "\n\n".join(part for part in parts if part)
 
 
 def _is_between(result: Result) -> bool:
-    """Whether it was only there for another step to work with."""
-    return result.is_done and result.name.startswith(naming.TOTAL)
+    """Whether it is told apart, or was only there for another step to work with."""
+    return result.is_done and result.name.startswith((*naming.TOTAL, *naming.REASON))
 
 
 def _given_up(report: Report) -> str:
@@ -40,7 +40,7 @@ def _difference(found: Difference) -> list[str]:
     space = found.question.say(" ", "")
     both = space.join(_found(result, found.question) for result in (found.first, found.second))
     verdict = space.join(part for part in (found.verdict(), found.caution()) if part)
-    return [both, verdict, found.makeup(), found.reason()]
+    return [both, verdict, found.makeup()]
 
 
 def _told(result: Result, question: Question) -> str:
