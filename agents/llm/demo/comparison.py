@@ -8,6 +8,7 @@ from datetime import date
 from . import chains, cues, filters, naming, reasons, steps, widening
 from . import dimension as dimensions
 from . import measure as measures
+from . import period as periods
 from .brief import Brief
 from .history import Offer, Question, Situation
 from .naming import of_request
@@ -126,7 +127,7 @@ def _made_of(
     return {
         **steps.call(database, made.sql, question.say(*naming.MAKEUP)),
         "depends_on": list(names),
-        "expected_outcome": question.say("At least one row.", "1件以上の行。"),
+        "expected_outcome": question.say("At least 2 rows.", "2件以上の行。"),
     }
 
 
@@ -134,8 +135,7 @@ def _makeup(pair: _Pair, names: Sequence[str]) -> Request | None:
     """How many rows each of two sums has, and how large they are on average."""
     first, second = pair.requests
     summed = re.fullmatch(r"SUM\((.+)\)", first.measure.sql)
-    is_quoted = any("${" in condition.sql for condition in first.filters)
-    if summed is None or is_quoted or (first.dimension and first.dimension.unit is None):
+    if summed is None or any("${" in condition.sql for condition in first.filters):
         return None
     counted = measures.count(first.base)
     measure = replace(
@@ -144,19 +144,27 @@ def _makeup(pair: _Pair, names: Sequence[str]) -> Request | None:
         sql=f"{counted.sql} AS {counted.alias}, AVG({summed[1]})",
         english="average amount",
     )
-    grouped = replace(first, measure=measure, dimension=pair.by, period=None, limit=None)
+    grouped = replace(first, measure=measure, dimension=pair.by, limit=None)
     if first.dimension is None and pair.by.column:
         either = f"({first.filters[-1].sql} OR {second.filters[-1].sql})"
         return _held_to(grouped, first.filters[:-1], either)
     values = [steps.label(n) for n in names] if first.dimension else _spans(pair)
+    if pair.by.unit is None or not values or first.filters != second.filters:
+        return None
     units = ", ".join(f"'{value}'" for value in values)
-    return _held_to(grouped, first.filters, f"{grouped.grouping} IN ({units})")
+    at_any_time = replace(grouped, period=None)
+    return _held_to(at_any_time, first.filters, f"{grouped.grouping} IN ({units})")
 
 
 def _spans(pair: _Pair) -> list[str]:
-    """The two periods as the database writes them."""
-    length = 4 if pair.by.unit == "year" else 7
-    return [_start(request).isoformat()[:length] for request in pair.requests]
+    """The two periods as the database writes them; none where they are not whole units."""
+    is_year = pair.by.unit == "year"
+    spans = [request.period for request in pair.requests if request.period]
+    begins = [span.start for span in spans]
+    whole = [
+        periods.year(d.year) if is_year else periods.month(d.year, d.month) for d in begins
+    ]
+    return [d.isoformat()[: 4 if is_year else 7] for d in begins] if spans == whole else []
 
 
 def _held_to(request: Request, conditions: Sequence[Filter], sql: str) -> Request:

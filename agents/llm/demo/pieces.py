@@ -103,8 +103,9 @@ class _Laying:
         self._stand_in(of_request(standing, self.question), is_many=is_many)
         compares = is_worked_with and not is_many
         written = [steps.query(stage.tool, standing, self.question, compares=compares)]
-        adds_up = is_worked_with and is_many
-        return written + [steps.total(stage.tool, standing, self.question)] * adds_up
+        if is_worked_with and is_many:
+            written.append(steps.total(stage.tool, standing, self.question))
+        return written
 
     def _stand_in(self, name: str, *, is_many: bool) -> None:
         """Figures that nobody knows yet, for a skill to write its expression with."""

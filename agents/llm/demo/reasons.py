@@ -23,9 +23,10 @@ def parted(question: Question) -> tuple[Question, bool]:
 
     A question that is nothing but the wish stays as it is.
     """
-    if _WISH.search(question.text) is None:
+    text = " ".join(question.text.split())
+    if _WISH.search(text) is None:
         return question, False
-    rest = _WISH.sub(" ", question.text, count=1).strip(" ?？。.")
+    rest = _WISH.sub(" ", text, count=1).strip(" ?？。.")
     voice = question.voice or question.text
     return (Question(text=rest, voice=voice) if rest else question), True
 
