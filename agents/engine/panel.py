@@ -124,7 +124,9 @@ class PanelCourse(Course):
         chosen = next((head for head in heads if head.name == verdict.chosen), None)
         text = "\n\n".join(filter(None, _parts(verdict, heads, chosen)))
         output = chosen.output if chosen else None
-        for event in await self._conclude(PlanResult(), text, output):
+        # How long an answer may be was asked of each of them; together they may be longer.
+        rules = self.agent.guardrails.at_any_length()
+        for event in await self._conclude(PlanResult(), text, output, rules):
             yield event
 
     def _is_written(self, verdict: Verdict) -> bool:

@@ -256,6 +256,18 @@ async def test_a_member_that_must_ask_a_person_holds_the_panel_up_until_then(pan
     assert more[-1].data["answer"] == "42"
 
 
+async def test_answers_may_be_longer_together_than_one_of_them(panel):
+    rules, words = Guardrails(max_input_tokens=60, max_output_tokens=60), "word " * 40
+    heads = panel({"a": f"{words}a", "b": f"{words}b"}, form=DIFFER, merge="vote")
+    heads.guardrails = rules
+
+    events = await told(heads)
+
+    assert verdict(events)["differences"] == DIFFER["differences"]
+    assert events[-1].data["stopped_reason"] == "completed"
+    assert (await told(heads, words * 2))[-1].data["stopped_reason"] == "blocked"
+
+
 async def test_a_panel_that_has_spent_its_budget_gives_what_was_answered(panel):
     heads = panel({"a": "42", "b": "41"}, policy=standard_policy(max_tokens=1))
 
