@@ -7,9 +7,10 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Group
 
 from agents import assembly
-from agents.display import panels
+from agents.display import RunView, panels
 from agents.llm.direct_model import DirectModel
 from agents.management.commands import seed_demo
+from agents.masking import Veil, masked
 from agents.models import Agent
 from agents.sentences import FORMS, SENTENCES
 from tests.conftest import asked, checked
@@ -188,6 +189,19 @@ def test_it_is_said_in_words_where_each_head_stands(changes, labels):
     assert [head.label for head in view.heads] == labels
     assert view.heads[0].answer == "<p><strong>42</strong></p>\n"
     assert view.title.startswith("Panel of 4 agents · ")
+
+
+async def test_what_others_said_to_a_panel_is_shown_masked(panel):
+    run = await asked("How many orders were refunded?", agent=panel)
+    check = await run.steps.aget(kind="evaluation")
+    check.action_input["heads"][0]["answer"] = "Ask jo@example.com."
+    await check.asave()
+
+    view = RunView(masked(run), "trace", veil=Veil())
+    head = (await sync_to_async(lambda: view.panel)()).heads[0]
+
+    assert head.name == "helper"
+    assert "jo@example.com" not in head.answer
 
 
 def test_what_a_panel_says_is_known_to_the_translators():
