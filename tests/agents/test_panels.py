@@ -5,6 +5,7 @@ import json
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Group
+from django.test import AsyncClient
 
 from agents import assembly
 from agents.display import RunView, panels
@@ -189,6 +190,20 @@ def test_it_is_said_in_words_where_each_head_stands(changes, labels):
     assert [head.label for head in view.heads] == labels
     assert view.heads[0].answer == "<p><strong>42</strong></p>\n"
     assert view.title.startswith("Panel of 4 agents · ")
+
+
+async def test_the_end_of_a_replay_and_the_trace_show_the_same_heads(panel, administrator):
+    run = await asked("How many orders were refunded?", agent=panel, user=administrator)
+    last = await run.events.acount()
+    client = AsyncClient()
+    await client.aforce_login(administrator)
+
+    pages = [
+        (await client.get(f"/traces/{run.pk}/{rest}")).content.decode()
+        for rest in ("", f"replay/?at={last}", f"replay/?at={last - 1}")
+    ]
+
+    assert [page.count('<li class="head"') for page in pages] == [2, 2, 0]
 
 
 async def test_what_others_said_to_a_panel_is_shown_masked(panel):
