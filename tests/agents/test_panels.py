@@ -7,7 +7,8 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Group
 from django.test import AsyncClient
 
-from agents import assembly
+from agents import approvals, assembly, runs
+from agents.approvals import Word
 from agents.display import RunView, panels
 from agents.llm.direct_model import DirectModel
 from agents.management.commands import seed_demo
@@ -73,6 +74,23 @@ async def test_a_panel_can_vote_or_have_a_judge(panel, merge, chosen, words):
     check = await run.steps.aget(kind="evaluation")
     assert check.action_input["chosen"] == chosen
     assert words in run.answer
+
+
+async def test_a_panel_goes_on_when_all_that_its_members_asked_is_decided(panel, person):
+    twin = await Agent.objects.acreate(name="twin", auto_execute_tools=False)
+    careful = await Agent.objects.aget(name="careful")
+    await sync_to_async(lambda: twin.tools.set(careful.tools.all()))()
+    await sync_to_async(panel.handoffs.set)([careful, twin])
+
+    run = await asked("What is 6 times 7?", agent=panel, user=person)
+    questions = [question async for question in run.approvals.all()]
+    for question in questions:
+        word = Word(digest=question.digest, is_approved=True)
+        await runs.wait(await approvals.decide(person, question.pk, word))
+
+    assert {question.agent_name for question in questions} == {"careful", "twin"}
+    run = await checked(run)
+    assert run.answer == "The result is **42** (`6 * 7`)."
 
 
 @pytest.mark.parametrize("dialect", ["native", "react"])
