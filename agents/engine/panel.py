@@ -156,8 +156,8 @@ class Asking:
         return [self._head(s.name, outcomes[s.name]) for s in steps if s.name in outcomes]
 
     def _head(self, name: str, outcome: Outcome) -> Head:
-        if outcome.status != "done":
-            return Head(name=name, problem=outcome.reason)
+        if outcome.status != "done" or not outcome.text.strip():
+            return Head(name=name, problem=outcome.reason or "There was no answer.")
         output = self._outputs().get(outcome.number)
         return Head(name=name, answer=outcome.text, output=output)
 

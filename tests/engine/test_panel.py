@@ -214,6 +214,15 @@ async def test_a_member_that_fails_does_not_end_it(panel):
     assert events[-1].data["answer"] == "41"
 
 
+async def test_a_member_that_says_nothing_has_not_answered(panel):
+    heads = panel({"a": Says(answer="\n"), "b": "41"}, merge="vote")
+
+    events = await told(heads)
+
+    assert verdict(events)["heads"][0]["problem"]
+    assert events[-1].data["answer"] == "41"
+
+
 async def test_a_member_that_takes_too_long_is_not_waited_for(panel, dialect):
     slow = Asked(dialect, "42", after=asyncio.Event().wait())
     heads = panel({"a": slow, "b": "41"}, most_seconds=0.2)
