@@ -43,6 +43,8 @@ TEMPLATES = (
     _("Only %(name)s answered."),
     _("No member of the panel could answer. %(reasons)s"),
     _("%(agent)s could not finish: %(reason)s"),
+    _("This would go in circles: %(path)s. Do it yourself."),
+    _("Tasks may be handed on %(times)s times. Do it yourself."),
     _("There is no plan that can be carried out: %(why)s"),
     _("Given up after %(plans)s plans. %(why)s"),
     _("“%(name)s” did not give what was expected (%(expected)s): %(why)s"),
@@ -129,6 +131,7 @@ REASONS = (
     _("the connection was refused"),
 )
 SENTENCES = (
+    _("Say what the task is."),
     _("The model wrote no plan that can be carried out."),
     _("This expression cannot be used."),
     _("The plan was declined."),
@@ -226,11 +229,13 @@ PLAN_SENTENCES = (
     _("found character that cannot start any token"),
     _("found undefined tag handle"),
 )
+WORD_FOR_WORD = {*SENTENCES, *PLAN_SENTENCES, *REASONS}
 
 
 def told(sentence: str) -> str:
     """A sentence of the engine in the reader's language; unknown ones as they are."""
-    for form, template in FORMS if len(sentence) <= MOST_TRANSLATED else ():
+    is_form = sentence not in WORD_FOR_WORD and len(sentence) <= MOST_TRANSLATED
+    for form, template in FORMS if is_form else ():
         if found := form.fullmatch(sentence):
             places = {name: told(words) for name, words in found.groupdict().items()}
             return gettext(template) % places

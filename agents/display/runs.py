@@ -25,6 +25,7 @@ from agents.waterfall import Split, Waterfall
 from . import panels
 from .approvals import ApprovalView
 from .comments import Thread, threads
+from .outline import in_order
 from .places import chat_url, milliseconds, trace_url
 from .plans import PlanView, is_folded
 from .steps import StepView
@@ -64,6 +65,7 @@ class RunView:
     place: str = "chat"
     until: int | None = None
     may_decide: bool = True
+    speaker: str = ""  # the agent that was heard last, where somebody listens
     viewer: int | None = None  # who looks at it, where that may be somebody else than asked
     is_discussed: bool = False  # True where several people can talk about it
     has_asked: bool = True  # False where it is known that nobody was asked anything
@@ -107,6 +109,7 @@ class RunView:
                 approval=asked.get(step.number),
                 bar=waterfall.bar(step),
                 thread=self.thread(step.number),
+                path=self.path(step),
             )
             for step in waterfall.steps
         ]
@@ -130,6 +133,31 @@ class RunView:
         is_there = any(step.parent is None for step in plans)
         return PlanView.of(self.run, self.place, self.shown) if is_there else None
 
+    def path(self, step: AgentStep) -> tuple[str, ...]:
+        """The agents through which a step was handed on, down to the one that does it."""
+        if step.agent_name == self.run.agent_name or not step.depth:
+            return ()
+        names, parent = [step.agent_name], step.parent
+        while parent in self._family:
+            parent, name = self._family[parent]
+            names += [name] if name != names[-1] else []
+        return tuple(reversed(names))
+
+    @cached_property
+    def _family(self) -> dict[int | None, tuple[int | None, str]]:
+        """The step that each step is a part of, and who does it."""
+        known = _parents(self.run.pk)
+        return {number: (parent, agent) for number, parent, agent in known}
+
+    @cached_property
+    def speaking(self) -> str:
+        """Who is at work just now, and for whom."""
+        if not self.run.is_live or self.speaker == self.run.agent_name:
+            return ""
+        named = [s for s in self.steps if s.is_open and s.path]
+        heard = [s for s in named if self.speaker in {"", s.agent_name}]
+        return heard[-1].whole_path if heard else ""
+
     def thread(self, step: int = 0) -> Thread | None:
         """What people say of a step, or of all of it; None where nobody is to say anything."""
         if not self.is_discussed:
@@ -149,7 +177,7 @@ class RunView:
         return Waterfall(
             self.run.started_at,
             self.run.ended_at,
-            steps=trace.brief_steps(self.run),
+            steps=in_order(trace.brief_steps(self.run)),
             approvals=list(self.run.approvals.select_related("decided_by")),
             first_words=trace.first_words(self.run),
         )
@@ -318,8 +346,9 @@ def step_views(view: RunView, only: Collection[int] | None = None) -> list[StepV
             veil=view.veil,
             now=view.now,
             thread=view.thread(step.number),
+            path=view.path(step),
         )
-        for step in _steps(view, only)
+        for step in in_order(_steps(view, only))
         if until is None or step.first_seq <= until
     ]
 
@@ -344,6 +373,12 @@ def _steps(view: RunView, only: Collection[int] | None) -> Iterable[AgentStep]:
     if only is not None:
         return [step for number in sorted(only) for step in _step(run.pk, number)]
     return _all_steps(run.pk)
+
+
+@prepared
+def _parents(run):
+    steps = AgentStep.objects.filter(run=run).order_by()
+    return steps.values_list("number", "parent", "agent_name")
 
 
 @prepared

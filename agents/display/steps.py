@@ -9,6 +9,8 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 
 from agents import trace, wording
+from agents.engine.approval import AskPerson
+from agents.engine.handoff import ASKS
 from agents.masking import Veil
 from agents.models import AgentStep, Run
 from agents.readable import brief, one_line, only_one, shown, unpacked
@@ -22,6 +24,7 @@ from .places import milliseconds, trace_url
 from .plans import PlanFacts
 
 MOST_EXCERPT = 300
+ERROR = "Error: "
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,7 @@ class StepView:
     now: datetime | None = None  # the time of a moment that is looked at again, if not ours
     bar: Bar | None = None  # on the run's clock, where that has stopped
     thread: Thread | None = None  # where several people can talk about it
+    path: tuple[str, ...] = ()  # through which agents it was handed on, where it was
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.step, name)
@@ -89,6 +93,40 @@ class StepView:
     def status_label(self) -> str:
         return str(AgentStep.Status(self.status).label)
 
+    @property
+    def speaker(self) -> str:
+        """Who does this, where that is not the agent that was asked; through whom, if any."""
+        return " → ".join(self.path[1:])
+
+    @property
+    def whole_path(self) -> str:
+        return " → ".join(self.path)
+
+    @property
+    def colleague(self) -> str:
+        """Which agent is given a task here; such a call has no effect of its own."""
+        is_asked = self.step.action.startswith(ASKS) and not self.step.effect
+        name = self.step.action.removeprefix(ASKS)
+        return name if is_asked and self.step.action != AskPerson.name else ""
+
+    @property
+    def _asking(self) -> str:
+        """What a person is asked, or somebody of a group."""
+        asked = self.step.action_input
+        asked = asked if isinstance(asked, dict) else {"question": brief(asked)}
+        about = {"question": asked.get("question", ""), "role": asked.get("role", "")}
+        if about["role"]:
+            return _("Asks “%(role)s”: %(question)s") % about
+        return _("Asks a person: %(question)s") % about
+
+    @property
+    def _handing_on(self) -> str:
+        about = {"agent": self.colleague, "task": brief(self.step.action_input)}
+        if self.step.status != AgentStep.Status.FAILED:
+            return _("Asks %(agent)s: %(task)s") % about
+        about["why"] = told(self.step.observation.removeprefix(ERROR))
+        return _("%(agent)s did not do it: %(why)s") % about
+
     @cached_property
     def intent(self) -> str:
         """What the row says in one line."""
@@ -96,6 +134,10 @@ class StepView:
         if panels.is_panel(step):
             return one_line(panels.words(step))
         match step.kind:
+            case AgentStep.Kind.TOOL if self.colleague:
+                return one_line(self._handing_on)
+            case AgentStep.Kind.TOOL if step.action == AskPerson.name:
+                return one_line(self._asking)
             case AgentStep.Kind.TOOL:
                 return one_line(f"{step.action}: {brief(step.action_input)}")
             case AgentStep.Kind.GUARDRAIL:

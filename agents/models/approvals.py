@@ -28,7 +28,7 @@ class ApprovalQuerySet(models.QuerySet):
 
 def _in_role(user) -> models.Q:
     """Those that ask people for what this person is known for: the groups they are in."""
-    names = [name.lower() for name in user.groups.values_list("name", flat=True)]
+    names = user.groups.order_by().values_list(Lower("name"))
     return models.Q(why__in=ASKED_OF_PEOPLE, role_name__in=names)
 
 
@@ -108,6 +108,10 @@ class Approval(models.Model):
     @property
     def is_question(self) -> bool:
         return self.why == self.Why.QUESTION
+
+    @property
+    def is_plan(self) -> bool:
+        return self.why == self.Why.PLAN
 
     @property
     def asks_person(self) -> bool:
