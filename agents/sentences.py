@@ -191,6 +191,7 @@ SENTENCES = (
     _("This asks the agent to forget its instructions."),
     _("They all agree."),
     _("There was no judgement."),
+    _("There was no answer."),
     _("This panel has no members."),
 )
 
