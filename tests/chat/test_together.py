@@ -257,6 +257,15 @@ def test_who_cannot_be_let_in_is_said_in_words(name, chat, person, stranger):
     assert not Membership.objects.exists()
 
 
+def test_nobody_is_told_that_they_stopped_what_another_may_have(chat, run, stranger):
+    Run.objects.update(status="stopped", stopped_reason="cancelled", answer="")
+
+    shown = page(in_with(chat, stranger, "write"), chat).content.decode()
+
+    assert "This run was stopped." in shown
+    assert "You stopped" not in shown
+
+
 # By a link
 
 
