@@ -10,7 +10,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from agents import masking, trace
-from agents.display import PlanView, RunView, StepView, Thread, step_views, unfolded
+from agents.display import Outline, PlanView, RunView, StepView, Thread, step_views, unfolded
 from agents.engine.events import Type
 from agents.masking import ANSWER, Veil
 from agents.models import Run
@@ -58,7 +58,7 @@ class Watched:
     is_live: bool = True
     has_asked: bool = True
     is_judged: bool = True
-    rows: set[int] = field(default_factory=set)
+    rows: Outline = field(default_factory=Outline)
     folded: set[int] = field(default_factory=set)
     is_owed: bool = False  # whether its plan went on, and was not shown again yet
     rests_until: float = 0.0
@@ -111,7 +111,7 @@ class Watched:
         self.is_live, self.is_owed = run.is_live, False
         self.folded = set()
         rows = self._unfolded(view.steps)
-        self.rows = {step.number for step in rows}
+        self.rows.take(rows)
         self.growing = {step.number for step in rows if step.is_live}
         self.prose = view.prose if run.is_live else GrowingProse()
         return view
@@ -191,7 +191,7 @@ class Watched:
             if view.first_seq >= events[0]["seq"]:
                 view = replace(view, words=thoughts.get(view.number, ""))
             row = _element("_step.html", {"step": view})
-            frames.append(row if view.number in self.rows else self._added(row))
+            frames.append(row if view.number in self.rows else self._added(view, row))
             self._shown(view)
         said = {n: text for n, text in thoughts.items() if n not in named}
         return frames + [self._thought(step, text) for step, text in said.items()]
@@ -201,7 +201,6 @@ class Watched:
 
     def _shown(self, step: StepView) -> None:
         """A row is shown as it is now: its step may be over before its last words are told."""
-        self.rows.add(step.number)
         if step.is_live:
             self.growing.add(step.number)
         else:
@@ -230,16 +229,25 @@ class Watched:
             veil=self.veil,
         )
 
-    def _added(self, row: SafeString) -> SafeString:
-        target = f"beforeend:#run-{self.run_pk}-steps"
+    def _added(self, step: StepView, row: SafeString) -> SafeString:
+        """A new row stands below what it is a part of, though others have begun since."""
+        match self.rows.add(step):
+            case None:
+                target = f"beforeend:#run-{self.run_pk}-steps"
+            case 0:
+                target = f"afterbegin:#run-{self.run_pk}-steps"
+            case number:
+                target = f"afterend:#step-{self._key(number)}"
         return format_html('<ol hx-swap-oob="{}">{}</ol>', target, row)
 
     def _thought(self, step: int, text: str) -> SafeString:
         if step not in self.growing:
             return SafeString()
-        key = step if self.place == "trace" else f"{self.run_pk}-{step}"
-        target = f"beforeend:#step-{key}-live"
+        target = f"beforeend:#step-{self._key(step)}-live"
         return format_html('<p hx-swap-oob="{}">{}</p>', target, text)
+
+    def _key(self, step: int) -> str:
+        return str(step) if self.place == "trace" else f"{self.run_pk}-{step}"
 
     def _answer(self, text: str) -> str:
         if not text:

@@ -37,6 +37,12 @@ TEMPLATES = (
     _("A run may take %(limit)s seconds."),
     _("A run may use %(limit)s tokens."),
     _("A run may cost %(limit)s dollars."),
+    _("%(count)s of %(all)s agree: %(names)s."),
+    _("They gave %(count)s different answers."),
+    _("There is no majority: they gave %(count)s different answers."),
+    _("Only %(name)s answered."),
+    _("No member of the panel could answer. %(reasons)s"),
+    _("%(agent)s could not finish: %(reason)s"),
     _("This would go in circles: %(path)s. Do it yourself."),
     _("Tasks may be handed on %(times)s times. Do it yourself."),
     _("There is no plan that can be carried out: %(why)s"),
@@ -183,6 +189,9 @@ SENTENCES = (
     _("The answer was cut off at the output limit of the model."),
     _("This looks like a private key. It was not sent to the model."),
     _("This asks the agent to forget its instructions."),
+    _("They all agree."),
+    _("There was no judgement."),
+    _("This panel has no members."),
 )
 
 PLAN_SENTENCES = (
@@ -219,11 +228,13 @@ PLAN_SENTENCES = (
     _("found character that cannot start any token"),
     _("found undefined tag handle"),
 )
+WORD_FOR_WORD = {*SENTENCES, *PLAN_SENTENCES, *REASONS}
 
 
 def told(sentence: str) -> str:
     """A sentence of the engine in the reader's language; unknown ones as they are."""
-    for form, template in FORMS if len(sentence) <= MOST_TRANSLATED else ():
+    is_form = sentence not in WORD_FOR_WORD and len(sentence) <= MOST_TRANSLATED
+    for form, template in FORMS if is_form else ():
         if found := form.fullmatch(sentence):
             places = {name: told(words) for name, words in found.groupdict().items()}
             return gettext(template) % places

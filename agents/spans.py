@@ -125,9 +125,22 @@ class Course:
         self._say(span, "input", data.get("query"), role="user")
         return span
 
+    def _task(self, event: Event) -> None:
+        """A plan, a step of one, or a check: what is done for it is below it."""
+        kind, name = event.data["kind"], event.data["name"] if self.with_content else ""
+        named = f"{kind} {self.shown(name)}".strip()
+        span = self._begin(_place(event), event, named, parent=self._home(event))
+        of = "EVALUATOR" if kind == "evaluation" else "CHAIN"
+        span.attributes |= {"openinference.span.kind": of, "gen_ai.agent.name": event.agent}
+
+    def _home(self, event: Event) -> str:
+        """The span under which it happens: an agent's, or that of a step of a plan."""
+        whose, task = _whose(event), f"step:{event.data.get('parent')}"
+        return task if whose not in self._open and task in self._open else whose
+
     def _step_started(self, event: Event) -> None:
         model = event.data["request"].get("model", "")
-        span = self._begin(_place(event), event, f"chat {model}", parent=_whose(event))
+        span = self._begin(_place(event), event, f"chat {model}", parent=self._home(event))
         span.kind = Kind.CLIENT
         span.attributes |= _named("chat", "LLM") | _model(model) | {"llm.model_name": model}
         span.attributes |= {"gen_ai.agent.name": event.agent}
@@ -147,7 +160,8 @@ class Course:
 
     def _tool_call(self, event: Event) -> None:
         name = event.data["function"]["name"]
-        span = self._begin(_place(event), event, f"execute_tool {name}", parent=_whose(event))
+        parent = self._home(event)
+        span = self._begin(_place(event), event, f"execute_tool {name}", parent=parent)
         span.began = _moment(event, "started")
         span.attributes |= _named("execute_tool", "TOOL") | {
             "gen_ai.tool.name": name,
@@ -198,7 +212,8 @@ class Course:
         if reason := data.get("finish_reason"):
             span.attributes["gen_ai.response.finish_reasons"] = [str(reason)]
         if data["status"] == "failed" and span.failure is None:
-            self._fail(span, "failed", data.get("error") or "")
+            found = data.get("reason", "") if self.with_content else ""
+            self._fail(span, "failed", data.get("error") or found)
         if data["kind"] != "tool":
             self._say(span, "output", _said(data), role="assistant")
         yield span
@@ -355,6 +370,7 @@ READERS: dict[Type, Callable[[Course, Event], Iterable[Span] | None]] = {
     Type.RUN_STARTED: Course._run_started,
     Type.HANDOFF: Course._handoff,
     Type.STEP_STARTED: Course._step_started,
+    Type.TASK: Course._task,
     Type.TOOL_CALL: Course._tool_call,
     Type.TOOL_RESPONSE: Course._tool_response,
     Type.USAGE: Course._usage,

@@ -2,12 +2,14 @@
 
 from .approvals import ApprovalView
 from .comments import Thread
+from .outline import Outline
 from .plans import PlanView
 from .runs import RunView, model_label, rows, step_views, unfolded
 from .steps import StepView
 
 __all__ = [
     "ApprovalView",
+    "Outline",
     "PlanView",
     "RunView",
     "StepView",

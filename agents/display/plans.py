@@ -66,8 +66,18 @@ class Line:
 
     @property
     def terms(self) -> list[str]:
-        """When it is done, and how often, where that is not simply once and after the others."""
+        """When it is done and how often, where that is not simply once."""
         return list(_terms(self.step))
+
+    @property
+    def text(self) -> str:
+        if self.change == "removed":
+            return f"- {self.step.name} ({self.change_label})"
+        about = " · ".join(filter(None, [self.what, self.change_label, *self.terms]))
+        given = [f"   {name}: {one_line(text)}" for name, text in self.values]
+        if self.step.expected_outcome:
+            given.append(f"   {_('Expected')}: {self.step.expected_outcome}")
+        return "\n".join([f"{self.place}. {self.step.name} ({about})", *given])
 
 
 CHANGED: dict[str, Callable[[], str]] = {
@@ -152,6 +162,15 @@ class PlanFacts:
     @property
     def feedback(self) -> list[str]:
         return [told(sentence) for sentence in self.facts.get("feedback") or ()]
+
+    @property
+    def why(self) -> str:
+        return "\n".join(self.feedback)
+
+    @property
+    def text(self) -> str:
+        """All of it as plain text."""
+        return "\n".join(line.text for line in self.lines)
 
     @cached_property
     def lines(self) -> list[Line]:

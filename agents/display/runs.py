@@ -22,8 +22,10 @@ from agents.readable import MOST_SHOWN, shown
 from agents.sentences import told
 from agents.waterfall import Split, Waterfall
 
+from . import panels
 from .approvals import ApprovalView
 from .comments import Thread, threads
+from .outline import in_order
 from .places import chat_url, milliseconds, trace_url
 from .plans import PlanView, is_folded
 from .steps import StepView
@@ -175,7 +177,7 @@ class RunView:
         return Waterfall(
             self.run.started_at,
             self.run.ended_at,
-            steps=trace.brief_steps(self.run),
+            steps=in_order(trace.brief_steps(self.run)),
             approvals=list(self.run.approvals.select_related("decided_by")),
             first_words=trace.first_words(self.run),
         )
@@ -212,6 +214,12 @@ class RunView:
         """The structured answer to read; in a trace it is the JSON itself."""
         is_there = self.run.output is not None and self.place == "chat"
         return shown_output(self.run.output) if is_there else None
+
+    @cached_property
+    def panel(self) -> panels.PanelView | None:
+        """Who said what, where it was a panel's to answer; once it has ended."""
+        steps = () if self.run.is_live else self.steps
+        return next((s.panel for s in steps if s.parent is None and s.panel), None)
 
     @property
     def output_text(self) -> str:
@@ -340,7 +348,7 @@ def step_views(view: RunView, only: Collection[int] | None = None) -> list[StepV
             thread=view.thread(step.number),
             path=view.path(step),
         )
-        for step in _steps(view, only)
+        for step in in_order(_steps(view, only))
         if until is None or step.first_seq <= until
     ]
 

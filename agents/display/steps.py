@@ -17,6 +17,7 @@ from agents.readable import brief, one_line, only_one, shown, unpacked
 from agents.sentences import told
 from agents.waterfall import Bar
 
+from . import panels
 from .approvals import ApprovalView
 from .comments import Thread
 from .places import milliseconds, trace_url
@@ -130,6 +131,8 @@ class StepView:
     def intent(self) -> str:
         """What the row says in one line."""
         step = self.step
+        if panels.is_panel(step):
+            return one_line(panels.words(step))
         match step.kind:
             case AgentStep.Kind.TOOL if self.colleague:
                 return one_line(self._handing_on)
@@ -159,7 +162,8 @@ class StepView:
         step = self.step
         is_well = step.status not in {AgentStep.Status.FAILED, AgentStep.Status.SKIPPED}
         about = self.facts.get("what", "") if is_well else told(step.observation)
-        return f"{step.action} · {about}" if about else step.action
+        is_told = about in {"", step.action}
+        return step.action if is_told else f"{step.action} · {about}"
 
     @property
     def _plan(self) -> str:
@@ -188,6 +192,11 @@ class StepView:
     def planned(self) -> PlanFacts:
         is_plan = self.step.kind == AgentStep.Kind.PLAN
         return PlanFacts.of(self.step) if is_plan else PlanFacts()
+
+    @property
+    def panel(self) -> panels.PanelView | None:
+        """What a panel made of its answers, if that is what this row is about."""
+        return panels.of(self.step)
 
     @property
     def is_met(self) -> bool:

@@ -185,18 +185,13 @@ class Moderation:
         most, everybody = groups[0], len(self.answered)
         if len(most) == everybody:
             return most[0], "They all agree." if everybody > 1 else f"Only {most[0]} answered."
-        if self.merge == "judge" and (choice := value.get("choice")):
-            return choice, value["reason"]
         if self.merge == "judge":
-            return "", "There was no judgement."
-        votes = f"{len(most)} of {everybody} agree: {', '.join(most)}."
-        is_majority = len(most) * 2 > everybody
-        if self.merge == "vote" and is_majority:
-            return most[0], votes
-        return (
-            "",
-            votes if is_majority else f"{len(groups)} different answers, and no majority.",
-        )
+            return value.get("choice", ""), value.get("reason", "There was no judgement.")
+        if len(most) * 2 > everybody:
+            votes = f"{len(most)} of {everybody} agree: {', '.join(most)}."
+            return most[0] if self.merge == "vote" else "", votes
+        no = "There is no majority: they gave" if self.merge == "vote" else "They gave"
+        return "", f"{no} {len(groups)} different answers."
 
 
 def listed(heads: Sequence[Head]) -> str:

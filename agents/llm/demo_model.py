@@ -29,11 +29,12 @@ from .demo import (
     telling,
 )
 from .demo import form as forms
+from .demo import report as reports
 from .demo import schema as schemas
 from .demo.form import Form
 from .demo.history import Finding, Question, Situation
 from .demo.plan import Plan
-from .demo.telling import Report
+from .demo.report import Report
 
 DEMO_LABEL = "Demo model (rules, no AI)"
 ARGUMENT_PIECE = 24
@@ -92,7 +93,7 @@ class DemoModel:
             return check(form) if form.is_check else write(situation, form)
         if (merged := heads.merged(messages)) is not None:
             return Step(answer=merged)
-        report = telling.read(messages, self.today())
+        report = reports.read(messages, self.today())
         return tell(report) if report else decide(situation, self.today())
 
 

@@ -110,6 +110,10 @@ class Approval(models.Model):
         return self.why == self.Why.QUESTION
 
     @property
+    def is_plan(self) -> bool:
+        return self.why == self.Why.PLAN
+
+    @property
     def asks_person(self) -> bool:
         """Whether a person is asked for what they know, or to agree, not about a tool."""
         return self.why in ASKED_OF_PEOPLE

@@ -124,7 +124,7 @@ class Run(models.Model):
     workflow = models.ForeignKey(
         WorkflowVersion,
         verbose_name=_("workflow"),
-        on_delete=models.SET_NULL,
+        on_delete=models.PROTECT,  # what a run did stays known; a workflow can be switched off
         null=True,
         blank=True,
         related_name="runs",

@@ -194,6 +194,10 @@ def _told(step: StepView) -> str:
 def _exchange(step: StepView) -> dict[str, str]:
     if step.kind == AgentStep.Kind.TOOL:
         return {_("Input"): step.input_text, _("Observation"): step.result_text}
+    if step.planned:
+        return {_("Plan"): step.planned.text, _("Why it was planned anew"): step.planned.why}
+    if step.facts.get("expected"):
+        return {_("Expected"): step.facts["expected"], _("Result"): step.result_text}
     return {_("Request"): step.request_text, _("Result"): step.result_text}
 
 

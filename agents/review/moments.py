@@ -19,9 +19,8 @@ from agents.readable import one_line
 from agents.review.replay import MOST_FRAMES, since
 from agents.sentences import told
 
-Kind = Literal[
-    "run", "thought", "tool", "guardrail", "waiting", "failed", "stopped", "resumed", "away"
-]
+Work = Literal["run", "thought", "tool", "plan", "guardrail"]
+Kind = Work | Literal["waiting", "failed", "stopped", "resumed", "away"]
 
 # What is seen with something else: of a tool's answer, when its step is over.
 UNSEEN = (Type.USAGE, Type.THOUGHT, Type.TOOL_RESPONSE)
@@ -228,6 +227,14 @@ def _said(event: Event) -> tuple[Kind, str] | None:
             return "tool", _("%(tool)s is used") % {"tool": data["function"]["name"]}
         case Type.STEP if data["kind"] == "tool":
             return _used(data)
+        case Type.TASK if data["kind"] == "task":
+            return "plan", _("%(step)s begins") % {"step": data["name"]}
+        case Type.PLAN:
+            return "plan", _("The plan: %(words)s") % {"words": data["description"]}
+        case Type.EVALUATION:
+            return _judged(data)
+        case Type.STEP if data["kind"] == "task":
+            return _came_to(data)
         case Type.GUARDRAIL:
             return "guardrail", _("A guardrail: %(reason)s") % {"reason": told(data["reason"])}
         case Type.ERROR:
@@ -246,9 +253,29 @@ def _used(data: Mapping[str, Any]) -> tuple[Kind, str] | None:
     return None
 
 
+def _judged(data: Mapping[str, Any]) -> tuple[Kind, str]:
+    why = {"why": told(data["reason"])}
+    if data["is_met"]:
+        return "plan", _("As expected: %(why)s") % why
+    return "failed", _("Not as expected: %(why)s") % why
+
+
+def _came_to(data: Mapping[str, Any]) -> tuple[Kind, str] | None:
+    """What became of a step of a plan, unless it was simply done."""
+    about = {"step": data.get("action", ""), "why": told(data.get("reason", ""))}
+    match data["status"]:
+        case "failed" if about["step"]:
+            return "failed", _("%(step)s fails: %(why)s") % about
+        case "skipped":
+            return "plan", _("%(step)s is skipped: %(why)s") % about
+    return None
+
+
 def _waited(event: Event) -> tuple[Kind, str] | None:
     data = event.data
     match event.type:
+        case Type.APPROVAL_REQUESTED if data["why"] == "plan":
+            return "waiting", _("A person is shown the plan")
         case Type.APPROVAL_REQUESTED:
             name = data["function"]["name"]
             return "waiting", _("A person is asked about %(tool)s") % {"tool": name}

@@ -138,6 +138,7 @@ def workflow(request: HttpRequest, pk: int) -> HttpResponse:
         "may_edit": _may_edit(request),
         "versions": found.versions.select_related("author")[:SHOWN_VERSIONS],
         "schedules": found.schedules.filter(enabled=True).select_related("user"),
+        "may_schedule": request.user.is_staff and request.user.has_perm("agents.add_schedule"),
     }
     return render(request, "workflows/workflow.html", context)
 

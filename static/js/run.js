@@ -1,6 +1,7 @@
 // What a run needs on any page: a ticking clock, rows that stay open, things to copy.
 
 import { mark, start as decide } from "./decisions.js";
+import { keepPlan } from "./plans.js";
 
 const root = document.documentElement;
 const seen = new WeakMap();
@@ -36,13 +37,15 @@ export function keepOpen({ detail: { fragment } }) {
 // What a person has begun to write about a call, or a step, is theirs, whatever else happens.
 function keepTyped(part) {
   const old = document.getElementById(part.id);
+  if (part.matches(".for-plan")) keepPlan(part);
   for (const field of old?.querySelectorAll("textarea, input:not([type=hidden])") ?? []) {
+    if (field.closest(".plan-edit")) continue;
     const same = part.querySelector(`[name="${field.name}"]`);
     if (!same) continue;
     same.value = field.value;
     mark(same);
   }
-  const change = part.querySelector(".change");
+  const change = part.querySelector(".change:not(.plan-edit)");
   if (change) change.open = old?.querySelector(".change")?.open ?? false;
 }
 

@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 import pytest
 
 from agents.engine.plan import ExecutionPlan, ExecutionStep
-from agents.graphs import State, drawn, shortened
+from agents.graphs import State, drawn, shortened, squeezed
 
 EVIL = '</text><script>alert("x")</script>'
 
@@ -77,3 +77,10 @@ def test_a_thousand_steps_become_bars(is_chain):
 def test_a_long_name_is_cut_where_it_fills_the_box():
     assert shortened("abc", 3) == "abc"
     assert shortened("データ分析パイプライン", 10) == "データ分…"
+
+
+def test_names_that_differ_at_their_end_look_different():
+    names = [f"best month by revenue in {year}" for year in (2025, 2026)]
+
+    assert [squeezed(name, 17) for name in names] == ["best mon…in 2025", "best mon…in 2026"]
+    assert squeezed("difference", 17) == "difference"

@@ -1,3 +1,5 @@
+from unittest.mock import patch
+
 import pytest
 from django.utils import translation
 
@@ -28,6 +30,16 @@ def test_every_sentence_of_an_error_is_known_to_the_translators():
 def test_a_sentence_is_told_in_the_readers_language(said, told_in_japanese):
     with translation.override("ja"):
         assert told_in_japanese in told(said)
+
+
+def test_a_sentence_that_is_known_word_for_word_has_no_places():
+    is_a_form = [form for form, _ in FORMS if form.fullmatch("A name is text.")]
+
+    with translation.override("de"), patch("agents.sentences.gettext", str.upper):
+        words = told("A name is text.")
+
+    assert is_a_form
+    assert words == "A NAME IS TEXT."
 
 
 def test_the_places_of_a_sentence_are_filled_again():

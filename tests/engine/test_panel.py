@@ -25,6 +25,7 @@ from agents.engine.termination import standard_policy
 from tests.engine.conftest import Echo
 from tests.engine.plans import of, outcomes, told
 from tests.engine.test_approval import Asks, _kept, collected, decided, types
+from tests.engine.test_takeover import Steady
 from tests.scripted import Says, ScriptedModel
 
 SUM = {"type": "object", "properties": {"sum": {"type": "number"}}, "required": ["sum"]}
@@ -143,7 +144,7 @@ async def test_a_tie_is_named_and_every_answer_shown(panel):
     events = await told(heads)
 
     assert verdict(events)["chosen"] == ""
-    assert verdict(events)["reason"] == "2 different answers, and no majority."
+    assert verdict(events)["reason"] == "There is no majority: they gave 2 different answers."
     answer = events[-1].data["answer"]
     assert answer.startswith("### a\n\n42\n\n### b\n\n41\n\n**Where they differed**")
     assert events[-1].data["stopped_reason"] == "completed"
@@ -302,6 +303,26 @@ async def test_a_panel_cut_off_after_any_event_comes_to_the_same_end(panel, merg
         assert events[-1].data["answer"] == whole[-1].data["answer"], cut
         assert verdict(events)["groups"] == [["a"], ["b"]]
         assert events[-1].data["tool_calls"] == 2
+
+
+async def test_a_panel_can_be_a_colleague_and_is_taken_over_as_one(panel, dialect):
+    def build():
+        heads = panel({"a": "42", "b": "41"}, "Both (a, b).", DIFFER)
+        says = [Says.call("ask_panel", task="What is it?"), Says(answer="Both.")]
+        planner = ReActPlanner(Steady(dialect, *says), "steady", dialect=dialect)
+        tools = ToolRegistry([Handoff("panel", lambda: heads)])
+        return AgentRuntime(planner, tools, Guardrails(), FallbackStrategy(), name="lead")
+
+    whole = await told(build())
+
+    for cut in range(1, len(whole)):
+        past = [_kept(event) for event in whole[:cut]]
+        events = [*past, *await collected(build().resume(past))]
+
+        _check(events)
+        assert verdict(events)["groups"] == [["a"], ["b"]]
+        (answer,) = [e.data for e in events if e.agent == "panel" and "answer" in e.data][-1:]
+        assert (answer["answer"], answer["tool_calls"]) == ("Both (a, b).", 2), cut
 
 
 async def test_an_agent_that_is_called_planner_can_still_have_a_plan_written(dialect):
