@@ -1,5 +1,6 @@
 """Pages on which a session is shared: who is in it, and the way in."""
 
+from django.contrib.auth import get_user_model
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -26,9 +27,9 @@ def people(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def remove(request: HttpRequest, pk: int, user: int) -> HttpResponse:
-    chat = _own(request, pk)
+    chat, person = _own(request, pk), get_object_or_404(get_user_model(), pk=user)
     try:
-        sharing.remove(chat, user)
+        sharing.remove(chat, person.pk)
     except Member.DoesNotExist:
         raise Http404 from None
     return _shown(request, chat)

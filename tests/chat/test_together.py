@@ -341,3 +341,16 @@ def test_who_let_whom_in_is_kept(chat, stranger):
         "session.member_removed",
     ]
     assert all(entry.detail["who"] == "eve" for entry in entries)
+
+
+@pytest.mark.parametrize("number", [2**63, 10**30])
+def test_a_number_that_no_row_can_have_is_not_found(number, chat, run, stranger, person):
+    in_with(chat, stranger, "read")
+    client = client_of(person)
+
+    paths = [f"/chat/{chat.pk}/people/{number}/remove/"]
+    paths += [f"/chat/{chat.pk}/links/{number}/withdraw/"]
+    paths += [f"/traces/{run.pk}/comments/{number}/delete/", f"/approvals/{number}/"]
+
+    assert [client.post(path).status_code for path in paths] == [404] * 4
+    assert client.get("/approvals/new/", {"shown": number}).status_code == 200
