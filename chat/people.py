@@ -30,7 +30,7 @@ def remove(request: HttpRequest, pk: int, user: int) -> HttpResponse:
     chat, person = _own(request, pk), get_object_or_404(get_user_model(), pk=user)
     try:
         sharing.remove(chat, person.pk)
-    except Member.DoesNotExist:
+    except (Member.DoesNotExist, sharing.NotShared):
         raise Http404 from None
     return _shown(request, chat)
 
@@ -40,7 +40,7 @@ def leave(request: HttpRequest, pk: int) -> HttpResponse:
     chat = get_object_or_404(ChatSession.objects.for_user(request.user), pk=pk)
     try:
         sharing.leave(chat, request.user)
-    except Member.DoesNotExist:
+    except (Member.DoesNotExist, sharing.NotShared):
         raise Http404 from None
     return redirect("chat:new")
 

@@ -321,6 +321,18 @@ def test_whoever_was_shown_out_does_not_come_back_by_the_same_link(chat, person,
     assert page(client, chat).status_code == 404
 
 
+def test_what_the_owner_took_away_is_not_given_back_by_the_same_link(chat, person, stranger):
+    link, client = invited(client_of(person), chat, "write"), client_of(stranger)
+    client.get(link)
+
+    client_of(person).post(f"/chat/{chat.pk}/people/", {"name": "eve", "right": "read"})
+    client.get(link)
+
+    assert not ChatSession.objects.writable_by(stranger).exists()
+    client_of(person).post(f"/chat/{chat.pk}/people/{stranger.pk}/remove/")
+    assert client.get(link).status_code == 404
+
+
 def test_nothing_of_sharing_outlives_the_session(chat, stranger, person):
     in_with(chat, stranger, "read")
     invited(client_of(person), chat)
