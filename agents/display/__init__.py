@@ -2,6 +2,7 @@
 
 from .approvals import ApprovalView
 from .comments import Thread
+from .places import trace_url
 from .plans import PlanView
 from .runs import RunView, model_label, rows, step_views, unfolded
 from .steps import StepView
@@ -15,5 +16,6 @@ __all__ = [
     "model_label",
     "rows",
     "step_views",
+    "trace_url",
     "unfolded",
 ]
