@@ -18,11 +18,14 @@ from agents.models.prepared import prepared
 from agents.readable import brief, one_line, shown
 from agents.sentences import told
 
+from .places import trace_url
+
 Status = AgentStep.Status
 Task = tuple[int, int | None, int, str, str]  # number, parent, turn, name, status
 Shown = Callable[[AgentStep], AgentStep]
 
 MOST_LINES = 50
+MOST_IN_CHAT = 200  # rows; all of them are in the trace
 # A task of a step that is done for each item of a list is called after it: name[3].
 ITEM = re.compile(r"\[\d+\]\Z")
 COUNTED = (Status.RUNNING, Status.WAITING, Status.FAILED, Status.SKIPPED)
@@ -349,6 +352,8 @@ def is_folded(step: AgentStep, folded: set[int]) -> bool:
 def _href(run: Run, place: str, number: int | None) -> str:
     if number is None:
         return ""
+    if place == "chat" and number > MOST_IN_CHAT:
+        return f"{trace_url(run.pk)}#step-{number}"
     return f"#step-{run.pk}-{number}" if place == "chat" else f"#step-{number}"
 
 
