@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from typing import Any
+from urllib.parse import parse_qs
 
 from autobahn.exception import Disconnected
 from channels.consumer import get_handler_name
@@ -305,8 +306,10 @@ class RunConsumer(WatchingConsumer):
         may_decide = veil is None and run.is_decided_by(user)
         watched = Watched(run.pk, self.place, may_decide, user.pk, user.pk in run.rights)
         watched.veil, self.watched[run.pk] = veil, watched
-        # The page of a run that was over when it was loaded shows it as it is.
-        if b"over" in self.scope["query_string"] and not run.is_live:
+        # The page of a run that was over when it was loaded shows it as it is, unless it was
+        # away: then something may have been said of it.
+        asked = parse_qs(self.scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        if "over" in asked and "away" not in asked and not run.is_live:
             watched.is_live = False
             return ""
         return watched.snapshot()
