@@ -42,7 +42,7 @@ def prepare(
     agent = agent or assembly.default_agent()
     asked = {"query": query, "history": history or [], "topic": topic, "user": user}
     try:
-        with transaction.atomic():
+        with transaction.atomic(savepoint=False):
             run = _created(agent, **asked, model=assembly.model_name(agent))
     except IntegrityError as error:
         raise StillAnswering from error
