@@ -9,7 +9,7 @@ from channels.db import database_sync_to_async
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from agents import journal, runs, storage, trace
+from agents import journal, revision, runs, storage, trace
 from agents.engine import faults
 from agents.engine.errors import BadSchema
 from agents.engine.events import Event, Stamp, Type
@@ -17,12 +17,22 @@ from agents.engine.schema import TooManyChecks, usable, violations
 from agents.models import Approval, Run, RunEvent
 
 MOST_ARGUMENTS = 100_000
+MOST_PLAN = 1_000_000
 MOST_REASON = 2_000
+MOST_ANSWER = 10_000
 PATIENCE = 20
 
 
 class NotDecided(Exception):
     """A decision was not taken; the text says why, to the person who made it."""
+
+
+class NoSuchPlan(NotDecided):
+    """A plan that a person has changed cannot be carried out; `problems` says why, by step."""
+
+    def __init__(self, problems: revision.Problems) -> None:
+        super().__init__(_("This plan cannot be carried out as it is."))
+        self.problems = problems
 
 
 class _NotYet(Exception):
@@ -94,6 +104,20 @@ def _check(approval: Approval, run: Run, word: Word) -> None:
         raise NotDecided(_("This is not the call that you were shown. Reload the page."))
     if not run.is_waiting:
         raise _NotYet
+    if approval.is_question:
+        _check_answer(word)
+
+
+def _check_answer(word: Word) -> None:
+    """What somebody wrote is told as they wrote it, or not at all."""
+    text = word.reason.strip()
+    if word.is_approved and not text:
+        raise NotDecided(_("Write your answer first."))
+    if len(text) > MOST_ANSWER:
+        raise NotDecided(
+            _("This is too long: %(count)d characters, and at most %(most)d can be kept.")
+            % {"count": len(text), "most": MOST_ANSWER}
+        )
 
 
 def _event(approval: Approval, run: Run, user, word: Word) -> Event:
@@ -107,7 +131,7 @@ def _event(approval: Approval, run: Run, user, word: Word) -> Event:
         step=approval.step,
         is_approved=word.is_approved,
         arguments=_changed(approval, run, word),
-        reason=word.reason.strip()[:MOST_REASON],
+        reason=word.reason.strip()[: MOST_ANSWER if approval.is_question else MOST_REASON],
         by=user.pk,
         by_name=user.get_username(),
     )
@@ -115,15 +139,26 @@ def _event(approval: Approval, run: Run, user, word: Word) -> Event:
 
 def _changed(approval: Approval, run: Run, word: Word) -> str | None:
     """The arguments that the person wrote, if they are others than the model's."""
-    if not word.is_approved or word.arguments is None:
+    if not word.is_approved or word.arguments is None or approval.asks_person:
         return None
-    value = _object(word.arguments)
+    value = _object(word.arguments, MOST_PLAN if approval.is_plan else MOST_ARGUMENTS)
     if value == json.loads(approval.arguments):
         return None
+    if approval.is_plan:
+        return _changed_plan(approval, value)
     if faults := _faults(_schema(run, approval), value):
         why = "; ".join(faults)
         raise NotDecided(_("The tool does not take these arguments: %(why)s") % {"why": why})
     return json.dumps(value, ensure_ascii=False)
+
+
+def _changed_plan(approval: Approval, value: dict[str, Any]) -> str | None:
+    plan, problems = revision.checked(value, revision.Means.of(approval))
+    if problems:
+        raise NoSuchPlan(problems)
+    if plan == revision.original(approval):
+        return None
+    return json.dumps(plan.to_dict(), ensure_ascii=False)
 
 
 def _faults(schema: dict[str, Any], value: dict[str, Any]) -> list[str]:
@@ -134,8 +169,8 @@ def _faults(schema: dict[str, Any], value: dict[str, Any]) -> list[str]:
         return []
 
 
-def _object(text: str) -> dict[str, Any]:
-    if len(text) > MOST_ARGUMENTS:
+def _object(text: str, most: int) -> dict[str, Any]:
+    if len(text) > most:
         raise NotDecided(_("These arguments are too long."))
     try:
         value = json.loads(text, parse_constant=_refuse)

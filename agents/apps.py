@@ -18,7 +18,12 @@ class AgentsConfig(AppConfig):
             faults.arm(os.environ)
         except ValueError as error:
             raise ImproperlyConfigured(error) from error
+        # These need the rows, which are there only now.
+        from agents import runs
+        from agents.workflows import schedules
+
+        runs.when_over(schedules.look_around)
         if sinks.are_wanted(settings.ENVIRONMENT):
-            from agents import telemetry  # needs the rows, which are there only now
+            from agents import telemetry
 
             telemetry.start(settings.ENVIRONMENT)

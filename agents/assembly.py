@@ -3,24 +3,30 @@
 import asyncio
 import os
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from typing import Any
 
 from channels.db import database_sync_to_async
 from django.conf import settings
+from django.contrib.auth.models import Group
 
 from agents import toolset
+from agents.engine.approval import AskPerson
 from agents.engine.breaker import Circuits
+from agents.engine.definition import read
 from agents.engine.errors import AgentError
 from agents.engine.events import Event
 from agents.engine.fallback import FallbackStrategy
 from agents.engine.guardrails import GuardrailAction, Guardrails, Pattern
 from agents.engine.handoff import Handoff
+from agents.engine.orchestrator import Orchestrator
 from agents.engine.output import OutputSchema
+from agents.engine.panel import Panel
+from agents.engine.plan import ExecutionPlan
 from agents.engine.planner import LLM, ReActPlanner
 from agents.engine.retry import RetryPolicy
 from agents.engine.runtime import AgentRuntime, Events
@@ -28,6 +34,7 @@ from agents.engine.state import AgentState, Message
 from agents.engine.stream import Deadlines
 from agents.engine.termination import standard_policy
 from agents.engine.tool import Tool, ToolRegistry
+from agents.engine.workflow import Workflow
 from agents.llm import discovery, tokens, windows
 from agents.llm.demo_model import DemoModel
 from agents.llm.direct_model import DirectModel
@@ -40,6 +47,7 @@ from agents.models import (
     Run,
     RunEvent,
     ToolRegistration,
+    WorkflowVersion,
 )
 from agents.models.prepared import prepared
 
@@ -75,6 +83,7 @@ class Parts:
     patterns: list[GuardrailPattern]
     colleagues: list[Agent]
     is_rerun: bool
+    groups: frozenset[str] = frozenset()  # of people, where somebody may be asked by role
 
 
 async def begin(run: Run) -> Events:
@@ -106,20 +115,56 @@ async def build(
 
     `registry` makes the tools of each of them.
     """
+    if run.workflow_id is not None:
+        return await _build_workflow(run, registry)
     everybody = await database_sync_to_async(_everybody)(run)
-    team: dict[str, AgentRuntime] = {}
-    for parts in everybody:
-        handoffs = [_handoff(colleague, team) for colleague in parts.colleagues]
-        # What a person reads again may not be what they want done again.
-        careful = {"asks_before_writing": True} if parts.is_rerun else {}
-        tools = await registry(parts.tools, parts.own, handoffs, **careful)
-        team[parts.agent.name] = _runtime(parts, tools, asks)
+    team = await _team(everybody, registry, asks)
     return team[everybody[0].agent.name]
 
 
-def _runtime(parts: Parts, tools: ToolRegistry, asks: bool) -> AgentRuntime:
+async def _build_workflow(run: Run, registry: Registry) -> AgentRuntime:
+    """The plan that an administrator wrote, with all tools and agents that it names."""
+    parts, plan, others = await database_sync_to_async(_cast)(run)
+    team = await _team(others, registry, asks=True)
+    handoffs = [_handoff(colleague, team) for colleague in parts.colleagues]
+    careful = {"asks_before_writing": True} if parts.is_rerun else {}
+    tools = await registry(parts.tools, parts.own, [*handoffs, AskPerson()], **careful)
+    make = partial(Workflow, plan=plan, roles=_roles(parts.colleagues))
+    return _runtime(parts, tools, make=make, auto_execute=True, name=run.agent_name)
+
+
+async def _team(
+    everybody: Iterable[Parts], registry: Registry, asks: bool
+) -> dict[str, AgentRuntime]:
+    team: dict[str, AgentRuntime] = {}
+    for parts in everybody:
+        agent = parts.agent
+        more: list[Tool] = [_handoff(colleague, team) for colleague in parts.colleagues]
+        # A plan may always ask a person, whatever tools its writer has.
+        more += [AskPerson()] if agent.mode == Agent.Mode.PLAN else []
+        # What a person reads again may not be what they want done again.
+        careful = {"asks_before_writing": True} if parts.is_rerun else {}
+        tools = await registry(parts.tools, parts.own, more, **careful)
+        team[agent.name] = _runtime(
+            parts,
+            tools,
+            make=_maker(parts),
+            auto_execute=agent.auto_execute_tools or not asks,
+            name=agent.name,
+        )
+    return team
+
+
+def _runtime(
+    parts: Parts,
+    tools: ToolRegistry,
+    *,
+    make: Callable[..., AgentRuntime],
+    auto_execute: bool,
+    name: str,
+) -> AgentRuntime:
     agent, (planner, *fallbacks) = parts.agent, parts.planners
-    return AgentRuntime(
+    return make(
         planner,
         tools,
         _guardrails(parts),
@@ -133,12 +178,45 @@ def _runtime(parts: Parts, tools: ToolRegistry, asks: bool) -> AgentRuntime:
             max_tokens=agent.max_run_tokens,
             max_cost=agent.max_cost,
         ),
-        auto_execute_tools=agent.auto_execute_tools or not asks,
+        auto_execute_tools=auto_execute,
         output=OutputSchema(agent.output_schema) if agent.output_schema is not None else None,
         fallback_planners=fallbacks,
         circuits=CIRCUITS,
-        name=agent.name,
+        name=name,
     )
+
+
+def _maker(parts: Parts) -> Callable[..., AgentRuntime]:
+    """What kind of agent it is."""
+    agent = parts.agent
+    match agent.mode:
+        case Agent.Mode.PLAN:
+            return partial(Orchestrator, **_planned(parts))
+        case Agent.Mode.PANEL:
+            # The other half of its time is for what it makes of their answers.
+            seconds = agent.max_seconds / 2 if agent.max_seconds else None
+            return partial(Panel, merge=agent.merge, most_seconds=seconds)
+    return AgentRuntime
+
+
+def _planned(parts: Parts) -> dict[str, Any]:
+    """What is different for an agent that works by a plan."""
+    return {
+        "shows_plan": parts.agent.shows_plan,
+        "max_replans": parts.agent.max_replans,
+        "roles": _roles(parts.colleagues),
+        "people": parts.groups,
+    }
+
+
+def _roles(agents: Iterable[Agent]) -> dict[str, str]:
+    """Which agent has a role."""
+    return {role: agent.name for agent in agents for role in agent.role_names}
+
+
+def name_of(workflow: WorkflowVersion) -> str:
+    """The name under which its runs speak."""
+    return workflow.workflow.name[: Run._meta.get_field("agent_name").max_length]
 
 
 def models_of(agent: Agent) -> list[str]:
@@ -252,8 +330,35 @@ def _everybody(run: Run) -> list[Parts]:
     """The agent of the run first, then all that can be reached from it."""
     if run.agent is None or not run.agent.enabled:
         raise NoAgent("The agent of this run was switched off.")
+    return _reached(run, [_overridden(run.agent, run.overrides)])
+
+
+def _cast(run: Run) -> tuple[Parts, ExecutionPlan, list[Parts]]:
+    """The parts of a workflow itself, its plan, and all agents that can be reached from it."""
+    if run.agent is None or run.workflow is None:
+        raise NoAgent("The agent of this run was switched off.")
+    plan = read(run.workflow.text).plan
+    plan = replace(plan, parameters={**plan.parameters, **run.parameters})
+    steps = list(plan.walk())
+    tools = [row for row in _all_tools() if row.name in {step.tool for step in steps}]
+    asked, roles = {step.agent for step in steps}, {step.role.lower() for step in steps}
+    agents = Agent.objects.filter(enabled=True)
+    colleagues = [one for one in agents if one.name in asked or one.role_names & roles]
+    parts = Parts(
+        run.agent,
+        _planners(run.agent, run.model),
+        tools,
+        toolset.made(tools),
+        list(_patterns()),
+        colleagues,
+        is_rerun=run.is_rerun,
+    )
+    return parts, plan, _reached(run, list(colleagues))
+
+
+def _reached(run: Run, waiting: list[Agent]) -> list[Parts]:
+    """These agents first, then all that they may ask."""
     found: dict[int, Parts] = {}
-    waiting = [_overridden(run.agent, run.overrides)]
     while waiting:
         agent = waiting.pop()
         if agent.pk not in found:
@@ -276,7 +381,12 @@ def _parts(run: Run, agent: Agent) -> Parts:
         [row for row in _patterns() if row.name not in off],
         [other for other in colleagues if chosen is None or other.asked_as in chosen],
         is_rerun=run.is_rerun,
+        groups=_groups() if agent.mode == Agent.Mode.PLAN else frozenset(),
     )
+
+
+def _groups() -> frozenset[str]:
+    return frozenset(name.lower() for name in Group.objects.values_list("name", flat=True))
 
 
 def _overridden(agent: Agent, overrides: dict[str, Any]) -> Agent:
@@ -295,6 +405,11 @@ def _patterns():
 @prepared
 def _colleagues(agent):
     return Agent.objects.filter(enabled=True, asked_by=agent)
+
+
+def _all_tools():
+    tools = ToolRegistration.objects.filter(enabled=True)
+    return tools.select_related("server", "fallback")
 
 
 @prepared

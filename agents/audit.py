@@ -6,7 +6,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from agents import masking
+from agents import masking, storage
 from agents.models import AuditEntry, Run
 
 VIEWED = "run.viewed"
@@ -16,17 +16,26 @@ RERUN = "run.rerun"
 SHARED = "run.shared"
 SHARE_REVOKED = "share.revoked"
 SHARE_OPENED = "share.opened"
+MEMBER_ADDED = "session.member_added"
+MEMBER_REMOVED = "session.member_removed"
+INVITED = "session.invited"
+INVITATION_WITHDRAWN = "session.invitation_withdrawn"
 ONCE_IN = timedelta(hours=1)
+
+
+class NotRecorded(Exception):
+    """It could not be kept, and so must not be done; the text says why."""
 
 
 def record(actor: Any, action: str, subject: Run | str, **detail: Any) -> AuditEntry:
     """Keep that somebody did this; nobody, where it was done without an account."""
     entry = _entry(actor, action, _name(subject), detail)
-    entry.save()
+    with storage.refusing(NotRecorded):
+        entry.save()
     return entry
 
 
-def record_hourly(actor: Any, action: str, subject: Run, **detail: Any) -> None:
+def record_hourly(actor: Any, action: str, subject: Run | str, **detail: Any) -> None:
     """The same, kept once an hour however often the same person does the same."""
     known = actor if actor is not None and actor.is_authenticated else None
     same = AuditEntry.objects.filter(
@@ -54,7 +63,10 @@ def viewed_all(actor: Any, runs: Iterable[Run], door: str) -> None:
         at__gte=timezone.now() - ONCE_IN,
     )
     new = sorted(others - set(lately.values_list("subject", flat=True)))
-    AuditEntry.objects.bulk_create(_entry(actor, VIEWED, run, {"door": door}) for run in new)
+    with storage.refusing(NotRecorded):
+        AuditEntry.objects.bulk_create(
+            _entry(actor, VIEWED, run, {"door": door}) for run in new
+        )
 
 
 def _entry(actor: Any, action: str, subject: str, detail: dict[str, Any]) -> AuditEntry:

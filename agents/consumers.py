@@ -33,6 +33,7 @@ logger = logging.getLogger(__name__)
 
 MOST_FRAME = 1_048_576
 NOT_FOUND = 4404
+TRY_AGAIN = 1013  # what a browser's page does a little later
 FRAMES_AT_ONCE = 60
 FRAMES_A_SECOND = 10
 LOOK_WHILE_LIVE = 5
@@ -59,6 +60,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
 
     place = "chat"
     channel_layer_alias = ""  # what is told comes by agents.live
+    code = 1006  # how it ended: without a word, unless one is heard
 
     async def __call__(self, scope, receive, send) -> None:
         """Whatever ends one part of it ends all of it."""
@@ -69,6 +71,13 @@ class WatchingConsumer(AsyncWebsocketConsumer):
                     await super().__call__(scope, receive, send)
         except* StopConsumer:
             pass
+        await self.gone()
+
+    async def gone(self) -> None:
+        """The page is not connected any more; a server that is shut down comes not so far."""
+
+    async def disconnect(self, code: int) -> None:
+        self.code = code
 
     async def connect(self) -> None:
         self.watched: dict[int, Watched] = {}
@@ -154,6 +163,11 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         if (watched := self.on_page(told["run"])) is not None:
             await self.show(watched.judged)
 
+    async def run_commented(self, told: dict[str, Any]) -> None:
+        """Somebody in the conversation has said something about a step."""
+        if (watched := self.on_page(told["run"])) is not None:
+            await self.show(watched.commented, told["step"])
+
     def on_page(self, run: int) -> Watched | None:
         """A run that stands here: others of its topic may not be for whoever looks."""
         return self.watched.get(run)
@@ -163,6 +177,16 @@ class WatchingConsumer(AsyncWebsocketConsumer):
 
     async def queue_changed(self, told: dict[str, Any]) -> None:
         """Nor does anything else show those that wait."""
+
+    async def presence_here(self, told: dict[str, Any]) -> None:
+        """Nor who else looks at it."""
+
+    async def presence_gone(self, told: dict[str, Any]) -> None:
+        """Nor who has left."""
+
+    async def people_changed(self, told: dict[str, Any]) -> None:
+        """Who may see what happens here has changed: maybe not the person who looks."""
+        await self.look_again({})
 
     async def storage_late(self, told: dict[str, Any]) -> None:
         """Nothing can be kept for a while. A page with a place for notices says so."""
@@ -187,7 +211,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         """Frames for whatever this page should have been told of by now, and was not."""
         by_now = timezone.now() - TOLD_WITHIN
         live = [watched for watched in list(self.watched.values()) if watched.is_live]
-        return "".join(watched.snapshot() for watched in live if watched.is_behind(by_now))
+        return "".join(w.snapshot() if w.is_behind(by_now) else w.owed() for w in live)
 
     async def _beat(self) -> None:
         """Told, so that looking again waits its turn as everything else does."""
@@ -200,11 +224,6 @@ class WatchingConsumer(AsyncWebsocketConsumer):
             if is_live or slept >= LOOK_WHILE_IDLE:
                 slept = 0
                 self.hear(live.LOOK_AGAIN, {})
-
-    def watching(self, run: int, may_decide: bool = True, veil: Veil | None = None) -> str:
-        """This run as it is now; what happens to it from here on is shown, too."""
-        self.watched[run] = Watched(run, self.place, may_decide, veil=veil)
-        return self.watched[run].snapshot()
 
     async def show(self, fragment, *subject: Any) -> None:
         html = await database_sync_to_async(self._in_language)(fragment, *subject)
@@ -266,14 +285,25 @@ class RunConsumer(WatchingConsumer):
         return self.is_masked and not was
 
     async def greet(self) -> None:
-        await self.show(self.look_in)
+        try:
+            await self.show(self.look_in)
+        except audit.NotRecorded:
+            await self.close(TRY_AGAIN)
+            raise StopConsumer from None
 
     def look_in(self) -> str:
         user, run = self.scope["user"], self.run
         audit.viewed(user, run, "socket")
         veil = Veil() if self.is_masked else None
-        may_decide = run.is_of(user) and veil is None  # nobody agrees to what is masked
-        return self.watching(run.pk, may_decide, veil)
+        # Nobody agrees to what is masked.
+        may_decide = veil is None and run.is_decided_by(user)
+        watched = Watched(run.pk, self.place, may_decide, user.pk, user.pk in run.rights)
+        watched.veil, self.watched[run.pk] = veil, watched
+        # The page of a run that was over when it was loaded shows it as it is.
+        if b"over" in self.scope["query_string"] and not run.is_live:
+            watched.is_live = False
+            return ""
+        return watched.snapshot()
 
 
 def _joined(told: list[Told]) -> list[Told]:

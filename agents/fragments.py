@@ -1,16 +1,17 @@
 """HTML for a page that watches a run: whole elements, found by id, as they are now."""
 
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from agents import masking, trace
-from agents.display import RunView, StepView, step_views
+from agents.display import Outline, PlanView, RunView, StepView, Thread, step_views, unfolded
 from agents.engine.events import Type
 from agents.masking import ANSWER, Veil
 from agents.models import Run, RunEvent
@@ -18,9 +19,17 @@ from agents.models.prepared import prepared
 from agents.prose import GrowingProse
 
 WORDS = {Type.DELTA, Type.THOUGHT_DELTA}
-NEW_ROW = {Type.STEP_STARTED, Type.APPROVAL_REQUESTED, Type.TOOL_CALL, Type.GUARDRAIL}
+NEW_ROW = {
+    Type.STEP_STARTED,
+    Type.TASK,
+    Type.APPROVAL_REQUESTED,
+    Type.TOOL_CALL,
+    Type.GUARDRAIL,
+}
 TURNS = {Type.RUN_FINISHED, Type.RUN_PAUSED}
 CHANGED_ROW = {
+    Type.PLAN,
+    Type.EVALUATION,
     Type.TOOL_RESPONSE,
     Type.APPROVAL_RESOLVED,
     Type.STATUS,
@@ -29,6 +38,7 @@ CHANGED_ROW = {
     Type.USAGE,
     Type.THOUGHT,
 }
+PLANNED = {"plan", "task"}
 # What is said of a run that is over; a thumb is only shown to whoever gave it.
 JUDGED = {
     "chat": ("_rating.html", "_corrected.html", "_correction.html"),
@@ -43,14 +53,23 @@ class Watched:
     run_pk: int
     place: str = "chat"
     may_decide: bool = True
+    viewer: int | None = None  # who looks at it, where that may be somebody else than asked
+    is_discussed: bool = False  # where several people can talk about it
     seq: int = 0
     is_live: bool = True
     has_asked: bool = True
     is_judged: bool = True
-    rows: set[int] = field(default_factory=set)
+    rows: Outline = field(default_factory=Outline)
+    folded: set[int] = field(default_factory=set)
+    is_owed: bool = False  # whether its plan went on, and was not shown again yet
+    rests_until: float = 0.0
     growing: set[int] = field(default_factory=set)
+    speaker: str = ""  # the agent that was heard last
     prose: GrowingProse = field(default_factory=GrowingProse)
     veil: Veil | None = None  # where personal data is masked for this page
+
+    # A plan of a thousand steps takes long to draw: then that is done less often.
+    rest: ClassVar[float] = 8.0
 
     def snapshot(self) -> SafeString:
         """The whole run as it is now; what comes afterwards is added to it."""
@@ -75,14 +94,26 @@ class Watched:
         run = next(iter(_runs(self.run_pk)), None)
         if run is None or run.is_live:
             return ""
-        view = RunView(self._masked(run), self.place, veil=self.veil)
-        return "".join(_element(name, {"view": view}) for name in JUDGED[self.place])
+        view = RunView(self._masked(run), self.place, viewer=self.viewer, veil=self.veil)
+        parts = JUDGED[self.place] if view.is_own else JUDGED["trace"]
+        return "".join(_element(name, {"view": view}) for name in parts)
+
+    def commented(self, step: int) -> str:
+        """What people say of one step by now, and how many have."""
+        run = next(iter(_runs(self.run_pk)), None)
+        if run is None or not self.is_discussed:
+            return ""
+        thread = {"thread": Thread.of(run, step, self.viewer)}
+        parts = ("said", "count") if step else ("said",)  # an answer has no row to count on
+        return "".join(_element(f"_comments.html#{part}", thread) for part in parts)
 
     def _whole(self, run: Run) -> RunView:
         view = self._view(run)
-        self.is_live = run.is_live
-        self.rows = {step.number for step in view.steps}
-        self.growing = {step.number for step in view.steps if step.is_live}
+        self.is_live, self.is_owed = run.is_live, False
+        self.folded = set()
+        rows = self._unfolded(view.steps)
+        self.rows.take(rows)
+        self.growing = {step.number for step in rows if step.is_live}
         self.prose = view.prose if run.is_live else GrowingProse()
         return view
 
@@ -91,7 +122,7 @@ class Watched:
 
     def is_behind(self, moment: datetime) -> bool:
         """Whether something happened before that moment that this page was not shown."""
-        return any(time < moment for time in _happened(self.run_pk, self.seq + 1))
+        return any(at < moment for at in _happened(self.run_pk, self.seq + 1))
 
     def follows(self, events: Sequence[dict[str, Any]]) -> bool:
         """Whether these come right after what was shown."""
@@ -111,17 +142,36 @@ class Watched:
     def changes(self, events: Sequence[dict[str, Any]]) -> str:
         """Frames for whatever happened."""
         run, types = self._row(), {event["type"] for event in events}
-        self.seq = events[-1]["seq"]
+        self.seq, self.speaker = events[-1]["seq"], events[-1]["agent"]
         self.has_asked |= Type.APPROVAL_REQUESTED in types
         answer, thoughts = self._heard(events)
         if types & TURNS or (Type.APPROVAL_RESOLVED in types and not run.is_waiting):
             return self._turned(run, answer)
         view = self._view(run)
         head = _element("_run_head.html", {"view": view})
-        frames = [head, *self._rows(view, events, thoughts), self._answer(answer)]
+        self.is_owed |= any(map(_is_planned, events))
+        frames = [head, self._plan(view), *self._rows(view, events, thoughts)]
+        frames.append(self._answer(answer))
         if any(map(_is_thought, events)):
             frames.append(self._taken_back(events))
         return "".join(frames)
+
+    def owed(self) -> str:
+        """The plan as it is by now, if it went on since it was shown."""
+        if not self.is_owed:
+            return ""
+        self.rests_until = 0.0
+        return self._plan(self._view(self._row()))
+
+    def _plan(self, view: RunView) -> str:
+        began = time.monotonic()
+        if not self.is_owed or began < self.rests_until:
+            return ""
+        plan = PlanView.of(view.run, self.place, view.shown)
+        html = _element("_plan.html", {"view": view, "plan": plan})
+        ended = time.monotonic()
+        self.is_owed, self.rests_until = False, ended + self.rest * (ended - began)
+        return html
 
     def _heard(self, events: Sequence[dict[str, Any]]) -> tuple[str, dict[int, str]]:
         """What was said, as far as this page may be shown it by now."""
@@ -142,18 +192,20 @@ class Watched:
     ) -> list[str]:
         named = {e["data"]["step"] for e in events if e["type"] in NEW_ROW | CHANGED_ROW}
         frames = []
-        for view in step_views(run, only=named) if named else ():
+        for view in self._unfolded(step_views(run, only=named)) if named else ():
             if view.first_seq >= events[0]["seq"]:
                 view = replace(view, words=thoughts.get(view.number, ""))
             row = _element("_step.html", {"step": view})
-            frames.append(row if view.number in self.rows else self._added(row))
+            frames.append(row if view.number in self.rows else self._added(view, row))
             self._shown(view)
         said = {n: text for n, text in thoughts.items() if n not in named}
         return frames + [self._thought(step, text) for step, text in said.items()]
 
+    def _unfolded(self, steps: list[StepView]) -> list[StepView]:
+        return unfolded(steps, self.folded) if self.place == "chat" else steps
+
     def _shown(self, step: StepView) -> None:
         """A row is shown as it is now: its step may be over before its last words are told."""
-        self.rows.add(step.number)
         if step.is_live:
             self.growing.add(step.number)
         else:
@@ -173,22 +225,34 @@ class Watched:
             self.place,
             until=self.seq,
             may_decide=self.may_decide,
+            speaker=self.speaker,
+            viewer=self.viewer,
+            is_discussed=self.is_discussed,
             has_asked=self.has_asked,
             is_judged=self.is_judged,
             grown=self.prose,
             veil=self.veil,
         )
 
-    def _added(self, row: SafeString) -> SafeString:
-        target = f"beforeend:#run-{self.run_pk}-steps"
+    def _added(self, step: StepView, row: SafeString) -> SafeString:
+        """A new row stands below what it is a part of, though others have begun since."""
+        match self.rows.add(step):
+            case None:
+                target = f"beforeend:#run-{self.run_pk}-steps"
+            case 0:
+                target = f"afterbegin:#run-{self.run_pk}-steps"
+            case number:
+                target = f"afterend:#step-{self._key(number)}"
         return format_html('<ol hx-swap-oob="{}">{}</ol>', target, row)
 
     def _thought(self, step: int, text: str) -> SafeString:
         if step not in self.growing:
             return SafeString()
-        key = step if self.place == "trace" else f"{self.run_pk}-{step}"
-        target = f"beforeend:#step-{key}-live"
+        target = f"beforeend:#step-{self._key(step)}-live"
         return format_html('<p hx-swap-oob="{}">{}</p>', target, text)
+
+    def _key(self, step: int) -> str:
+        return str(step) if self.place == "trace" else f"{self.run_pk}-{step}"
 
     def _answer(self, text: str) -> str:
         if not text:
@@ -222,6 +286,11 @@ def _happened(run, seq):
 
 def _is_thought(event: dict[str, Any]) -> bool:
     return event["type"] == Type.THOUGHT and "parent" not in event["data"]
+
+
+def _is_planned(event: dict[str, Any]) -> bool:
+    """Whether it may have changed how a plan stands."""
+    return event["type"] == Type.PLAN or event["data"].get("kind") in PLANNED
 
 
 def _words(events: Iterable[dict[str, Any]]) -> tuple[str, dict[int, str]]:

@@ -1,6 +1,6 @@
 """Rows as a reviewer may see them: the same rows, with personal data masked in every text."""
 
-from collections.abc import Hashable, MutableMapping
+from collections.abc import Hashable, Iterable, MutableMapping
 from copy import copy
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -9,7 +9,7 @@ from django.db import models
 
 from agents.engine.events import Type
 from agents.engine.privacy import Growing, mask
-from agents.models import AgentStep, Approval, Run, RunEvent
+from agents.models import AgentStep, Approval, Membership, Run, RunEvent
 
 SEE_ALL = "agents.see_personal_data"
 UNMASKED = "unmasked"
@@ -18,7 +18,7 @@ MOST_LABELLED = 200
 WORDS = {Type.DELTA, Type.THOUGHT_DELTA}
 COLUMNS: dict[type[models.Model], tuple[str, ...]] = {
     Run: ("query", "history", "answer", "output", "detail", "advice", "overrides"),
-    AgentStep: ("thought", "action_input", "observation", "request", "notes"),
+    AgentStep: ("thought", "action", "action_input", "observation", "request", "notes"),
     Approval: ("arguments", "new_arguments", "reason"),
     RunEvent: ("data",),
 }
@@ -27,8 +27,11 @@ Session = MutableMapping[str, Any]
 
 
 def hides(run: Run, user: Any, session: Session) -> bool:
-    """Whether this person is shown the run masked: unless it is theirs, or they said why."""
-    if run.user_id is not None and is_own(run, user):
+    """Whether this person is shown the run masked: unless it is theirs, or they said why.
+
+    Whoever shares a conversation shows it as it is.
+    """
+    if run.user_id is not None and is_open(run, user):
         return False
     return run.pk not in session.get(UNMASKED, ()) or not user.has_perm(SEE_ALL)
 
@@ -39,16 +42,43 @@ def is_own(run: Run, user: Any) -> bool:
     return whose is not None and whose == user.pk
 
 
+def is_open(run: Run, user: Any) -> bool:
+    """Whether its words are this person's, or were said where they were let in."""
+    if is_own(run, user):
+        return True
+    first = _first(run)
+    return first is not None and first.topic in Membership.objects.topics_of(user)
+
+
 def asker(run: Run) -> int | None:
     """Whose words it is about: a run again belongs to whoever wanted it, and its words do not.
 
     Where its origin is gone nobody can say, and so it is nobody's.
     """
+    first = _first(run)
+    return first and first.user_id
+
+
+def _first(run: Run) -> Run | None:
     while run.origin_step is not None:
         if run.origin is None:
             return None
         run = run.origin
-    return run.user_id
+    return run
+
+
+def with_origins(runs: Iterable[Run]) -> list[Run]:
+    """These runs, with all that `asker` will want to know of them read in one go."""
+    found = list(runs)
+    again = [run for run in found if run.origin_id is not None]
+    while again:
+        origins = Run.objects.only("user", "topic", "origin", "origin_step").in_bulk(
+            {run.origin_id for run in again}
+        )
+        for run in again:
+            run.origin = origins.get(run.origin_id)
+        again = [run for run in origins.values() if run.origin_id is not None]
+    return found
 
 
 def unmask(run: Run, session: Session) -> None:

@@ -25,9 +25,15 @@ STATUS_OF = {
 
 # What of the beginning of a run says how it was set up.
 SETUP = ("model", "dialect", "instructions", "tools", "max_steps")
+ABOUT_A_TASK = ("plan", "work", "what", "expected", "is_each")
+ABOUT_A_PLAN = ("plan", "description", "steps", "parameters", "by", "changes", "feedback")
+ABOUT_A_CHECK = ("plan", "expected", "is_met", "reason", "feedback")
+ABOUT_A_PANEL = ("merge", "heads", "groups", "chosen", "differences")
+FOUND_BY_ITSELF = {AgentStep.Kind.TASK, AgentStep.Kind.PLAN, AgentStep.Kind.EVALUATION}
 VERSION = 8
 MOST_MARKS = 100
 MOST_NAME = 64
+MOST_ROLE = 150
 MOST_LEVELS = 100
 NUL = "\\u0000"
 
@@ -74,7 +80,8 @@ class Rows:
         return f"|{'|'.join(sorted(found)[:MOST_MARKS])}|"
 
     def depth(self, run: int, number: int) -> int:
-        self.write()
+        if (step := self._new_steps.get((run, number))) is not None:
+            return step.depth
         return AgentStep.objects.values_list("depth", flat=True).get(run=run, number=number)
 
     def began(self, run: int) -> datetime:
@@ -145,7 +152,7 @@ def _asked(rows: Rows, run: int, event: Event) -> None:
     """A call that waits: its row is there already, and is the one that shows the question."""
     function = event.data["function"]
     call = {
-        "kind": AgentStep.Kind.TOOL,
+        "kind": event.data.get("kind", AgentStep.Kind.TOOL),
         "status": AgentStep.Status.WAITING,
         "thought": event.data["thought"],
         "call_id": event.data["id"],
@@ -153,6 +160,8 @@ def _asked(rows: Rows, run: int, event: Event) -> None:
         "action_input": decoded(function["arguments"]),
         "started_at": event.time,
     }
+    if call["kind"] == AgentStep.Kind.PLAN:  # its row says already what it is, and since when
+        call = {name: call[name] for name in ("status", "call_id")}
     if not rows.steps(run, event).update(**call):
         rows.add_step(AgentStep(**_place(rows, run, event), **call))
     question = {
@@ -162,6 +171,7 @@ def _asked(rows: Rows, run: int, event: Event) -> None:
         "arguments": function["arguments"],
         "digest": event.data["digest"],
         "why": event.data["why"],
+        "role": event.data.get("role", "")[:MOST_ROLE],
         "verdict": Approval.Verdict.WAITING,
         "asked_at": event.time,
         # It may be asked again: what was said to the question before is in the events.
@@ -195,6 +205,30 @@ def _somebody(pk: int | None) -> int | None:
 def _paused(rows: Rows, run: int, event: Event) -> None:
     if not event.is_replayed:
         rows.change_run(run, status=Run.Status.WAITING)
+
+
+def _task_begun(rows: Rows, run: int, event: Event) -> None:
+    """A step of a plan, the plan itself, or a check: a row under which the work for it is."""
+    about = {name: event.data[name] for name in ABOUT_A_TASK if event.data.get(name)}
+    step = AgentStep(
+        **_place(rows, run, event),
+        kind=event.data["kind"],
+        action=event.data["name"],
+        action_input=about,
+        started_at=event.time,
+    )
+    rows.add_step(step)
+
+
+def _planned(rows: Rows, run: int, event: Event) -> None:
+    facts = {name: event.data[name] for name in ABOUT_A_PLAN}
+    rows.change_step(run, event, action_input=facts, observation=event.data["description"])
+
+
+def _checked(rows: Rows, run: int, event: Event) -> None:
+    facts = {name: event.data[name] for name in ABOUT_A_CHECK}
+    facts |= {name: event.data[name] for name in ABOUT_A_PANEL if name in event.data}
+    rows.change_step(run, event, action_input=facts, observation=event.data["reason"])
 
 
 def _tool_called(rows: Rows, run: int, event: Event) -> None:
@@ -245,7 +279,9 @@ def _step_ended(rows: Rows, run: int, event: Event) -> None:
     changes = {"kind": data["kind"], "status": data["status"], "ended_at": ended}
     if data.get("thought"):
         changes["thought"] = data["thought"]
-    if data.get("error"):
+    if data["kind"] in FOUND_BY_ITSELF:
+        changes["observation"] = data.get("observation", "")
+    elif data.get("error"):
         changes["observation"] = data["error"]
     elif data["status"] == AgentStep.Status.DONE and data["kind"] != AgentStep.Kind.TOOL:
         changes["observation"] = ""  # what an attempt before it failed of
@@ -331,6 +367,9 @@ def _place(rows: Rows, run: int, event: Event) -> dict[str, Any]:
 MEANING = {
     Type.RUN_STARTED: _run_started,
     Type.STEP_STARTED: _step_started,
+    Type.TASK: _task_begun,
+    Type.PLAN: _planned,
+    Type.EVALUATION: _checked,
     Type.TOOL_CALL: _tool_called,
     Type.TOOL_RESPONSE: _tool_responded,
     Type.STATUS: _told,

@@ -14,7 +14,7 @@ from agents.engine.events import Event
 from agents.engine.state import Message
 from agents.engine.termination import StopReason
 from agents.llm import connection
-from agents.models import Agent, Run
+from agents.models import Agent, Run, WorkflowVersion
 from agents.models.statements import add
 from agents.workshop import HANDOVER, LOOK, SHUTDOWN, STOP_WITHIN, Follower
 
@@ -37,10 +37,16 @@ def prepare(
     user: Any = None,
     agent: Agent | None = None,
     history: list[Message] | None = None,
+    workflow: WorkflowVersion | None = None,
+    parameters: dict[str, Any] | None = None,
 ) -> Run:
-    """A new run, as a row; raises StillAnswering while another one lives on the topic."""
+    """A new run, as a row; raises StillAnswering while another one lives on the topic.
+
+    With a workflow it carries that out; the agent is the one whose model and limits it has.
+    """
     agent = agent or assembly.default_agent()
     asked = {"query": query, "history": history or [], "topic": topic, "user": user}
+    asked |= {"workflow": workflow, "parameters": parameters or {}}
     try:
         with transaction.atomic(savepoint=False):
             run = _created(agent, **asked, model=assembly.model_name(agent))
@@ -68,16 +74,19 @@ def prepare_again(
             origin=origin,
             origin_step=step,
             overrides=overrides,
+            workflow=origin.workflow,
+            parameters=origin.parameters,
         )
         _line_up(run)
     return run
 
 
 def _created(agent: Agent, **columns: Any) -> Run:
+    workflow = columns.get("workflow")
     run = Run(
         **columns,
         agent=agent,
-        agent_name=agent.name,
+        agent_name=assembly.name_of(workflow) if workflow else agent.name,
         dialect=agent.dialect,
         max_steps=agent.max_steps,
         marks="",

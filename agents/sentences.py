@@ -37,6 +37,23 @@ TEMPLATES = (
     _("A run may take %(limit)s seconds."),
     _("A run may use %(limit)s tokens."),
     _("A run may cost %(limit)s dollars."),
+    _("%(count)s of %(all)s agree: %(names)s."),
+    _("They gave %(count)s different answers."),
+    _("There is no majority: they gave %(count)s different answers."),
+    _("Only %(name)s answered."),
+    _("No member of the panel could answer. %(reasons)s"),
+    _("%(agent)s could not finish: %(reason)s"),
+    _("This would go in circles: %(path)s. Do it yourself."),
+    _("Tasks may be handed on %(times)s times. Do it yourself."),
+    _("There is no plan that can be carried out: %(why)s"),
+    _("Given up after %(plans)s plans. %(why)s"),
+    _("“%(name)s” did not give what was expected (%(expected)s): %(why)s"),
+    _("“%(name)s” failed: %(why)s"),
+    _("It took longer than %(seconds)s seconds."),
+    _("%(failed)s of %(all)s failed: %(why)s"),
+    _("It is not so that %(condition)s."),
+    _("%(condition)s did not come true in %(rounds)s rounds."),
+    _("It could not be checked: %(why)s"),
 )
 FORM_TEMPLATES = (
     _("It must be a–z, 0–9, single - or _ between them, and at most %(n)s characters."),
@@ -48,6 +65,65 @@ FORM_TEMPLATES = (
     _("The value of %(name)s holds a NUL."),
     _("%(what)s has a blank, %(blank)s: write the value itself."),
 )
+PLAN_TEMPLATES = (
+    _("%(sentence)s Did you mean %(name)s?"),
+    _("In %(field)s of %(step)s, character %(position)s: %(sentence)s"),
+    _("This cannot be read: %(reason)s."),
+    _("This is longer than %(limit)s characters."),
+    _("This is nested more than %(limit)s levels deep."),
+    _("There are more than %(limit)s values in this."),
+    _("Tags (%(tag)s) are not taken."),
+    _("There is no field %(name)s here."),
+    _("There are two steps called %(name)s."),
+    _("These steps wait for each other: %(names)s."),
+    _("Plans are nested at most %(limit)s levels deep."),
+    _("A plan has at most %(limit)s steps."),
+    _("%(step)s depends on %(name)s, and there is no such step."),
+    _("%(step)s refers to the parameter %(name)s, which is not declared."),
+    _("%(step)s refers to the step %(name)s, which is not there."),
+    _("%(step)s refers to the step %(name)s, which may not be over: add it to depends_on."),
+    _("%(step)s refers to %(name)s, and there is no such name here."),
+    _("%(step)s needs the tool %(name)s, which is not there."),
+    _("%(step)s needs the agent %(name)s, which is not there."),
+    _("%(step)s needs the role %(name)s, which is not there."),
+    _("%(step)s does not give %(tool)s its argument %(name)s."),
+    _("%(tool)s takes no argument %(name)s."),
+    _("The step %(name)s needs one of tool, agent, ask and plan."),
+    _("The step %(name)s is two things: %(kinds)s."),
+    _("The step %(name)s approves, but asks nothing."),
+    _("The step %(name)s needs a list, or an expression, in for_each."),
+    _("The step %(name)s needs %(field)s from %(least)s to %(most)s."),
+    _("%(name)s is written twice here."),
+    _("%(name)s has at most %(limit)s characters."),
+    _("%(name)s is a mapping with a name and steps."),
+    _("%(name)s is a mapping with steps."),
+    _("%(name)s is a mapping of names to values."),
+    _("%(name)s is a list."),
+    _("%(name)s is text."),
+    _("%(name)s is true or false."),
+    _("%(name)s is a whole number."),
+    _("%(name)s is a number of seconds, or such as 30s or 5m."),
+    _("An expression has at most %(limit)s characters."),
+    _("An expression is nested at most %(limit)s levels deep."),
+    _("Arguments are nested at most %(limit)s levels deep."),
+    _("A path has at most %(limit)s parts."),
+    _("%(seen)s is not expected here."),
+    _("A value is expected here, and not %(seen)s."),
+    _("A name is expected here, and not %(seen)s."),
+    _("%(sign)s is expected here, and not %(seen)s."),
+    _("There is no function %(name)s."),
+    _("%(name)s takes %(count)s values."),
+    _("%(left)s %(sign)s %(right)s cannot be worked out."),
+    _("%(left)s %(sign)s %(right)s cannot be compared."),
+    _("%(item)s cannot be looked for in %(whole)s."),
+    _("%(name)s is of text, a list or a mapping, and not of %(given)s."),
+    _("%(name)s is of text, and not of %(given)s."),
+    _("%(name)s is of a list, and not of %(given)s."),
+    _("%(name)s is of a number, and not of %(given)s."),
+    _("%(name)s keeps 0 to %(limit)s decimals."),
+    _("%(words)s is not a number."),
+    _("This makes more than %(limit)s characters."),
+)
 REASONS = (
     _("no host of this name is known"),
     _("nobody answered in time"),
@@ -55,6 +131,13 @@ REASONS = (
     _("the connection was refused"),
 )
 SENTENCES = (
+    _("Say what the task is."),
+    _("The model wrote no plan that can be carried out."),
+    _("This expression cannot be used."),
+    _("The plan was declined."),
+    _("A step before it failed."),
+    _("Nothing before it failed."),
+    _("Given up after 1 plan."),
     _("The run could not go on."),
     _("Try again; if it happens again, tell your administrator."),
     _("The model could not be reached."),
@@ -96,6 +179,7 @@ SENTENCES = (
     _("It holds a character that cannot be seen."),
     _("This pattern cannot be used."),
     _("This JSON Schema cannot be used."),
+    _("This expression cannot be used."),
     _("The run reached one of its limits."),
     _("The run used up its steps before it had an answer."),
     _("No agent is switched on."),
@@ -105,12 +189,52 @@ SENTENCES = (
     _("The answer was cut off at the output limit of the model."),
     _("This looks like a private key. It was not sent to the model."),
     _("This asks the agent to forget its instructions."),
+    _("They all agree."),
+    _("There was no judgement."),
+    _("This panel has no members."),
 )
+
+PLAN_SENTENCES = (
+    _("Say which step is meant: steps.name."),
+    _('A step is named in quotes: steps["name"].'),
+    _("This number is too large."),
+    _("This divides by zero."),
+    _("This is nested too deeply to be written as text."),
+    _("These are nested too deeply to be compared."),
+    _("There is a second document here; one is taken."),
+    _("Aliases (*name) are not taken: write it out."),
+    _("A name is text."),
+    _("A workflow is a mapping with a name and steps."),
+    _("The workflow needs a name."),
+    _("A step is a mapping with a name and what it does."),
+    _("A plan needs at least one step."),
+    _("the end"),
+    _("true or false"),
+    _("a number"),
+    _("text"),
+    _("a mapping"),
+    _("a list"),
+    _("1 or more"),
+    _("its form is wrong"),
+    _("control characters are not allowed"),
+    _("mapping values are not allowed in this context"),
+    _("could not find expected ':'"),
+    _("did not find expected key"),
+    _("did not find expected '-' indicator"),
+    _("did not find expected node content"),
+    _("did not find expected ',' or ']'"),
+    _("did not find expected ',' or '}'"),
+    _("found unexpected end of stream"),
+    _("found character that cannot start any token"),
+    _("found undefined tag handle"),
+)
+WORD_FOR_WORD = {*SENTENCES, *PLAN_SENTENCES, *REASONS}
 
 
 def told(sentence: str) -> str:
     """A sentence of the engine in the reader's language; unknown ones as they are."""
-    for form, template in FORMS if len(sentence) <= MOST_TRANSLATED else ():
+    is_form = sentence not in WORD_FOR_WORD and len(sentence) <= MOST_TRANSLATED
+    for form, template in FORMS if is_form else ():
         if found := form.fullmatch(sentence):
             places = {name: told(words) for name, words in found.groupdict().items()}
             return gettext(template) % places
@@ -125,4 +249,6 @@ def _form(template: str) -> re.Pattern[str]:
     return re.compile("".join(words), re.S)
 
 
-FORMS = [(_form(template), template) for template in (*TEMPLATES, *FORM_TEMPLATES)]
+FORMS = [
+    (_form(template), template) for template in (*TEMPLATES, *FORM_TEMPLATES, *PLAN_TEMPLATES)
+]

@@ -14,6 +14,7 @@ from typing import Any
 from agents.engine.events import Event, Type
 from agents.engine.secrets import masked
 
+Shown = Callable[[Any], Any]
 Value = str | bool | int | float | Sequence[str]
 
 MOST_CONTENT = 20_000
@@ -79,11 +80,18 @@ class Subject:
 
 
 class Course:
-    """The spans of one run as they begin and end."""
+    """The spans of one run as they begin and end; `shown` is what is told of a content."""
 
-    def __init__(self, subject: Subject, *, with_content: bool = False) -> None:
+    def __init__(
+        self,
+        subject: Subject,
+        *,
+        with_content: bool = False,
+        shown: Shown = lambda value: value,
+    ) -> None:
         self.subject = subject
         self.with_content = with_content
+        self.shown = shown
         self.seq = 0
         self._open: dict[str, Span] = {}
         self._sent: dict[str, list[Mapping[str, Any]]] = {}
@@ -117,9 +125,22 @@ class Course:
         self._say(span, "input", data.get("query"), role="user")
         return span
 
+    def _task(self, event: Event) -> None:
+        """A plan, a step of one, or a check: what is done for it is below it."""
+        kind, name = event.data["kind"], event.data["name"] if self.with_content else ""
+        named = f"{kind} {self.shown(name)}".strip()
+        span = self._begin(_place(event), event, named, parent=self._home(event))
+        of = "EVALUATOR" if kind == "evaluation" else "CHAIN"
+        span.attributes |= {"openinference.span.kind": of, "gen_ai.agent.name": event.agent}
+
+    def _home(self, event: Event) -> str:
+        """The span under which it happens: an agent's, or that of a step of a plan."""
+        whose, task = _whose(event), f"step:{event.data.get('parent')}"
+        return task if whose not in self._open and task in self._open else whose
+
     def _step_started(self, event: Event) -> None:
         model = event.data["request"].get("model", "")
-        span = self._begin(_place(event), event, f"chat {model}", parent=_whose(event))
+        span = self._begin(_place(event), event, f"chat {model}", parent=self._home(event))
         span.kind = Kind.CLIENT
         span.attributes |= _named("chat", "LLM") | _model(model) | {"llm.model_name": model}
         span.attributes |= {"gen_ai.agent.name": event.agent}
@@ -128,7 +149,8 @@ class Course:
 
     def _messages(self, whose: str, request: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         before = self._sent.get(whose, [])
-        self._sent[whose] = before[: request.get("kept", 0)] + list(request.get("messages", ()))
+        new = map(self.shown, request.get("messages", ()))
+        self._sent[whose] = [*before[: request.get("kept", 0)], *new]
         return self._sent[whose]
 
     def _ask(self, span: Span, whose: str, request: Mapping[str, Any]) -> None:
@@ -138,7 +160,8 @@ class Course:
 
     def _tool_call(self, event: Event) -> None:
         name = event.data["function"]["name"]
-        span = self._begin(_place(event), event, f"execute_tool {name}", parent=_whose(event))
+        parent = self._home(event)
+        span = self._begin(_place(event), event, f"execute_tool {name}", parent=parent)
         span.began = _moment(event, "started")
         span.attributes |= _named("execute_tool", "TOOL") | {
             "gen_ai.tool.name": name,
@@ -148,7 +171,7 @@ class Course:
             "tool.name": name,
         }
         if self.with_content:
-            arguments = _content(event.data["function"]["arguments"])
+            arguments = _content(self.shown(event.data["function"]["arguments"]))
             span.attributes |= {
                 "gen_ai.tool.call.arguments": arguments,
                 "input.value": arguments,
@@ -162,7 +185,7 @@ class Course:
         if data["is_error"]:
             self._fail(span, "tool_error", data["content"] if self.with_content else "")
         if self.with_content:
-            result = _content(data["content"])
+            result = _content(self.shown(data["content"]))
             span.attributes |= {"gen_ai.tool.call.result": result, "output.value": result}
 
     def _usage(self, event: Event) -> None:
@@ -189,7 +212,8 @@ class Course:
         if reason := data.get("finish_reason"):
             span.attributes["gen_ai.response.finish_reasons"] = [str(reason)]
         if data["status"] == "failed" and span.failure is None:
-            self._fail(span, "failed", data.get("error") or "")
+            found = data.get("reason", "") if self.with_content else ""
+            self._fail(span, "failed", data.get("error") or found)
         if data["kind"] != "tool":
             self._say(span, "output", _said(data), role="assistant")
         yield span
@@ -271,11 +295,12 @@ class Course:
             span.notes.append(Note(name=event.type.value, time=event.time, attributes=facts))
 
     def _fail(self, span: Span, kind: str, sentence: str) -> None:
-        span.failure = masked(sentence)[:MOST_CONTENT]
+        span.failure = masked(self.shown(sentence))[:MOST_CONTENT]
         span.attributes["error.type"] = kind
 
     def _say(self, span: Span, way: str, text: Any, role: str) -> None:
         if self.with_content and text:
+            text = self.shown(text)
             message = {"role": role, "parts": [{"type": "text", "content": text}]}
             span.attributes[f"gen_ai.{way}.messages"] = _content([message])
             span.attributes[f"{way}.value"] = _content(text)
@@ -345,6 +370,7 @@ READERS: dict[Type, Callable[[Course, Event], Iterable[Span] | None]] = {
     Type.RUN_STARTED: Course._run_started,
     Type.HANDOFF: Course._handoff,
     Type.STEP_STARTED: Course._step_started,
+    Type.TASK: Course._task,
     Type.TOOL_CALL: Course._tool_call,
     Type.TOOL_RESPONSE: Course._tool_response,
     Type.USAGE: Course._usage,

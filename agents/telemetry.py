@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from django.db import connection
 
-from agents import journal, pulse
+from agents import journal, masking, pulse
 from agents.engine.events import Event
 from agents.models import Run, RunEvent
 from agents.otlp import Exporter
@@ -157,9 +157,12 @@ class Reader:
 class Spans:
     """Makes spans of what happens, and sends them in batches."""
 
-    def __init__(self, exporter: Exporter, *, with_content: bool = False) -> None:
+    def __init__(
+        self, exporter: Exporter, *, with_content: bool = False, with_personal: bool = False
+    ) -> None:
         self.exporter = exporter
         self.with_content = with_content
+        self.with_personal = with_personal
         self._courses: OrderedDict[int, Course] = OrderedDict()
         self._over: list[Span] = []
 
@@ -188,14 +191,17 @@ class Spans:
         course = self._courses.get(run.pk)
         is_new = course is None
         if course is None:
-            course = Course(_subject(run), with_content=self.with_content)
-            self._courses[run.pk] = course
+            course = self._courses[run.pk] = self._begun(run)
             if len(self._courses) > MOST_COURSES:
                 self._courses.popitem(last=False)
         for event in _kept(run, course.seq, before) if course.seq + 1 < before else ():
             over = course.take(event)
             self._over += () if is_new else over
         return course
+
+    def _begun(self, run: Run) -> Course:
+        shown = {} if self.with_personal else {"shown": masking.masked_value}
+        return Course(_subject(run), with_content=self.with_content, **shown)
 
 
 def _sinks(environment: Any) -> list[Sink]:
@@ -204,7 +210,8 @@ def _sinks(environment: Any) -> list[Sink]:
         resource = {"service.name": "ashiato", "service.version": pulse.version()}
         headers = environment.all_otlp_headers()
         exporter = Exporter(environment.otlp_endpoint, headers, resource)
-        sinks.append(Spans(exporter, with_content=environment.otlp_content))
+        content, personal = environment.otlp_content, environment.otlp_personal
+        sinks.append(Spans(exporter, with_content=content, with_personal=personal))
     if environment.trace_console != "off":
         sinks.append(Lines.on_console(environment.trace_console))
     if environment.trace_file is not None:

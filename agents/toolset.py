@@ -12,6 +12,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from agents import knowledge, servers
+from agents.engine.approval import AskPerson
 from agents.engine.fallback import effect
 from agents.engine.function import FunctionTool
 from agents.engine.tool import Tool, ToolRegistry
@@ -23,6 +24,7 @@ from agents.tools.http import HttpTool
 from agents.tools.search import SearchTool
 
 BUILT_IN: dict[str, Callable[[], Tool]] = {
+    AskPerson.name: AskPerson,
     "calculator": CalculatorTool,
     "database": lambda: DatabaseTool(f"sqlite:///{settings.SAMPLE_DATABASE}"),
     "search": lambda: SearchTool(knowledge.asearch),

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import Any
 from urllib.parse import urlsplit
 
 from channels.db import database_sync_to_async
@@ -8,14 +9,36 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from agents import approvals as service
-from agents import display, masking
+from agents import display, masking, revision
 from agents.models import Approval, Run
+
+ADD = "add"
 
 
 @require_GET
 def approvals(request: HttpRequest) -> HttpResponse:
-    """What waits for this person, in all their sessions."""
-    return render(request, "approvals.html", {"waiting": _waiting(request)})
+    """What waits for this person: what they are asked, and calls in all their sessions."""
+    return render(request, "approvals.html", _sorted(_waiting(request)))
+
+
+@require_GET
+def newly_asked(request: HttpRequest) -> HttpResponse:
+    """For a list that is open: what waits by now and is not in it, and what waits no more."""
+    waiting = _waiting(request)
+    shown = {text for text in request.GET.getlist("shown") if text.isascii() and text.isdigit()}
+    gone = shown - {str(view.pk) for view in waiting}
+    new = [view for view in waiting if str(view.pk) not in shown]
+    if not gone and not new:
+        return HttpResponse(status=204)
+    return render(request, "approvals.html#newly_asked", {**_sorted(new), "gone": sorted(gone)})
+
+
+def _sorted(waiting: list[display.ApprovalView], **more: object) -> dict[str, object]:
+    return {
+        "questions": [view for view in waiting if view.asks_person],
+        "calls": [view for view in waiting if not view.asks_person],
+        **more,
+    }
 
 
 @require_GET
@@ -28,56 +51,94 @@ def approvals_link(request: HttpRequest) -> HttpResponse:
 async def decide(request: HttpRequest, pk: int) -> HttpResponse:
     user = await request.auser()
     try:
-        run = await service.decide(user, pk, _word(request.POST, pk))
+        form = await database_sync_to_async(_plan_form)(request, user, pk)
+        if form and request.POST.get("verdict") == ADD:
+            return await database_sync_to_async(_with_a_step)(request, pk, form)
+        run = await service.decide(user, pk, _word(request.POST, pk, form))
     except Approval.DoesNotExist:
         raise Http404 from None
     except service.NotDecided as reason:
-        return await database_sync_to_async(_not_decided)(request, pk, str(reason))
-    return HttpResponse(status=204) if request.htmx else redirect(_back(request, run))
+        return await database_sync_to_async(_not_decided)(request, pk, reason, form)
+    if request.htmx:
+        return HttpResponse(status=204)
+    return redirect(await database_sync_to_async(_back)(request, run))
 
 
-def _word(form: QueryDict, pk: int) -> service.Word:
+def _plan_form(request: HttpRequest, user: Any, pk: int) -> revision.Form | None:
+    """What was typed about a plan, where it is one that this person may decide about."""
+    approval = Approval.objects.for_user(user).get(pk=pk)
+    if not approval.is_plan:
+        return None
+    return revision.Form(request.POST, approval, revision.Means.of(approval))
+
+
+def _word(form: QueryDict, pk: int, plan: revision.Form | None = None) -> service.Word:
     """Fields are named after their approval: without JavaScript they share one form."""
     verdict = form.get("verdict", "")
     return service.Word(
         digest=form.get(f"digest-{pk}", ""),
         is_approved=verdict == "approve",
-        arguments=form.get(f"arguments-{pk}"),
+        arguments=form.get(f"arguments-{pk}") if plan is None else plan.arguments,
         reason=form.get(f"reason-{pk}", "").replace("\0", ""),
     )
 
 
-def _not_decided(request: HttpRequest, pk: int, problem: str) -> HttpResponse:
+def _not_decided(
+    request: HttpRequest, pk: int, reason: service.NotDecided, plan: revision.Form | None
+) -> HttpResponse:
     """Why, beside what was typed: nothing of it is lost."""
+    problem = str(reason)
+    if isinstance(reason, service.NoSuchPlan) and plan:
+        typed = {"draft": plan.draft, "problems": plan.problems(reason.problems)}
+        return _typed(request, pk, status=422, problem=problem, **typed)
     if request.htmx:
         context = {"pk": pk, "problem": problem}
         return render(request, "_approval_problem.html", context)
-    typed = {name: request.POST.get(f"{name}-{pk}", "") for name in ("arguments", "reason")}
+    return _typed(request, pk, status=422, problem=problem, draft=plan and plan.draft)
+
+
+def _with_a_step(request: HttpRequest, pk: int, plan: revision.Form) -> HttpResponse:
+    picked = request.POST.get(f"plan-{pk}-pick", "")
+    return _typed(request, pk, draft=plan.draft.added(picked))
+
+
+def _typed(request: HttpRequest, pk: int, *, status: int = 200, **about: Any) -> HttpResponse:
+    """What waits, and with it what this person has typed about one of it."""
+    named = {name: request.POST.get(f"{name}-{pk}", "") for name in ("arguments", "reason")}
+    typed = {name: text.replace("\r\n", "\n") for name, text in named.items()}
     waiting = [
-        replace(view, typed=typed, problem=problem)
-        if view.pk == pk and view.may_decide
-        else view
+        replace(view, typed=typed, **about) if view.pk == pk and view.may_decide else view
         for view in _waiting(request)
     ]
-    found = any(view.problem for view in waiting)
-    context = {"waiting": waiting, "problem": "" if found else problem}
-    return render(request, "approvals.html", context, status=422)
+    mine = next((view for view in waiting if view.typed), None)
+    if request.htmx and mine is not None:
+        return render(request, "_approval.html", {"approval": mine, "is_oob": True})
+    problem = "" if mine is not None else about.get("problem", "")
+    context = _sorted(waiting, problem=problem)
+    return render(request, "approvals.html", context, status=status)
 
 
 def _back(request: HttpRequest, run: Run) -> str:
     """To the page on which it was decided, if that is one of ours."""
     page = urlsplit(request.headers.get("Referer", ""))
     is_ours = page.netloc == request.get_host() and page.path != request.path
-    return page.path if is_ours else display.RunView(run).chat_url or reverse("runs:approvals")
+    is_inside = run.is_shown_where_asked(request.user)
+    home = display.RunView(run).chat_url if is_inside else ""
+    return page.path if is_ours else home or reverse("runs:approvals")
 
 
 def _waiting(request: HttpRequest) -> list[display.ApprovalView]:
-    waiting = Approval.objects.for_user(request.user).waiting().select_related("run")
+    waiting = Approval.objects.for_user(request.user).waiting().select_related("run__user")
     return [_view(request, approval) for approval in waiting]
 
 
 def _view(request: HttpRequest, approval: Approval) -> display.ApprovalView:
-    """Of a run again of what somebody else asked: masked, and then it is not decided here."""
+    """Of a run again of what somebody else asked: masked, and then it is not decided here.
+
+    Whoever is asked for what they know is shown the question as it is, and nothing else.
+    """
+    if approval.asks_person and not approval.run.is_shown_where_asked(request.user):
+        return display.ApprovalView(approval, is_inside=False)
     if not masking.hides(approval.run, request.user, request.session):
         return display.ApprovalView(approval)
     hidden = masking.masked(approval)

@@ -16,6 +16,8 @@ def ending(run: Run) -> str:
     match run.stopped_reason:
         case StopReason.COMPLETED | "":
             return told(run.detail)
+        case StopReason.CANCELLED if run.detail:
+            return _("Cancelled: %(reason)s") % {"reason": told(run.detail)}
         case StopReason.CANCELLED:
             return _("You stopped this run. What was said so far is kept.")
         case StopReason.INTERRUPTED:

@@ -9,7 +9,7 @@ from agents import leases, trace
 from agents.engine import faults
 from agents.engine.errors import AgentError
 from agents.engine.runtime import Events
-from agents.engine.stopping import Stopped
+from agents.engine.stopping import Fate, noting
 from agents.engine.termination import StopReason
 from agents.journal import AWAY, Journal, Pages, RunIsOver
 from agents.models import Run
@@ -93,6 +93,10 @@ class Workshop:
             self.go_on(run)
 
     async def _drive(self, run: Run, course: Course) -> None:
+        with noting() as fates:
+            await self._see_through(run, course, fates)
+
+    async def _see_through(self, run: Run, course: Course, fates: dict[int, Fate]) -> None:
         """The one place that may catch everything: whatever happens, the run gets an end."""
         pages = Pages(self.journal, run)
         try:
@@ -102,7 +106,6 @@ class Workshop:
                     await pages.write(event)
         except asyncio.CancelledError as cancelled:
             if cancelled.args not in LEFT:
-                fates = cancelled.fates if isinstance(cancelled, Stopped) else {}
                 ending = trace.Ending(StopReason.CANCELLED, fates=fates)
                 await self.close(run, ending, run.epoch)
         except AgentError as error:

@@ -1,18 +1,74 @@
-from django.contrib import admin
+from typing import Any
 
+from django.contrib import admin
+from django.http import HttpRequest
+
+from agents import audit, masking
 from agents.admin.read_only import ReadOnlyAdmin
-from chat.models import ChatSession, Message
+from agents.admin.runs import RecordAdmin
+from agents.admin.runs import shown as run_shown
+from chat.models import ChatSession, Invitation, Member, Message
+
+DOOR = "admin"
+
+
+class SaidAdmin(RecordAdmin):
+    """What people said. Others' words are masked, and who looks at them leaves an entry."""
+
+    def shown(self, row: Any, user: Any) -> Any:
+        return row if _whose(row) == user.pk else _hidden(row, user)
+
+    def look(self, row: Any, user: Any) -> None:
+        if _whose(row) != user.pk:
+            name = f"{row._meta.model_name}:{row.pk}"
+            audit.record_hourly(user, audit.VIEWED, name, door=DOOR)
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest):
+        """How much goes with it is counted; what it says is not told."""
+        told, *more = super().get_deleted_objects(objs, request)
+        return [line for line in told if not isinstance(line, list)], *more
 
 
 @admin.register(ChatSession)
-class ChatSessionAdmin(ReadOnlyAdmin):
+class ChatSessionAdmin(SaidAdmin):
     list_display = ["title", "user", "created_at", "updated_at"]
-    search_fields = ["title"]
+    personal_search_fields = ("title",)
+    search_fields = ["=user__username"]
     list_select_related = ["user"]
 
 
 @admin.register(Message)
-class MessageAdmin(ReadOnlyAdmin):
+class MessageAdmin(SaidAdmin):
     list_display = ["__str__", "session", "author", "run_id", "created_at"]
-    search_fields = ["text"]
+    personal_search_fields = ("text",)
+    search_fields = ["=author__username"]
     list_select_related = ["session", "author"]
+
+
+@admin.register(Member)
+class MemberAdmin(ReadOnlyAdmin):
+    """By their sessions' numbers: titles are words of whoever asked."""
+
+    list_display = ["session_id", "user", "may_write", "since"]
+    search_fields = ["user__username"]
+    list_select_related = ["user"]
+    fields = ["session_id", "user", "may_write", "since"]
+
+
+@admin.register(Invitation)
+class InvitationAdmin(ReadOnlyAdmin):
+    list_display = ["session_id", "may_write", "made_at", "expires_at", "withdrawn_at"]
+    fields = list_display
+
+
+def _whose(row: ChatSession | Message) -> int:
+    return row.author_id if isinstance(row, Message) else row.user_id
+
+
+def _hidden(row: ChatSession | Message, user: Any) -> ChatSession | Message:
+    """With whatever else it is shown with."""
+    hidden = masking.masked(row)
+    if isinstance(row, Message):
+        hidden.session = masking.masked(row.session)
+        hidden.run = row.run and run_shown(row.run, user)
+    return hidden

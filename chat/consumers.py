@@ -1,21 +1,31 @@
-from contextlib import suppress
+import asyncio
+import logging
+import re
+import secrets
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qs
 
 from channels.db import database_sync_to_async
 from django.core.exceptions import ObjectDoesNotExist
+from django.db import OperationalError
 from django.utils.functional import Promise as StrPromise
 from django.utils.translation import gettext_lazy as _
 
-from agents import runs
+from agents import absences, live, runs
 from agents.consumers import BadFrame, Events, WatchingConsumer
 from agents.engine.events import Type
 from agents.fragments import Watched
 from agents.models import Run
 from agents.models.prepared import prepared
-from chat import fragments, sessions
+from chat import fragments, presence, sessions, sharing
 from chat.models import ChatSession, Message
+from chat.presence import Person, Presence
+
+logger = logging.getLogger(__name__)
 
 # What changes what stands around the conversation, too.
 AROUND = {Type.RUN_FINISHED, Type.RUN_PAUSED, Type.APPROVAL_RESOLVED}
@@ -27,30 +37,72 @@ class ChatConsumer(WatchingConsumer):
     """One browser tab on one chat session."""
 
     is_late = False
+    page = ""
+    attending: asyncio.Task[None] | None = None  # where others can be here, too
+    shown_present: tuple[Person, ...] = ()
 
     def find_topic(self) -> str | None:
         if not self.is_signed_in():
             return None
         pk, user = self.scope["url_route"]["kwargs"]["pk"], self.scope["user"]
         for self.session in _sessions(user.pk, pk) if pk <= MOST_PK else ():
-            self.session.user = user
+            self.may_write = sharing.may_write(self.session, user)
+            self.is_discussed = sharing.has_members(self.session)
             return self.session.topic
         return None
 
     async def greet(self) -> None:
         """Bring the page up to date: messages it has not, and the last run that it has."""
         page = parse_qs(self.scope["query_string"].decode("latin-1"))
+        self.topic, self.tab = self.session.topic, secrets.token_hex(8)
         self.last = _number(page.get("after", [""])[0]) or 0
-        self.around = fragments.Surroundings()
+        self.page = _name(page.get("page", [""])[0])
+        self.around = fragments.Surroundings(self.scope["user"])
+        self.was_writing = self.may_write
         await self.show(self._greeting)
+        await self._keep(self._came, _number(page.get("away", [""])[0]))
+        await self._attend()
 
     def _greeting(self) -> str:
         answered = self.session.messages.filter(run__isnull=False, pk__lte=self.last)
         shown = answered.order_by("pk").last()
-        frames = [] if shown is None else [self.watching(shown.run_id)]
+        frames = [] if shown is None else [self._watch(shown.run_id).snapshot()]
         # Whoever was away was not told of what was corrected meanwhile, however long ago asked.
         frames += [self.on_page(run).judged() for run in _corrected(self.session.pk)]
         return "".join([*frames, self._new_messages(), self.around.changes(self.session)])
+
+    def _came(self, away: int | None) -> None:
+        if away is not None:
+            seconds = min(away / 1000, absences.MOST_AWAY.total_seconds())
+            mine = self._mine(self.watched)
+            absences.came_back(mine, self.page, timedelta(seconds=seconds))
+        elif live := self._mine(self._live_runs()):
+            absences.opened(live)
+
+    async def gone(self) -> None:
+        """Of a page that goes while nothing runs, nothing is written."""
+        if live := self._live_runs():
+            await self._keep(self._left, live)
+
+    def _left(self, live: list[int]) -> None:
+        absences.left(self._mine(live), self.page, self.code)
+
+    def _mine(self, runs: Iterable[int]) -> list[int]:
+        """What others asked is shown as they saw it: whether we were there is not told."""
+        mine = Run.objects.filter(pk__in=runs, user=self.scope["user"].pk)
+        return list(mine.values_list("pk", flat=True)) if self.is_discussed else list(runs)
+
+    def _live_runs(self) -> list[int]:
+        return [run for run, watched in self.watched.items() if watched.is_live]
+
+    async def _keep(self, act, *subject: Any) -> None:
+        """Whether it can be kept or not, the page is shown what happens."""
+        if not self.page:
+            return
+        try:
+            await database_sync_to_async(act)(*subject)
+        except OperationalError as error:
+            logger.warning("That a page was away could not be kept: %s", error)
 
     def missed(self) -> str:
         is_behind = self.around.is_behind(self.session)
@@ -100,6 +152,8 @@ class ChatConsumer(WatchingConsumer):
         """For every frame: what was allowed a minute ago may not be now."""
         if self.find_topic() is None:
             raise BadFrame(_("This session is not there any more."))
+        if not self.may_write:
+            raise BadFrame(sharing.READS_ONLY)
 
     async def send_now(self, pk: int | None) -> None:
         await database_sync_to_async(self._ask_again)()
@@ -117,11 +171,76 @@ class ChatConsumer(WatchingConsumer):
 
     def on_page(self, run: int) -> Watched:
         """All that a session is told of are in it, and may stand here without moving."""
-        return self.watched.get(run) or Watched(run, self.place)
+        return self.watched.get(run) or self._unwatched(run)
+
+    def _watch(self, run: int) -> Watched:
+        self.watched[run] = self._unwatched(run)
+        return self.watched[run]
+
+    def _unwatched(self, run: int) -> Watched:
+        viewer = self.scope["user"].pk
+        return Watched(run, self.place, self.may_write, viewer, self.is_discussed)
 
     async def message_added(self, told: dict[str, Any]) -> None:
         if told["message"] > self.last:
             await self.show(self._new_messages, told["run"])
+
+    async def people_changed(self, told: dict[str, Any]) -> None:
+        """Whoever was shown out sees no more, and what others may do can be another now."""
+        await super().people_changed(told)
+        await self._attend()
+        if self.may_write != self.was_writing:
+            self.was_writing = self.may_write
+            await self.refuse(_("What you may do here has changed. Reload the page."))
+
+    async def _attend(self) -> None:
+        """Be seen by the others for as long as there are any who could."""
+        if self.session.is_shared and self.attending is None:
+            self.presence = Presence()
+            self.attending = await self.stack.enter_async_context(self._present())
+        elif not self.session.is_shared and self.attending is not None:
+            self.attending.cancel()
+            self.attending = None
+            await self._show_present(())
+
+    @asynccontextmanager
+    async def _present(self) -> AsyncIterator[asyncio.Task[None]]:
+        saying = self.tasks.create_task(self._say_here())
+        try:
+            yield saying
+        finally:
+            saying.cancel()
+            await live.publish(self.topic, "presence.gone", tab=self.tab)
+
+    async def _say_here(self) -> None:
+        await self._be_heard(is_new=True)
+        while True:
+            await asyncio.sleep(presence.EVERY)
+            await self._be_heard()
+
+    async def _be_heard(self, is_new: bool = False) -> None:
+        user = self.scope["user"]
+        about = {"tab": self.tab, "user": user.pk, "name": user.get_username()}
+        await live.publish(self.topic, "presence.here", is_new=is_new, **about)
+
+    async def presence_here(self, told: dict[str, Any]) -> None:
+        if self.attending is None:
+            return
+        self.presence.here(told["tab"], Person(told["user"], told["name"]))
+        await self._show_present(self.presence.people())
+        if told["is_new"] and told["tab"] != self.tab:
+            await self._be_heard()  # or whoever came would not know of us for a while
+
+    async def presence_gone(self, told: dict[str, Any]) -> None:
+        if self.attending is not None:
+            self.presence.gone(told["tab"])
+            await self._show_present(self.presence.people())
+
+    async def _show_present(self, people: tuple[Person, ...]) -> None:
+        others = tuple(person for person in people if person.pk != self.scope["user"].pk)
+        if others != self.shown_present:
+            self.shown_present = others
+            await self.show(fragments.present, others)
 
     async def queue_changed(self, told: dict[str, Any]) -> None:
         await self.show(self.around.changes, self.session)
@@ -153,12 +272,12 @@ class ChatConsumer(WatchingConsumer):
         frames = []
         for message in _answered_after(self.session.pk, self.last):
             self.last, run = message.pk, message.run
-            watched = self.watched[run.pk] = Watched(run.pk, self.place)
+            watched = self._watch(run.pk)
             # It may be over by now, elsewhere, and what was told of it may be lost.
             is_new = run.pk == begun and run.is_live
             with suppress(ObjectDoesNotExist):
                 view = watched.begin(run) if is_new else watched.view()
-                frames.append(fragments.new_message(message, view))
+                frames.append(fragments.new_message(message, view, self.scope["user"]))
         return "".join([*frames, self.around.changes(self.session)]) if frames else ""
 
 
@@ -170,13 +289,19 @@ def _sessions(user, pk):
 @prepared
 def _answered_after(session, pk):
     messages = Message.objects.filter(session=session, pk__gt=pk, run__isnull=False)
-    return messages.select_related("run").defer("run__history").order_by("pk")
+    messages = messages.select_related("run", "author").defer("run__history")
+    return messages.order_by("pk")
 
 
 @prepared
 def _corrected(session):
     runs = Run.objects.filter(message__session=session, review__corrected_at__isnull=False)
     return runs.order_by("-pk").values_list("pk", flat=True)[:MOST_CORRECTED]
+
+
+def _name(text: str) -> str:
+    """What a page calls itself, if that is a name."""
+    return text if re.fullmatch(r"[a-z0-9]{1,40}", text) else ""
 
 
 def _number(value: str | int) -> int | None:

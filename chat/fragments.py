@@ -1,5 +1,6 @@
 """HTML for the live chat page: whole elements, found by id, as they are now."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -13,6 +14,7 @@ from agents.models import Run
 from agents.prose import render_markdown
 from chat import sessions
 from chat.models import ChatSession, Message
+from chat.presence import Person
 
 __all__ = [
     "MessageView",
@@ -20,6 +22,7 @@ __all__ = [
     "composer_state",
     "new_message",
     "notice",
+    "present",
     "render_markdown",
 ]
 
@@ -35,21 +38,26 @@ class MessageView:
         return getattr(self.message, name)
 
     @classmethod
-    def of(cls, message: Message) -> "MessageView":
-        return cls(message, RunView(message.run) if message.run else None)
+    def of(cls, message: Message, user: Any, **about: bool) -> "MessageView":
+        """As this person is shown it; what they can do is known to whoever asks."""
+        run = message.run
+        if run is None:
+            return cls(message, None)
+        return cls(message, RunView(run, viewer=user.pk, **about))
 
 
 class Surroundings:
     """What stands around a conversation, as one page was shown it."""
 
-    def __init__(self) -> None:
+    def __init__(self, user: Any) -> None:
+        self.user = user
         self._standing: sessions.Standing | None = None
         self._places: list[tuple[int, int]] = []
-        self._rows: dict[int, tuple[str, str]] = {}
+        self._rows: dict[int, tuple[str, str, str]] = {}
 
     def changes(self, session: ChatSession) -> SafeString:
         """Frames for what depends on whether a run is going on: here, or in the list."""
-        live = sessions.live_runs(session.user)
+        live = sessions.live_runs(self.user)
         return self._here(session, live.get(session.topic)) + self._list(session, live)
 
     def is_behind(self, session: ChatSession) -> bool:
@@ -59,34 +67,39 @@ class Surroundings:
         """The composer, and what waits to be sent, where that has changed."""
         shown, self._standing = self._standing, sessions.standing(session, run)
         is_same = shown is not None and shown.waits == self._standing.waits
-        queue = SafeString() if is_same else _part("queue", {"standing": self._standing})
+        queue = SafeString() if is_same else self._queue(self._standing)
         return queue + _composer(self._standing)
+
+    def _queue(self, standing: sessions.Standing) -> SafeString:
+        return _part("queue", {"standing": standing, "user": self.user})
 
     def _list(self, session: ChatSession, live: sessions.Runs) -> SafeString:
         """The whole list only where something in it has another place."""
-        outline, midnights = sessions.outline(session.user), sessions.midnights()
-        places = [(pk, sum(used < m for m in midnights)) for pk, _, used in outline]
+        outline, midnights = sessions.outline(self.user), sessions.midnights()
+        places = [(pk, sum(used < m for m in midnights)) for used, pk, *_ in outline]
         running = {run.topic: run.status for run in live.values()}
-        rows = {pk: (title, running.get(f"chat.{pk}", "")) for pk, title, _ in outline}
+        rows = {
+            pk: (title, whose, running.get(f"chat.{pk}", "")) for _, pk, title, whose in outline
+        }
         shown, is_moved = self._rows, places != self._places
         self._places, self._rows = places, rows
         if is_moved:
             listed = [_row(*about, live) for about in outline]
             return _part("sessions", {"sessions": listed, "session": session})
-        changed = [_row(*about, live) for about in outline if rows[about[0]] != shown[about[0]]]
+        changed = [_row(*about, live) for about in outline if rows[about[1]] != shown[about[1]]]
         about = {"rows": changed, "session": session}
         return _part("session_changes", about) if changed else SafeString()
 
 
-def _row(pk: int, title: str, used: datetime, live: sessions.Runs) -> ChatSession:
+def _row(used: datetime, pk: int, title: str, whose: str, live: sessions.Runs) -> ChatSession:
     row = ChatSession(pk=pk, title=title, updated_at=used)
-    row.live = live.get(row.topic)
+    row.live, row.whose = live.get(row.topic), whose
     return row
 
 
-def new_message(message: Message, view: RunView) -> SafeString:
+def new_message(message: Message, view: RunView, user: Any) -> SafeString:
     """A message at the end of the conversation, its run as the page watches it."""
-    html = _part("message", {"message": MessageView(message, view)})
+    html = _part("message", {"message": MessageView(message, view), "user": user})
     return format_html('<div hx-swap-oob="beforeend:#messages">{}</div>', html)
 
 
@@ -97,6 +110,11 @@ def composer_state(session: ChatSession, **about: str) -> SafeString:
 
 def _composer(standing: sessions.Standing, **about: str) -> SafeString:
     return _part("composer_state", {"standing": standing, **about})
+
+
+def present(people: Collection[Person]) -> SafeString:
+    """Who else is here now."""
+    return _part("present", {"people": people})
 
 
 def notice(text: str, level: str = "problem") -> SafeString:

@@ -1,18 +1,38 @@
 from django.conf import settings
 from django.db import models
+from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from agents.models import Run
+from agents.models import Membership, Run
 
 
 class ChatSessionQuerySet(models.QuerySet):
     def for_user(self, user):
-        """The sessions this person may see and write in: their own."""
+        """The sessions this person may see: their own, and those shared with them."""
+        return self.filter(models.Q(user=user) | models.Q(pk__in=_shared(user)))
+
+    def owned_by(self, user):
+        """Those that are theirs to rename, to delete and to share."""
         return self.filter(user=user)
+
+    def shared_with(self, user):
+        """Those of others."""
+        return self.filter(pk__in=_shared(user)).exclude(user=user)
+
+    def writable_by(self, user):
+        """Those in which they may ask, and stop what is being answered."""
+        writes = _shared(user).filter(may_write=True)
+        return self.filter(models.Q(user=user) | models.Q(pk__in=writes))
+
+
+def _shared(user):
+    return Member.objects.filter(user=user).order_by().values("session")
 
 
 class ChatSession(models.Model):
+    personal = ("title",)
     live: Run | None = None  # the run that goes on in it, for those who show it in a list
+    whose = ""  # the owner's name, for those who show it to somebody else
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -23,6 +43,12 @@ class ChatSession(models.Model):
     title = models.CharField(_("title"), max_length=80)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
     updated_at = models.DateTimeField(_("last used"), auto_now_add=True)
+    is_shared = models.BooleanField(
+        _("shared"),
+        default=False,
+        db_default=False,
+        help_text=_("Whether anybody but its owner is in it."),
+    )
 
     objects = ChatSessionQuerySet.as_manager()
 
@@ -48,6 +74,62 @@ class ChatSession(models.Model):
         return self.live is not None and self.live.is_waiting
 
 
+class InvitationQuerySet(models.QuerySet):
+    def open(self):
+        """Those that still work, by the database's clock."""
+        return self.filter(withdrawn_at=None, expires_at__gt=Now())
+
+
+class Invitation(models.Model):
+    """A link into a session, for a while. Its token is kept as a digest only."""
+
+    session = models.ForeignKey(
+        ChatSession,
+        verbose_name=_("session"),
+        on_delete=models.CASCADE,
+        related_name="invitations",
+    )
+    digest = models.CharField(_("digest"), max_length=64, unique=True)
+    may_write = models.BooleanField(_("may write"), default=False)
+    made_at = models.DateTimeField(_("made"), auto_now_add=True)
+    expires_at = models.DateTimeField(_("expires"))
+    withdrawn_at = models.DateTimeField(_("withdrawn"), null=True, blank=True)
+
+    objects = InvitationQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("invitation")
+        verbose_name_plural = _("invitations")
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return str(self.session)
+
+
+class Member(Membership):
+    """Somebody in a session that is shared, its owner among them."""
+
+    session = models.ForeignKey(
+        ChatSession,
+        verbose_name=_("session"),
+        on_delete=models.CASCADE,
+        related_name="members",
+    )
+    invitation = models.ForeignKey(
+        Invitation,
+        verbose_name=_("came by"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="members",
+    )
+
+    class Meta:
+        verbose_name = _("member")
+        verbose_name_plural = _("members")
+        ordering = ["pk"]
+
+
 class MessageQuerySet(models.QuerySet):
     def for_user(self, user):
         """What this person said, in sessions that they may see."""
@@ -65,6 +147,7 @@ class MessageQuerySet(models.QuerySet):
 class Message(models.Model):
     """What a person said, and the run that answers it."""
 
+    personal = ("text",)
     is_new = False  # whether it was made just now, rather than found
 
     session = models.ForeignKey(

@@ -35,7 +35,7 @@ def waiting(session: ChatSession) -> list[Message]:
 
 @prepared
 def _waiting(session):
-    return Message.objects.queued().filter(session=session)
+    return Message.objects.queued().filter(session=session).select_related("author")
 
 
 def add(session: ChatSession, **message) -> Message:

@@ -17,11 +17,12 @@ from agents import assembly, live, runs, storage, trace
 from agents.engine import faults
 from agents.engine.errors import AgentError
 from agents.engine.state import Message as HistoryMessage
-from agents.models import Agent, Run
+from agents.models import Agent, Membership, Run
 from agents.models.prepared import prepared
 from agents.models.statements import add, update
 from agents.sentences import told
-from chat import queue
+from agents.workflows import starting
+from chat import queue, sharing
 from chat.models import ChatSession, Message
 
 logger = logging.getLogger(__name__)
@@ -122,7 +123,9 @@ def begin(user, text: str, client_id: str, agent: str = "") -> Message:
         with storage.refusing(NotSaid), transaction.atomic():
             if (known := _known(user, client_id)) is not None:
                 return known
-            session = ChatSession.objects.create(user=user, title=title_of(text))
+            wish = _wished(text, user)
+            title = wish.version.workflow.name if wish else title_of(text)
+            session = ChatSession.objects.create(user=user, title=title)
             return _add(session, user, text, client_id, agent)
     except IntegrityError:  # it came twice at once, and the other was quicker
         return Message.objects.get(author=user, client_id=client_id)
@@ -134,6 +137,8 @@ def say(session: ChatSession, user, text: str, client_id: str, agent: str = "") 
     with storage.refusing(NotSaid), transaction.atomic():
         if not queue.hold(session):
             raise NotSaid(_("This session is not there any more."))
+        if not sharing.may_write(session, user):
+            raise NotSaid(str(sharing.READS_ONLY))
         if (known := _known(user, client_id, session)) is not None:
             return known
         is_busy = live_run(session) or queue.waiting(session)
@@ -157,17 +162,19 @@ def delete(session: ChatSession) -> None:
 
 
 def found(user, query: str = "") -> list[ChatSession]:
-    """A person's sessions, newest first; with a query, those that hold its words."""
+    """The sessions of a person, or shared with them, newest first; those with these words."""
     words = _storable(query)[:MOST_QUERY].split()[:8]
-    chats = list(_with_words(user, words)[:LISTED]) if words else _newest(user.pk)
+    chats = list(_with_words(user, words)[:LISTED]) if words else _newest(user)
     live = live_runs(user)
     for chat in chats:
         chat.live = live.get(chat.topic)
+        if chat.user_id != user.pk:
+            chat.whose = chat.user.get_username()
     return chats
 
 
 def _with_words(user, words: Iterable[str]) -> QuerySet[ChatSession]:
-    chats = ChatSession.objects.for_user(user)
+    chats = ChatSession.objects.for_user(user).select_related("user")
     for word in words:
         said = Message.objects.filter(
             Q(text__icontains=word) | Q(run__answer__icontains=word), session=OuterRef("pk")
@@ -176,19 +183,41 @@ def _with_words(user, words: Iterable[str]) -> QuerySet[ChatSession]:
     return chats
 
 
-@prepared
-def _newest(user):
-    return ChatSession.objects.for_user(user)[:LISTED]
-
-
-def outline(user) -> list[tuple[int, str, datetime]]:
-    """The number, the title and the last use of those sessions that are listed."""
-    return _outline(user.pk)
+def _newest(user) -> list[ChatSession]:
+    """Asked in two: an index gives one's own in their order, and of others there are few."""
+    both = _own(user.pk) + _others(user.pk)
+    return sorted(both, key=lambda chat: (chat.updated_at, chat.pk), reverse=True)[:LISTED]
 
 
 @prepared
-def _outline(user):
-    return ChatSession.objects.for_user(user).values_list("pk", "title", "updated_at")[:LISTED]
+def _own(user):
+    return ChatSession.objects.owned_by(user)[:LISTED]
+
+
+@prepared
+def _others(user):
+    return ChatSession.objects.shared_with(user).select_related("user")[:LISTED]
+
+
+Outline = tuple[datetime, int, str, str]
+
+
+def outline(user) -> list[Outline]:
+    """The last use, number and title of those sessions that are listed, and whose they are."""
+    own = [(*row, "") for row in _own_outline(user.pk)]
+    return sorted(own + _others_outline(user.pk), reverse=True)[:LISTED]
+
+
+@prepared
+def _own_outline(user):
+    sessions = ChatSession.objects.owned_by(user)
+    return sessions.values_list("updated_at", "pk", "title")[:LISTED]
+
+
+@prepared
+def _others_outline(user):
+    sessions = ChatSession.objects.shared_with(user)
+    return sessions.values_list("updated_at", "pk", "title", "user__username")[:LISTED]
 
 
 def midnights() -> tuple[datetime, datetime]:
@@ -204,7 +233,9 @@ def live_runs(user) -> Runs:
 
 @prepared
 def _live_runs(user):
-    return Run.objects.live().filter(user=user).order_by().only("topic", "status")
+    shared = Membership.objects.filter(user=user).order_by().values("topic")
+    here = Run.objects.live().filter(Q(user=user) | Q(topic__in=shared))
+    return here.order_by().only("topic", "status")
 
 
 def live_run(session: ChatSession) -> Run | None:
@@ -273,6 +304,7 @@ def _add(session: ChatSession, user, text: str, client_id: str, agent: str) -> M
 def _queue(session: ChatSession, user, text: str, client_id: str, agent: str) -> Message:
     faults.point("P1")
     name = agent and _agent(agent).name
+    _wished(text, user)
     try:
         message = queue.add(
             session, author=user, text=text, client_id=client_id, agent_name=name
@@ -318,15 +350,31 @@ def _hindrance(message: Message) -> str:
     """Why nobody would answer this if it were its turn now, in words; mostly nothing."""
     try:
         _agent(message.agent_name)
+        _wished(message.text, message.author)
     except NotSaid as reason:
         return str(reason)
     return ""
 
 
 def _prepare(session: ChatSession, user, text: str, agent: Agent) -> Run:
+    wish = _wished(text, user)
+    wanted = {"workflow": wish.version, "parameters": dict(wish.parameters)} if wish else {}
     return runs.prepare(
-        query=text, history=history(session), topic=session.topic, user=user, agent=agent
+        query=text,
+        history=history(session),
+        topic=session.topic,
+        user=user,
+        agent=agent,
+        **wanted,
     )
+
+
+def _wished(text: str, user) -> starting.Wish | None:
+    """The workflow that a message asks for, if it does."""
+    try:
+        return starting.wished(text, user)
+    except starting.NotStarted as reason:
+        raise NotSaid(str(reason)) from reason
 
 
 def _agent(name: str) -> Agent:

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from chat import views
+from chat import people, views
 
 app_name = "chat"
 urlpatterns = [
@@ -12,6 +12,13 @@ urlpatterns = [
     path("chat/<int:pk>/stop/", views.stop, name="stop"),
     path("chat/<int:pk>/queue/<int:message>/now/", views.send_now, name="send_now"),
     path("chat/<int:pk>/queue/<int:message>/withdraw/", views.withdraw, name="withdraw"),
+    path("workflows/<int:pk>/start/", views.start_workflow, name="start_workflow"),
     path("chat/<int:pk>/rename/", views.rename, name="rename"),
     path("chat/<int:pk>/delete/", views.delete, name="delete"),
+    path("chat/<int:pk>/people/", people.people, name="people"),
+    path("chat/<int:pk>/people/<int:user>/remove/", people.remove, name="remove"),
+    path("chat/<int:pk>/leave/", people.leave, name="leave"),
+    path("chat/<int:pk>/links/", people.invite, name="invite"),
+    path("chat/<int:pk>/links/<int:link>/withdraw/", people.withdraw, name="withdraw_link"),
+    path("join/<str:token>/", people.join, name="join"),
 ]

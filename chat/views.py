@@ -10,8 +10,9 @@ from django.views.decorators.http import require_GET, require_POST
 
 from agents import assembly, runs
 from agents.display import model_label
-from agents.models import Agent
-from chat import queue, sessions
+from agents.models import Agent, Workflow
+from agents.workflows import starting
+from chat import queue, sessions, sharing
 from chat.fragments import MessageView
 from chat.models import ChatSession
 
@@ -54,7 +55,8 @@ def new(request: HttpRequest) -> HttpResponse:
 @require_GET
 def session(request: HttpRequest, pk: int) -> HttpResponse:
     chat = get_object_or_404(ChatSession.objects.for_user(request.user), pk=pk)
-    context = _context(request, chat) | _conversation(chat, request.GET.get("before", ""))
+    before = request.GET.get("before", "")
+    context = _context(request, chat) | _conversation(request, chat, before)
     part = "#earlier" if request.htmx and request.GET.get("before") else ""
     return render(request, f"chat/session.html{part}", context)
 
@@ -75,6 +77,18 @@ async def start(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
+async def start_workflow(request: HttpRequest, pk: int) -> HttpResponse:
+    """A new session that begins with the command, as if it had been typed."""
+    user = await request.auser()
+    try:
+        query = await database_sync_to_async(_command)(request, user, pk)
+        message = await sessions.said(partial(sessions.begin, user, query, uuid4().hex))
+    except (starting.NotStarted, sessions.NotSaid) as reason:
+        return await database_sync_to_async(_refused)(request, str(reason), None)
+    return redirect("chat:session", message.session_id)
+
+
+@require_POST
 async def send(request: HttpRequest, pk: int) -> HttpResponse:
     user = await request.auser()
     chat = await aget_object_or_404(ChatSession.objects.for_user(user), pk=pk)
@@ -88,7 +102,7 @@ async def send(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 async def stop(request: HttpRequest, pk: int) -> HttpResponse:
     user = await request.auser()
-    chat = await aget_object_or_404(ChatSession.objects.for_user(user), pk=pk)
+    chat = await aget_object_or_404(ChatSession.objects.writable_by(user), pk=pk)
     run = await database_sync_to_async(sessions.live_run)(chat)
     # The page may be behind: another answer may be under way than the one that was shown.
     if run is not None and request.POST.get("run") in {None, "", str(run.pk)}:
@@ -99,7 +113,7 @@ async def stop(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 async def send_now(request: HttpRequest, pk: int, message: int) -> HttpResponse:
     user = await request.auser()
-    chat = await aget_object_or_404(ChatSession.objects.for_user(user), pk=pk)
+    chat = await aget_object_or_404(ChatSession.objects.writable_by(user), pk=pk)
     await sessions.send_now(chat, user, message)
     return redirect("chat:session", pk)
 
@@ -108,7 +122,7 @@ async def send_now(request: HttpRequest, pk: int, message: int) -> HttpResponse:
 async def withdraw(request: HttpRequest, pk: int, message: int) -> HttpResponse:
     """The page again, with the text where it can be written anew."""
     user = await request.auser()
-    chat = await aget_object_or_404(ChatSession.objects.for_user(user), pk=pk)
+    chat = await aget_object_or_404(ChatSession.objects.writable_by(user), pk=pk)
     text = await sessions.withdraw(chat, user, message)
     if text is None:
         return redirect("chat:session", pk)
@@ -117,7 +131,7 @@ async def withdraw(request: HttpRequest, pk: int, message: int) -> HttpResponse:
 
 @require_POST
 def rename(request: HttpRequest, pk: int) -> HttpResponse:
-    chat = get_object_or_404(ChatSession.objects.for_user(request.user), pk=pk)
+    chat = get_object_or_404(ChatSession.objects.owned_by(request.user), pk=pk)
     sessions.rename(chat, request.POST.get("title", ""))
     return _after_change(request, redirect("chat:session", pk))
 
@@ -125,7 +139,7 @@ def rename(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 async def delete(request: HttpRequest, pk: int) -> HttpResponse:
     user = await request.auser()
-    chat = await aget_object_or_404(ChatSession.objects.for_user(user), pk=pk)
+    chat = await aget_object_or_404(ChatSession.objects.owned_by(user), pk=pk)
     await database_sync_to_async(queue.clear)(chat)  # what waits is not to begin now
     run = await database_sync_to_async(sessions.live_run)(chat)
     if run is not None:
@@ -147,6 +161,13 @@ def _after_change(request: HttpRequest, otherwise: HttpResponse) -> HttpResponse
     return render(request, "chat/session.html#sessions", _listed(request))
 
 
+def _command(request: HttpRequest, user, pk: int) -> str:
+    """What would have to be typed for it; raises NotStarted."""
+    mine = Workflow.objects.for_user(user).filter(enabled=True)
+    workflow = get_object_or_404(mine, pk=pk)
+    return starting.wish(workflow, starting.given(request.POST)).query
+
+
 async def _said(request: HttpRequest, say, *whom):
     text, agent = request.POST.get("text", ""), request.POST.get("agent", "")
     client_id = request.POST.get("client_id") or uuid4().hex
@@ -162,7 +183,7 @@ def _refused(request: HttpRequest, reason: str, chat: ChatSession | None) -> Htt
 
 
 def _page(request: HttpRequest, chat: ChatSession | None, **more: str) -> HttpResponse:
-    context = _context(request, chat) | (_conversation(chat) if chat else {}) | more
+    context = _context(request, chat) | (_conversation(request, chat) if chat else {}) | more
     return render(request, "chat/session.html", context)
 
 
@@ -175,6 +196,7 @@ def _context(request: HttpRequest, chat: ChatSession | None = None) -> dict:
         "chosen": _chosen(choices, chat),
         "examples": _examples(agents[0]) if choices else [],
         "max_message": sessions.MOST_BYTES,
+        "may_write": True,
     }
 
 
@@ -190,19 +212,26 @@ def _listed(request: HttpRequest) -> dict:
     return {"sessions": sessions.found(request.user, query), "query": query}
 
 
-def _conversation(chat: ChatSession, before: str = "") -> dict:
+def _conversation(request: HttpRequest, chat: ChatSession, before: str = "") -> dict:
     """The last messages, or those before one of them; `earlier` says that there are more."""
     messages = (
         chat.messages.said()
-        .select_related("run", "run__user", "run__review__corrected_by")
+        .select_related("author", "run", "run__user", "run__review__corrected_by")
         .prefetch_related("run__steps", "run__approvals__decided_by", "run__ratings")
     )
+    is_discussed = sharing.has_members(chat)
+    if is_discussed:
+        messages = messages.prefetch_related("run__comments__author")
     if before.isascii() and before.isdigit() and len(before) < 19:
         messages = messages.filter(pk__lt=int(before))
     shown = list(messages.order_by("-pk")[: SHOWN + 1])
+    user, may_write = request.user, sharing.may_write(chat, request.user)
+    about = {"may_decide": may_write, "is_discussed": is_discussed}
+    views = [MessageView.of(message, user, **about) for message in reversed(shown[:SHOWN])]
     return {
         "standing": sessions.standing(chat, sessions.live_run(chat)),
-        "messages": [MessageView.of(message) for message in reversed(shown[:SHOWN])],
+        "may_write": may_write,
+        "messages": views,
         "earlier": shown[SHOWN - 1].pk if len(shown) > SHOWN else None,
     }
 

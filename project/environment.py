@@ -77,6 +77,7 @@ class Environment(BaseSettings):
     otlp_endpoint: str = ""
     otlp_headers: SecretStr | None = None
     otlp_content: bool = False
+    otlp_personal: bool = False
     trace_console: Literal["off", "error", "warning", "info", "debug"] = "off"
     trace_file: Path | None = None
     trace_file_level: Literal["error", "warning", "info", "debug"] = "info"

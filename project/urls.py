@@ -7,6 +7,7 @@ from django.views.i18n import set_language
 urlpatterns = [
     path("", include("chat.urls")),
     path("", include("agents.review.urls")),
+    path("", include("agents.workflows.urls")),
     path("", include("agents.urls")),
     path("login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),

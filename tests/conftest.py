@@ -23,7 +23,17 @@ def _close_connections(**about):
         connections.close_all()
 
 
+# Who waits for an event gives up long after any machine has brought it.
+PATIENCE = 30
 ORIGIN = (b"origin", b"http://testserver")
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup):
+    from tests import once
+
+    with once.made():
+        yield
 
 
 @pytest.fixture
@@ -47,8 +57,8 @@ def agent(db):
     from agents.management.commands import seed_demo
     from agents.models import Agent
 
-    seed_demo.make_agents()
-    Agent.objects.exclude(name="helper").delete()
+    seed_demo.make_tools()
+    seed_demo.make_helper()
     seed_demo.make_guardrails()
     return Agent.objects.get()
 
@@ -121,7 +131,7 @@ async def until(run, type):
     """Come back once such an event is kept."""
     from agents import live
 
-    async with asyncio.timeout(10), aclosing(live.events(run)) as events:
+    async with asyncio.timeout(PATIENCE), aclosing(live.events(run)) as events:
         async for event in events:
             if event is not None and event.type == type:
                 return
@@ -143,7 +153,7 @@ async def checked(run):
     return run
 
 
-async def frames_until(socket, words, seconds=10):
+async def frames_until(socket, words, seconds=PATIENCE):
     """Everything the tab is sent until a frame holds these words."""
     frames = []
     async with asyncio.timeout(seconds):

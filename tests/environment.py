@@ -10,6 +10,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import pytest
+
 from tests.services import PostgreSQL, Redis
 
 ON_SERVICES = os.environ.get("TESTS_ON") == "services"
@@ -45,6 +47,12 @@ if ON_SERVICES:
 def pytest_configure(config) -> None:
     """A server that goes with the tests need not be cleared of their database."""
     config.option.reuse_db |= ON_SERVICES
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_xdist_auto_num_workers(config) -> int:
+    """One more than there are cores: many a test waits for processes of its own."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_modifyitems(config, items) -> None:

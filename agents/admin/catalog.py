@@ -71,7 +71,17 @@ class AgentForm(forms.ModelForm):
             if colleague.asked_as in tools:
                 names = {"tool": colleague.asked_as, "agent": colleague.name}
                 self.add_error("handoffs", TAKEN % names)
+        self._check_panel(cleaned)
         return cleaned
+
+    def _check_panel(self, cleaned: dict[str, Any]) -> None:
+        if cleaned.get("mode") != Agent.Mode.PANEL:
+            return
+        if "handoffs" in cleaned and not cleaned["handoffs"]:
+            self.add_error("handoffs", NO_MEMBERS)
+        is_own = cleaned.get("merge") == Agent.Merge.SYNTHESIS
+        if cleaned.get("output_schema") is not None and not is_own:
+            self.add_error("output_schema", NOT_ITS_OWN)
 
     def clean_name(self) -> str:
         """Those that may ask it know it by its name, and may have a tool that is called so."""
@@ -84,6 +94,11 @@ class AgentForm(forms.ModelForm):
 
 
 TAKEN = _("%(tool)s is a tool of this agent already, so it could not ask %(agent)s.")
+NO_MEMBERS = _("A panel needs members: choose the agents that it asks.")
+NOT_ITS_OWN = _(
+    "A vote and a judge give the answer of a member as it is. "
+    "Only a synthesis can have a form of its own."
+)
 TAKEN_THERE = _("%(agent)s, which may ask it, has a tool named %(tool)s already.")
 
 
@@ -100,6 +115,10 @@ class AgentAdmin(admin.ModelAdmin):
         (
             _("Who it is"),
             {"fields": ["name", "description", "instructions", "enabled", "is_default"]},
+        ),
+        (
+            _("How it works"),
+            {"fields": ["mode", "shows_plan", "max_replans", "merge", "roles"]},
         ),
         (_("Model"), {"fields": ["model", "fallback_models", "dialect"]}),
         (_("Tools and colleagues"), {"fields": ["tools", "auto_execute_tools", "handoffs"]}),

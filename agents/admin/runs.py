@@ -30,6 +30,7 @@ def shown(row: Any, user: Any) -> Any:
 class ShownList(ChangeList):
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
+        shown = self.model_admin.shown
         self.result_list = [shown(row, request.user) for row in self.result_list]
 
 
@@ -50,11 +51,18 @@ class RecordAdmin(ReadOnlyAdmin):
         row = super().get_object(request, object_id, from_field)
         if row is None:
             return None
-        audit.viewed(request.user, row if isinstance(row, Run) else row.run, "admin")
-        return shown(row, request.user)
+        self.look(row, request.user)
+        return self.shown(row, request.user)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest):
-        return super().get_deleted_objects([shown(row, request.user) for row in objs], request)
+        rows = [self.shown(row, request.user) for row in objs]
+        return super().get_deleted_objects(rows, request)
+
+    def shown(self, row: Any, user: Any) -> Any:
+        return shown(row, user)
+
+    def look(self, row: Any, user: Any) -> None:
+        audit.viewed(user, row if isinstance(row, Run) else row.run, "admin")
 
 
 @admin.register(Run)

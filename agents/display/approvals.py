@@ -4,16 +4,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from agents.engine.plan import ExecutionPlan, ExecutionStep, differences
 from agents.meaning import decoded
 from agents.models import Approval
 from agents.prose import render_exact
 from agents.readable import unfolded
+from agents.revision import MOST_EDITED, WHOLE, Draft, DraftStep, Means, as_text
 
 from .places import chat_url
+from .plans import MOST_LINES, Line, difference, lines
 
 
 @dataclass(frozen=True)
@@ -22,8 +26,11 @@ class ApprovalView:
 
     approval: Approval
     may_decide: bool = True
+    is_inside: bool = True  # False for one who is asked, and sees nothing else of the run
     typed: Mapping[str, str] = field(default_factory=dict)
     problem: str = ""
+    draft: Draft | None = None  # a plan as somebody is changing it
+    problems: Mapping[int, list[str]] = field(default_factory=dict)  # of its steps
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.approval, name)
@@ -46,6 +53,23 @@ class ApprovalView:
             return words[self.approval.verdict]
         return self.approval.get_verdict_display()
 
+    @property
+    def question(self) -> str:
+        """What a person is asked, in the words of the agent."""
+        asked = decoded(self.approval.arguments)
+        return str(asked.get("question", "")) if isinstance(asked, dict) else self.readable
+
+    @property
+    def asker_name(self) -> str:
+        asker = self.approval.run.user
+        return asker.get_username() if asker else ""
+
+    @cached_property
+    def is_anybody_there(self) -> bool:
+        """Whether anybody is known for what is asked for; else it is left to whoever asked."""
+        people = get_user_model().objects.filter(is_active=True)
+        return people.filter(groups__name__iexact=self.approval.role).exists()
+
     @cached_property
     def readable(self) -> str:
         """The arguments, whole: nobody can agree to what is left out."""
@@ -63,7 +87,119 @@ class ApprovalView:
     def exact(self) -> SafeString:
         return render_exact(self.readable)
 
+    @cached_property
+    def lines(self) -> list[Line]:
+        """The steps of a plan that a person is asked about."""
+        return lines(self.plan)
+
+    @cached_property
+    def plan(self) -> ExecutionPlan:
+        return _plan(self.approval.arguments)
+
+    @property
+    def first_lines(self) -> list[Line]:
+        return self.lines[:MOST_LINES]
+
+    @property
+    def more_lines(self) -> int:
+        return len(self.lines) - len(self.first_lines)
+
+    @property
+    def description(self) -> str:
+        return self.plan.description
+
+    @cached_property
+    def steps(self) -> "list[EditedStep]":
+        """Those of a plan that can be changed one by one."""
+        draft = self.draft or Draft.of(self.plan)
+        if len(self.lines) > MOST_EDITED:
+            return []
+        return [EditedStep(step, draft, self) for step in draft.steps]
+
+    @property
+    def faults(self) -> list[str]:
+        """What is wrong with a plan as a whole."""
+        return list(self.problems.get(WHOLE, []))
+
+    @property
+    def keys(self) -> str:
+        return " ".join(str(step.draft.key) for step in self.steps)
+
+    @cached_property
+    def means(self) -> Means:
+        return Means.of(self.approval)
+
+    @cached_property
+    def changes(self) -> dict[str, str]:
+        """What a person has made of the plan."""
+        changed = self.approval.new_arguments
+        return differences(self.plan, _plan(changed)) if changed else {}
+
+    @property
+    def difference(self) -> str:
+        return difference(self.changes)
+
+    @property
+    def changed(self) -> list[Line]:
+        """What is not as the agent had it, step by step."""
+        plan = _plan(self.approval.new_arguments)
+        return [line for line in lines(plan, self.changes) if line.change not in ("", "kept")]
+
     @property
     def decided_by_name(self) -> str:
         person = self.approval.decided_by
         return person.get_username() if person else ""
+
+
+def _plan(written: str) -> ExecutionPlan:
+    """As far as it can be read: what is masked may not be."""
+    value = decoded(written)
+    return ExecutionPlan.from_dict(value if isinstance(value, dict) else {}).named()
+
+
+@dataclass(frozen=True)
+class EditedStep:
+    """A step of a plan with fields to change it."""
+
+    draft: DraftStep
+    whole: Draft
+    approval: ApprovalView
+
+    @property
+    def name(self) -> str:
+        return self.draft.facts["name"]
+
+    @property
+    def prefix(self) -> str:
+        """What the names of its fields begin with."""
+        return f"plan-{self.approval.pk}-{self.draft.key}"
+
+    @property
+    def line(self) -> Line:
+        step = ExecutionStep.from_dict(self.draft.facts)
+        return Line(place=self.draft.key + 1, step=step)
+
+    @property
+    def is_question(self) -> bool:
+        return self.draft.what == "ask:"
+
+    @property
+    def arguments(self) -> list[tuple[str, str]]:
+        given = self.draft.facts.get("arguments", {})
+        names = self.approval.means.arguments(self.draft.facts)
+        return [(name, as_text(given.get(name))) for name in names]
+
+    @property
+    def others(self) -> list[tuple[str, bool]]:
+        """The other steps, and whether this one waits for them."""
+        waits = self.draft.facts.get("depends_on", ())
+        names = [step.facts["name"] for step in self.whole.steps if step is not self.draft]
+        return [(name, name in waits) for name in names if name]
+
+    @property
+    def waits_for(self) -> str:
+        return ", ".join(name for name, is_waited_for in self.others if is_waited_for)
+
+    @property
+    def problems(self) -> list[str]:
+        return self.approval.problems.get(self.draft.key, [])

@@ -22,8 +22,12 @@ from agents.readable import MOST_SHOWN, shown
 from agents.sentences import told
 from agents.waterfall import Split, Waterfall
 
+from . import panels
 from .approvals import ApprovalView
+from .comments import Thread, threads
+from .outline import in_order
 from .places import chat_url, milliseconds, trace_url
+from .plans import PlanView, is_folded
 from .steps import StepView
 
 MOST_FINDINGS = 5
@@ -61,6 +65,9 @@ class RunView:
     place: str = "chat"
     until: int | None = None
     may_decide: bool = True
+    speaker: str = ""  # the agent that was heard last, where somebody listens
+    viewer: int | None = None  # who looks at it, where that may be somebody else than asked
+    is_discussed: bool = False  # True where several people can talk about it
     has_asked: bool = True  # False where it is known that nobody was asked anything
     is_whole: bool = False  # True where a page begins with all rows, however many
     is_judged: bool = True  # False where it ended just now, and nobody can have judged it
@@ -70,6 +77,10 @@ class RunView:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.run, name)
+
+    @property
+    def is_own(self) -> bool:
+        return self.viewer is None or self.viewer == self.run.user_id
 
     def shown(self, row: Row) -> Row:
         return row if self.veil is None else masking.masked(row)
@@ -97,18 +108,66 @@ class RunView:
                 self.place,
                 approval=asked.get(step.number),
                 bar=waterfall.bar(step),
+                thread=self.thread(step.number),
+                path=self.path(step),
             )
             for step in waterfall.steps
         ]
 
-    @property
+    @cached_property
     def first_steps(self) -> list[StepView]:
         """Those that a page begins with; the others follow when they are looked for."""
+        if self.place == "chat":
+            return unfolded(self.steps, set())
         return self.steps[:MOST_ROWS] if self.waterfall and not self.is_whole else self.steps
 
     @property
     def more_steps(self) -> int:
-        return len(self.steps) - len(self.first_steps)
+        """In a chat, what is folded is nowhere but in the trace."""
+        return 0 if self.place == "chat" else len(self.steps) - len(self.first_steps)
+
+    @cached_property
+    def plan(self) -> PlanView | None:
+        """What it works by, if that is a plan."""
+        plans = (step for step in self.steps if step.kind == AgentStep.Kind.PLAN)
+        is_there = any(step.parent is None for step in plans)
+        return PlanView.of(self.run, self.place, self.shown) if is_there else None
+
+    def path(self, step: AgentStep) -> tuple[str, ...]:
+        """The agents through which a step was handed on, down to the one that does it."""
+        if step.agent_name == self.run.agent_name or not step.depth:
+            return ()
+        names, parent = [step.agent_name], step.parent
+        while parent in self._family:
+            parent, name = self._family[parent]
+            names += [name] if name != names[-1] else []
+        return tuple(reversed(names))
+
+    @cached_property
+    def _family(self) -> dict[int | None, tuple[int | None, str]]:
+        """The step that each step is a part of, and who does it."""
+        known = _parents(self.run.pk)
+        return {number: (parent, agent) for number, parent, agent in known}
+
+    @cached_property
+    def speaking(self) -> str:
+        """Who is at work just now, and for whom."""
+        if not self.run.is_live or self.speaker == self.run.agent_name:
+            return ""
+        named = [s for s in self.steps if s.is_open and s.path]
+        heard = [s for s in named if self.speaker in {"", s.agent_name}]
+        return heard[-1].whole_path if heard else ""
+
+    def thread(self, step: int = 0) -> Thread | None:
+        """What people say of a step, or of all of it; None where nobody is to say anything."""
+        if not self.is_discussed:
+            return None
+        empty = Thread(run=self.run.pk, step=step, viewer=self.viewer)
+        return self._threads.get(step, empty)
+
+    @cached_property
+    def _threads(self) -> dict[int, Thread]:
+        return threads(self.run, self.viewer)
 
     @cached_property
     def waterfall(self) -> Waterfall | None:
@@ -118,7 +177,7 @@ class RunView:
         return Waterfall(
             self.run.started_at,
             self.run.ended_at,
-            steps=trace.brief_steps(self.run),
+            steps=in_order(trace.brief_steps(self.run)),
             approvals=list(self.run.approvals.select_related("decided_by")),
             first_words=trace.first_words(self.run),
         )
@@ -155,6 +214,12 @@ class RunView:
         """The structured answer to read; in a trace it is the JSON itself."""
         is_there = self.run.output is not None and self.place == "chat"
         return shown_output(self.run.output) if is_there else None
+
+    @cached_property
+    def panel(self) -> panels.PanelView | None:
+        """Who said what, where it was a panel's to answer; once it has ended."""
+        steps = () if self.run.is_live else self.steps
+        return next((s.panel for s in steps if s.parent is None and s.panel), None)
 
     @property
     def output_text(self) -> str:
@@ -225,12 +290,13 @@ class RunView:
         """Out of steps or cut off, not out of ideas: the next run knows what this one found."""
         is_cut = self.run.stopped_reason == StopReason.COMPLETED and bool(self.run.detail)
         is_out = self.run.stopped_reason == StopReason.MAX_STEPS
-        return self.place == "chat" and (is_cut or is_out)
+        return self.place == "chat" and self.may_decide and (is_cut or is_out)
 
     @property
     def can_ask_again(self) -> bool:
         ended_early = {Run.Status.STOPPED, Run.Status.FAILED, Run.Status.INTERRUPTED}
-        return self.place == "chat" and self.run.status in ended_early
+        is_here = self.place == "chat" and self.may_decide
+        return is_here and self.run.status in ended_early
 
     @property
     def advice(self) -> str:
@@ -279,10 +345,23 @@ def step_views(view: RunView, only: Collection[int] | None = None) -> list[StepV
             asked.get(step.number),
             veil=view.veil,
             now=view.now,
+            thread=view.thread(step.number),
+            path=view.path(step),
         )
-        for step in _steps(view, only)
+        for step in in_order(_steps(view, only))
         if until is None or step.first_seq <= until
     ]
+
+
+def unfolded(steps: Iterable[StepView], folded: set[int]) -> list[StepView]:
+    """Without what is done for each item of a list, unless a person is asked about it."""
+    rows = []
+    for view in steps:
+        if is_folded(view.step, folded):
+            folded.add(view.number)
+        if view.number not in folded or view.approval is not None:
+            rows.append(view)
+    return rows
 
 
 def _steps(view: RunView, only: Collection[int] | None) -> Iterable[AgentStep]:
@@ -294,6 +373,12 @@ def _steps(view: RunView, only: Collection[int] | None) -> Iterable[AgentStep]:
     if only is not None:
         return [step for number in sorted(only) for step in _step(run.pk, number)]
     return _all_steps(run.pk)
+
+
+@prepared
+def _parents(run):
+    steps = AgentStep.objects.filter(run=run).order_by()
+    return steps.values_list("number", "parent", "agent_name")
 
 
 @prepared

@@ -9,16 +9,22 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 
 from agents import trace, wording
+from agents.engine.approval import AskPerson
+from agents.engine.handoff import ASKS
 from agents.masking import Veil
 from agents.models import AgentStep, Run
 from agents.readable import brief, one_line, only_one, shown, unpacked
 from agents.sentences import told
 from agents.waterfall import Bar
 
+from . import panels
 from .approvals import ApprovalView
+from .comments import Thread
 from .places import milliseconds, trace_url
+from .plans import PlanFacts
 
 MOST_EXCERPT = 300
+ERROR = "Error: "
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,8 @@ class StepView:
     veil: Veil | None = None
     now: datetime | None = None  # the time of a moment that is looked at again, if not ours
     bar: Bar | None = None  # on the run's clock, where that has stopped
+    thread: Thread | None = None  # where several people can talk about it
+    path: tuple[str, ...] = ()  # through which agents it was handed on, where it was
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.step, name)
@@ -85,15 +93,61 @@ class StepView:
     def status_label(self) -> str:
         return str(AgentStep.Status(self.status).label)
 
+    @property
+    def speaker(self) -> str:
+        """Who does this, where that is not the agent that was asked; through whom, if any."""
+        return " → ".join(self.path[1:])
+
+    @property
+    def whole_path(self) -> str:
+        return " → ".join(self.path)
+
+    @property
+    def colleague(self) -> str:
+        """Which agent is given a task here; such a call has no effect of its own."""
+        is_asked = self.step.action.startswith(ASKS) and not self.step.effect
+        name = self.step.action.removeprefix(ASKS)
+        return name if is_asked and self.step.action != AskPerson.name else ""
+
+    @property
+    def _asking(self) -> str:
+        """What a person is asked, or somebody of a group."""
+        asked = self.step.action_input
+        asked = asked if isinstance(asked, dict) else {"question": brief(asked)}
+        about = {"question": asked.get("question", ""), "role": asked.get("role", "")}
+        if about["role"]:
+            return _("Asks “%(role)s”: %(question)s") % about
+        return _("Asks a person: %(question)s") % about
+
+    @property
+    def _handing_on(self) -> str:
+        about = {"agent": self.colleague, "task": brief(self.step.action_input)}
+        if self.step.status != AgentStep.Status.FAILED:
+            return _("Asks %(agent)s: %(task)s") % about
+        about["why"] = told(self.step.observation.removeprefix(ERROR))
+        return _("%(agent)s did not do it: %(why)s") % about
+
     @cached_property
     def intent(self) -> str:
         """What the row says in one line."""
         step = self.step
+        if panels.is_panel(step):
+            return one_line(panels.words(step))
         match step.kind:
+            case AgentStep.Kind.TOOL if self.colleague:
+                return one_line(self._handing_on)
+            case AgentStep.Kind.TOOL if step.action == AskPerson.name:
+                return one_line(self._asking)
             case AgentStep.Kind.TOOL:
                 return one_line(f"{step.action}: {brief(step.action_input)}")
             case AgentStep.Kind.GUARDRAIL:
                 return one_line(told(step.observation))
+            case AgentStep.Kind.TASK:
+                return one_line(self._task)
+            case AgentStep.Kind.PLAN:
+                return one_line(self._plan)
+            case AgentStep.Kind.EVALUATION:
+                return one_line(self._check)
             case AgentStep.Kind.ANSWER if not step.thought:
                 return _("Writes the answer")
         if step.is_live and (waits := wording.now(step.notes)):
@@ -101,6 +155,57 @@ class StepView:
         if step.status == AgentStep.Status.FAILED and step.observation:
             return one_line(step.observation)
         return one_line(step.thought) or (_("Thinking…") if step.is_live else _("Thinks"))
+
+    @property
+    def _task(self) -> str:
+        """A step of a plan and who does it; or why it was not done, or not well."""
+        step = self.step
+        is_well = step.status not in {AgentStep.Status.FAILED, AgentStep.Status.SKIPPED}
+        about = self.facts.get("what", "") if is_well else told(step.observation)
+        is_told = about in {"", step.action}
+        return step.action if is_told else f"{step.action} · {about}"
+
+    @property
+    def _plan(self) -> str:
+        step = self.step
+        if step.status in {AgentStep.Status.FAILED, AgentStep.Status.CANCELLED}:
+            return told(step.observation) or step.action
+        if not self.planned:
+            return _("Writes a plan") if step.turn < 2 else _("Writes another plan")
+        words = self.planned.plan.description or _("A plan")
+        return f"{words} ({self.planned.difference})" if self.planned.difference else words
+
+    @property
+    def _check(self) -> str:
+        if "is_met" not in self.facts:
+            return _("Checks the result: %(name)s") % {"name": self.step.action}
+        said = _("As expected: %(why)s") if self.is_met else _("Not as expected: %(why)s")
+        return said % {"why": told(self.facts.get("reason", ""))}
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the row of a plan, of a step of it, or of a check says beside its name."""
+        facts = self.step.action_input
+        return facts if isinstance(facts, dict) else {}
+
+    @cached_property
+    def planned(self) -> PlanFacts:
+        is_plan = self.step.kind == AgentStep.Kind.PLAN
+        return PlanFacts.of(self.step) if is_plan else PlanFacts()
+
+    @property
+    def panel(self) -> panels.PanelView | None:
+        """What a panel made of its answers, if that is what this row is about."""
+        return panels.of(self.step)
+
+    @property
+    def is_met(self) -> bool:
+        return bool(self.facts.get("is_met"))
+
+    @property
+    def why(self) -> str:
+        """What a check found, in the reader's language."""
+        return told(self.facts.get("reason", ""))
 
     @property
     def notes(self) -> list[str]:

@@ -27,7 +27,10 @@ from .fallback import FallbackResult, FallbackStrategy
 from .function import FunctionTool, function_tool
 from .guardrails import GuardrailAction, GuardrailResult, Guardrails
 from .handoff import Handoff
+from .orchestrator import Orchestrator
 from .output import OutputSchema
+from .panel import Panel
+from .plan import ExecutionPlan, ExecutionStep
 from .planner import PlanResult, ReActPlanner
 from .retry import RetryPolicy
 from .runtime import AgentResult, AgentRuntime
@@ -41,6 +44,7 @@ from .termination import (
     ToolCallLimitPolicy,
 )
 from .tool import Tool, ToolRegistry, ToolResult
+from .workflow import Workflow
 
 __all__ = [
     "AgentConnectionError",
@@ -60,6 +64,8 @@ __all__ = [
     "DuplicateToolError",
     "EmptyReply",
     "Event",
+    "ExecutionPlan",
+    "ExecutionStep",
     "FallbackResult",
     "FallbackStrategy",
     "FunctionTool",
@@ -71,8 +77,10 @@ __all__ = [
     "MaxStepsExceeded",
     "ModelError",
     "ModelTimeout",
+    "Orchestrator",
     "OutputDecodingFailed",
     "OutputSchema",
+    "Panel",
     "PlanParseError",
     "PlanResult",
     "ProviderFailed",
@@ -90,5 +98,6 @@ __all__ = [
     "ToolRegistry",
     "ToolResult",
     "TruncatedReply",
+    "Workflow",
     "function_tool",
 ]

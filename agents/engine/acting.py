@@ -10,7 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from . import faults
-from .approval import Asking, Verdict, Why, digest, fingerprint
+from .approval import Asking, AskPerson, Verdict, Why, digest, fingerprint
 from .events import Event, Type
 from .fallback import FallbackResult, effect
 from .handoff import Errand, Handoff
@@ -69,10 +69,21 @@ class Acting:
             digest=digest(call, why, self.trail.emit.seq + 1),
             tool=fingerprint(self.toolbox.registry.get(call.name)),
             why=why,
+            role=self._role(call),
             thought=self.trail.thought,
             step=step,
             turn=self.trail.turn,
         )
+
+    def _role(self, call: ToolCall) -> str:
+        """Who is asked, where it is not the person whose run this is."""
+        facts = call.readable if self._asks_person(call) else {}
+        return str(facts.get("role") or "") if isinstance(facts, dict) else ""
+
+    def _asks_person(self, call: ToolCall) -> bool:
+        registry = self.toolbox.registry
+        known = registry.has(call.name) and isinstance(call.readable, dict)
+        return known and isinstance(registry.get(call.name), AskPerson)
 
     async def _make(self, calls: Sequence[ToolCall]) -> Events:
         began = datetime.now(UTC)
@@ -81,6 +92,10 @@ class Acting:
                 pending = begun.get(call.id)
                 about = self._about(call, began if pending else datetime.now(UTC))
                 verdict = self.trail.verdicts.get(call.id)
+                if verdict is not None and self._asks_person(call):
+                    for event in self._answered(call, verdict, about):
+                        yield event
+                    continue
                 if verdict is not None and not verdict.is_approved:
                     for event in self._declined(call, verdict, about):
                         yield event
@@ -173,6 +188,14 @@ class Acting:
         status = "failed" if is_error else "done"
         ended = outcome.ended.isoformat()
         yield self._step(call, status, observation, about, ended=ended)
+
+    def _answered(
+        self, call: ToolCall, verdict: Verdict, about: dict[str, Any]
+    ) -> Iterator[Event]:
+        """A person was asked, and this is what they said."""
+        result = verdict.reply(self._why(call) or "question")
+        yield self._responded(call, result.text, result.is_error, 1, about)
+        yield self._step(call, "rejected" if result.is_error else "done", result.text, about)
 
     def _declined(
         self, call: ToolCall, verdict: Verdict, about: dict[str, Any]

@@ -17,6 +17,7 @@ AgentError
 ├── OutputDecodingFailed       the structured answer never fitted its schema
 ├── BadPattern                 a guardrail pattern that cannot be used
 ├── BadSchema                  a JSON Schema that cannot be used
+├── BadExpression              a condition or a reference that cannot be read or worked out
 └── LimitReached               a policy ended the run
     └── MaxStepsExceeded
 
@@ -119,6 +120,12 @@ class ToolExecutionFailed(ToolError):
     is_outage = True
 
 
+class NoPlan(AgentError):
+    """The model wrote no plan that can be carried out."""
+
+    advice = "Ask in other words, or choose another model."
+
+
 class OutputDecodingFailed(AgentError):
     """The answer did not fit its schema."""
 
@@ -129,6 +136,14 @@ class BadPattern(AgentError):
 
 class BadSchema(AgentError):
     """This JSON Schema cannot be used."""
+
+
+class BadExpression(AgentError, ValueError):
+    """This expression cannot be used."""
+
+    def __init__(self, message: str = "", *, position: int = 0) -> None:
+        super().__init__(message)
+        self.position = position  # the character at which it was noticed, from 0
 
 
 class LimitReached(AgentError):

@@ -4,7 +4,8 @@ The first five types and their data are those of the wire format that other prog
 an event that ends something says when it began (`started`), and belongs to a step (`step`).
 """
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -74,6 +75,16 @@ class Event:
 def replayed(event: Event) -> Event:
     """The same, at its time and with its number, as it is told in a run that repeats it."""
     return replace(event, data={**event.data, "replayed": True})
+
+
+async def numbered(
+    events: AsyncGenerator[Event, None], after: int
+) -> AsyncGenerator[Event, None]:
+    """The events with the numbers of their order: what goes on side by side may mix them."""
+    async with aclosing(events):
+        async for event in events:
+            after += 1
+            yield event if event.seq == after else replace(event, seq=after)
 
 
 @dataclass(slots=True)

@@ -30,7 +30,8 @@ class Colleague(Protocol):
 class Handoff:
     """The tool with which an agent asks a colleague.
 
-    The colleague is fetched when it is asked, because two agents may know each other.
+    The colleague is fetched when it is asked, because two agents may know each other. One that
+    `is_role` is the agent itself at another job, and may be called like any other agent.
     """
 
     needs_approval = False
@@ -54,12 +55,14 @@ class Handoff:
         description: str = "",
         *,
         most_depth: int = MOST_DEPTH,
+        is_role: bool = False,
     ) -> None:
         self.name = f"{ASKS}{agent}"
         self.agent = agent
         self.colleague = colleague
         self.description = f"Ask the agent {agent}. {description}".strip()
         self.most_depth = most_depth
+        self.is_role = is_role
 
     async def execute(self, input: ToolInput, /) -> ToolResult:
         """Ask the colleague outside of any run."""
@@ -70,7 +73,10 @@ class Handoff:
 
 
 class Errand:
-    """One task on its way; afterwards there is a `result`, unless a person is waited for."""
+    """One task on its way; afterwards there is a `result`, unless a person is waited for.
+
+    `output` is the answer as data, where the colleague answers in a form.
+    """
 
     def __init__(self, handoff: Handoff, task: str, caller: Trail, step: int) -> None:
         self.handoff = handoff
@@ -78,6 +84,7 @@ class Errand:
         self.caller = caller
         self.step = step
         self.result: ToolResult | None = None
+        self.output: Any = None
 
     async def events(self) -> Events:
         if refusal := self._refusal():
@@ -96,9 +103,12 @@ class Errand:
         """The colleague has come back, perhaps before the run was cut off."""
         if event.type is Type.HANDOFF_RETURN and event.data["parent"] == self.step:
             self.result = _result(self.handoff.agent, event.data)
+            self.output = event.data.get("output")
 
     def _refusal(self) -> str:
         """Why the colleague cannot be asked: it is asking already, or it goes too deep."""
+        if self.handoff.is_role:
+            return ""
         path = [*self.caller.path, self.handoff.agent]
         if self.handoff.agent in self.caller.path:
             return f"This would go in circles: {' → '.join(path)}. Do it yourself."

@@ -105,6 +105,35 @@ class ExecutionPlan:
                 yield from step.plan.walk()
 
 
+def assigned(plan: ExecutionPlan, agents: Mapping[str, str]) -> ExecutionPlan:
+    """The plan with somebody for every step that says no more than a role.
+
+    `agents` are those that have one, by role; where none has it, the people with that role are
+    asked.
+    """
+    return replace(plan, steps=tuple(_assigned(step, agents) for step in plan.steps))
+
+
+def differences(old: ExecutionPlan, new: ExecutionPlan) -> dict[str, str]:
+    """What became of each step, by name: kept, changed, added or removed."""
+    before = {step.name: step for step in old.named().steps}
+    after = {step.name: step for step in new.named().steps}
+    same = {name for name, step in after.items() if before.get(name) == step}
+    changes = {name: "kept" if name in same else "changed" for name in after}
+    changes |= dict.fromkeys(after.keys() - before.keys(), "added")
+    return changes | dict.fromkeys(before.keys() - after.keys(), "removed")
+
+
+def _assigned(step: ExecutionStep, agents: Mapping[str, str]) -> ExecutionStep:
+    if step.plan is not None:
+        return replace(step, plan=assigned(step.plan, agents))
+    if not step.role or step.tool or step.agent or step.ask:
+        return step
+    if (agent := agents.get(step.role.lower())) is not None:
+        return replace(step, agent=agent)
+    return replace(step, ask=str(step.arguments.get("task") or step.name))
+
+
 def _named(step: ExecutionStep, number: int) -> ExecutionStep:
     plan = step.plan.named() if step.plan else None
     return replace(step, name=step.name or f"step {number}", plan=plan)

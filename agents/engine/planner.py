@@ -3,9 +3,10 @@
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import aclosing
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, Self
 
 from .context import fit
 from .errors import EmptyReply, ModelError, PlanParseError, ProviderFailed, TruncatedReply
@@ -116,6 +117,12 @@ class ReActPlanner:
         self.pace = pace
         self.window = window
         self.count_tokens = lru_cache(maxsize=512)(count_tokens)
+
+    def told(self, instructions: str) -> Self:
+        """The same model, told something else."""
+        other = copy(self)
+        other.instructions = instructions
+        return other
 
     async def plan(
         self, query: str, state: AgentState, available_tools: Sequence[str | Tool]

@@ -65,12 +65,19 @@ class Growing:
     def __init__(self, text: str = "") -> None:
         self._text = ""
         self._shown = 0
+        self._looks_at = 0
         self.shown = self.feed(text)
 
     def feed(self, piece: str) -> str:
         """What can be shown by now and was not before."""
         self._text += piece
-        return self._released(len(self._text) - self.window)
+        if len(self._text) < self._looks_at:
+            return ""
+        shown = self._released(len(self._text) - self.window)
+        # What is held back is read anew at each look: the more it is, the seldomer.
+        held = len(self._text) - self._shown - self.window
+        self._looks_at = len(self._text) + held // 8
+        return shown
 
     def rest(self) -> str:
         """What was still waiting, once the text has ended."""

@@ -1,48 +1,24 @@
 """Think, act, look, until there is an answer: the loop, as a stream of events."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-from .acting import Acting
 from .approval import Asking
-from .aside import aside
 from .breaker import Circuits
-from .errors import AgentError, PlanParseError
-from .events import Event, Stamp, Type, replayed
+from .course import Course, Events
+from .events import Event, Stamp, numbered, replayed
 from .fallback import FallbackStrategy
-from .guardrails import GuardrailAction, Guardrails
-from .listening import Listening
-from .mending import doubt, last_plan, mend
+from .guardrails import Guardrails
 from .output import OutputSchema
-from .phases import OutputPhase, ThinkingAloud
 from .planner import ReActPlanner
 from .retry import RetryPolicy
 from .state import AgentState, AgentStep
-from .telling import failed, finished, guarded, resumed, started
-from .termination import (
-    BudgetPolicy,
-    ContinueWithThinking,
-    ContinueWithTools,
-    Decision,
-    StopReason,
-    TerminateImmediately,
-    TerminateWithOutput,
-    TerminationPolicy,
-    standard_policy,
-)
-from .thinking import Thinking
+from .termination import TerminationPolicy, standard_policy
 from .tool import ToolRegistry
-from .toolbox import Toolbox
 from .trail import Trail, retrace
-from .turn import PlanResult, ToolCall
 
-MOST_REPAIRS = 2
 WAITING = "waiting"
-
-
-Events = AsyncGenerator[Event, None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,14 +75,15 @@ class AgentRuntime:
 
     def stream(self, query: str, state: AgentState | None = None) -> Events:
         """Ask, and watch. The last event is `run_finished`, or `run_paused` where it waits."""
-        return self.begin(Trail.start(self.name, query, state))
+        return numbered(self.begin(Trail.start(self.name, query, state)), after=0)
 
     def resume(self, events: Sequence[Event], history: AgentState | None = None) -> Events:
         """Go on where these events ended, wherever that was.
 
         `history` is what was said before the run. What was decided meanwhile is followed.
         """
-        return self.go_on(retrace(events, Stamp(self.name), history or AgentState()))
+        trail = retrace(events, Stamp(self.name), history or AgentState())
+        return numbered(self.go_on(trail), after=trail.emit.seq)
 
     async def rerun(
         self,
@@ -129,266 +106,31 @@ class AgentRuntime:
                 yield event
 
     def begin(self, trail: Trail) -> Events:
-        return _Course(self, trail).begin()
+        return self.course(trail).begin()
 
     def go_on(self, trail: Trail) -> Events:
-        return _Course(self, trail).go_on()
+        return self.course(trail).go_on()
+
+    def course(self, trail: Trail) -> Course:
+        return Course(self, trail)
+
+    def in_role(self, name: str, instructions: str, output: OutputSchema) -> "AgentRuntime":
+        """The same model for another job: without tools, and with an answer in a form."""
+        planners = [self.planner, *self.fallback_planners]
+        planner, *others = [planner.told(instructions) for planner in planners]
+        return AgentRuntime(
+            planner,
+            ToolRegistry(),
+            self.guardrails,
+            self.fallback,
+            policy=self.policy,
+            retry=self.retry,
+            output=output,
+            fallback_planners=others,
+            circuits=self.circuits,
+            name=name,
+        )
 
     def _begun(self, origin: Event) -> Event:
         """The beginning of a run that has the question of another, and a setup of its own."""
-        return _Course(self, Trail.start(self.name, origin.data["query"])).started()
-
-
-@dataclass(slots=True)
-class _Course:
-    """The course of one run."""
-
-    agent: AgentRuntime
-    trail: Trail
-    toolbox: Toolbox = field(init=False)
-    thinking: Thinking = field(init=False)
-    heard: Listening | None = None
-
-    def __post_init__(self) -> None:
-        agent = self.agent
-        self.toolbox = Toolbox(
-            agent.tools,
-            agent.fallback,
-            circuits=agent.circuits,
-            auto_execute=agent.asking.auto_execute,
-        )
-        self.toolbox.out_of_order |= self.trail.out_of_order
-        self.toolbox.is_degraded = self.trail.is_degraded
-        if isinstance(agent.policy, BudgetPolicy):
-            # What a colleague uses up is the budget of whoever asked it.
-            self.trail.budgets = (*self.trail.budgets, agent.policy)
-        self.thinking = Thinking(self.trail, is_aloud=agent.output is not None)
-
-    @property
-    def emit(self) -> Stamp:
-        return self.trail.emit
-
-    @property
-    def state(self) -> AgentState:
-        return self.trail.state
-
-    def started(self) -> Event:
-        agent = self.agent
-        return started(self.trail, agent.planner, self.toolbox.offered(), agent.max_steps)
-
-    async def begin(self) -> Events:
-        yield self.started()
-        async with aclosing(self._watched(self._first_turn())) as events:
-            async for event in events:
-                yield event
-
-    async def go_on(self) -> Events:
-        if self.trail.is_over:
-            return
-        async with aclosing(self._watched(self._open_turn())) as events:
-            async for event in events:
-                yield event
-
-    async def _watched(self, course: Events) -> Events:
-        """The course, with an end whatever happens."""
-        try:
-            async with aclosing(course) as events:
-                async for event in events:
-                    yield event
-        except AgentError as error:
-            yield failed(self.trail, error)
-            yield finished(
-                self.trail,
-                StopReason.ERROR,
-                answer="".join(self.heard.said if self.heard else ()),
-                detail=str(error),
-                advice=error.advice,
-            )
-        finally:
-            self.state.close_calls()
-
-    async def _first_turn(self) -> Events:
-        self.state.add_message("user", self.trail.query)
-        async with aclosing(self._checked()) as events:
-            async for event in events:
-                yield event
-
-    async def _checked(self) -> Events:
-        check = self.agent.guardrails.check_input
-        finding = await aside(len(self.trail.query), check, self.trail.query)
-        if finding.action is not GuardrailAction.ALLOW:
-            yield guarded(self.trail, finding)
-        if finding.action is GuardrailAction.BLOCK:
-            yield finished(self.trail, StopReason.BLOCKED, detail=finding.reason)
-            return
-        async with aclosing(self._turns()) as turns:
-            async for event in turns:
-                yield event
-
-    async def _open_turn(self) -> Events:
-        """What was begun is seen to first; then everything goes on as ever."""
-        trail, cut = self.trail, self.trail.cut
-        if trail.emit.parent is None and trail.past[-1].type is not Type.APPROVAL_RESOLVED:
-            yield resumed(trail)
-        for event in mend(trail):
-            yield event
-        doubt(trail, self.agent.tools)
-        if not cut.is_checked:
-            course = self._checked()
-        elif trail.open and cut.is_decided:
-            course = self._act()
-        else:
-            course = self._last_decision()
-        async with aclosing(course) as events:
-            async for event in events:
-                yield event
-        async with aclosing(self._turns()) as turns:
-            async for event in turns:
-                yield event
-
-    async def _last_decision(self) -> Events:
-        """Follow what the model, a guardrail or a failure had decided, if any of them had."""
-        trail, cut = self.trail, self.trail.cut
-        if cut.finding is not None:
-            yield finished(self.trail, StopReason.BLOCKED, detail=cut.finding["reason"])
-        elif cut.error is not None:
-            detail, advice = cut.error["message"], cut.error["advice"]
-            yield finished(
-                self.trail,
-                StopReason.ERROR,
-                answer="".join(cut.words),
-                detail=detail,
-                advice=advice,
-            )
-        elif trail.open or cut.answer is not None:
-            async with aclosing(self._decide(last_plan(trail))) as deciding:
-                async for event in deciding:
-                    yield event
-
-    async def _turns(self) -> Events:
-        while not self.trail.is_over and self.trail.turn < self.agent.max_steps:
-            self.trail.turn += 1
-            async with aclosing(self._take_turn()) as turn:
-                async for event in turn:
-                    yield event
-        if not self.trail.is_over:
-            yield finished(
-                self.trail,
-                StopReason.MAX_STEPS,
-                detail=_no_answer(self.agent.max_steps),
-            )
-
-    async def _take_turn(self) -> Events:
-        output, tools = self.agent.output, self.toolbox.offered()
-        if output is not None and not tools:
-            async with aclosing(self._shape(output)) as shaping:
-                async for event in shaping:
-                    yield event
-            return
-        heard = self._listen(self.trail.next_step())
-        try:
-            async with aclosing(self.thinking.events(heard, tools)) as words:
-                async for event in words:
-                    yield event
-        except PlanParseError as error:
-            if self.trail.repairs >= MOST_REPAIRS:
-                raise
-            for event in self.thinking.ask_again(heard, error):
-                yield event
-            return
-        if heard.finding is not None:
-            yield guarded(self.trail, heard.finding)
-            yield finished(self.trail, StopReason.BLOCKED, detail=heard.finding.reason)
-            return
-        async with aclosing(self._decide(heard.plan or PlanResult())) as deciding:
-            async for event in deciding:
-                yield event
-
-    async def _decide(self, plan: PlanResult) -> Events:
-        output = self.agent.output
-        match self._decision(plan):
-            case ContinueWithTools(calls):
-                self._keep_open(plan, calls)
-                async with aclosing(self._act()) as acting:
-                    async for event in acting:
-                        yield event
-            case TerminateWithOutput(text) if output is not None:
-                async with aclosing(self._shape(output, text)) as shaping:
-                    async for event in shaping:
-                        yield event
-            case TerminateWithOutput(text):
-                for event in await self._conclude(plan, text):
-                    yield event
-            case TerminateImmediately(reason, detail):
-                yield finished(self.trail, reason, detail=detail)
-
-    def _decision(self, plan: PlanResult) -> Decision:
-        decision = self.agent.policy.decide(plan, self.trail.progress)
-        spent = [budget.spent(self.trail.progress) for budget in self.trail.budgets]
-        if any(spent) and isinstance(decision, ContinueWithTools | ContinueWithThinking):
-            return TerminateImmediately(StopReason.BUDGET, next(filter(None, spent)))
-        return decision
-
-    async def _shape(self, output: OutputSchema, words: str = "") -> Events:
-        """Tools are off from here: the answer is asked for in the form of its schema."""
-        phase = OutputPhase(output, self.trail, self._listen, self.thinking.recorded, words)
-        async with aclosing(phase.events()) as events:
-            async for event in events:
-                yield event
-        if phase.finding is not None:
-            yield guarded(self.trail, phase.finding)
-            yield finished(self.trail, StopReason.BLOCKED, detail=phase.finding.reason)
-            return
-        answer = phase.plan.final_answer or ""
-        for event in await self._conclude(phase.plan, answer, output=phase.value):
-            yield event
-
-    def _listen(self, step: int) -> Listening:
-        agent = self.agent
-        planner, *others = self._planners()
-        kind = Listening if agent.output is None else ThinkingAloud
-        self.heard = kind(
-            planner,
-            agent.guardrails,
-            agent.retry,
-            self.emit,
-            step,
-            fallbacks=others,
-            circuits=agent.circuits,
-        )
-        return self.heard
-
-    def _planners(self) -> list[ReActPlanner]:
-        """The model that works, and those to fall back to: a run does not go back to one."""
-        if self.heard is not None:
-            return [self.heard.planner, *self.heard.fallbacks]
-        chain = [self.agent.planner, *self.agent.fallback_planners]
-        names = [planner.model for planner in chain]
-        return chain[names.index(self.trail.model) :] if self.trail.model in names else chain
-
-    def _keep_open(self, plan: PlanResult, calls: Sequence[ToolCall]) -> None:
-        """A policy may allow some of the calls of a turn, and not the others."""
-        pairs = zip(self.trail.open, plan.calls, strict=True)
-        self.trail.open = tuple(call for call, wanted in pairs if wanted in calls)
-
-    async def _act(self) -> Events:
-        acting = Acting(self.trail, self.toolbox, self.agent.asking)
-        async with aclosing(acting.events()) as events:
-            async for event in events:
-                self.trail.is_over |= event.type is Type.RUN_PAUSED
-                yield event
-
-    async def _conclude(self, plan: PlanResult, text: str, output: Any = None) -> list[Event]:
-        finding = await aside(len(text), self.agent.guardrails.check_output, text)
-        said = [] if finding.action is GuardrailAction.ALLOW else [guarded(self.trail, finding)]
-        if finding.action is GuardrailAction.BLOCK:
-            return [*said, finished(self.trail, StopReason.BLOCKED, detail=finding.reason)]
-        self.state.add_message("assistant", text)
-        self.state.add_step(AgentStep(thought=plan.thought))
-        reason = StopReason.DEGRADED if self.toolbox.is_degraded else StopReason.COMPLETED
-        detail = plan.turn.caveat
-        return [*said, finished(self.trail, reason, answer=text, detail=detail, output=output)]
-
-
-def _no_answer(steps: int) -> str:
-    return f"There was no answer after {steps} step{'' if steps == 1 else 's'}."
+        return self.course(Trail.start(self.name, origin.data["query"])).started()

@@ -1,7 +1,9 @@
 """What becomes of a call that is under way when its run is stopped."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,26 +26,34 @@ class Fate:
         return self.status in {"done", "failed"}
 
 
-class Stopped(asyncio.CancelledError):
-    """A cancellation that knows what became of the calls it met, by their steps."""
+_fates: ContextVar[dict[int, Fate] | None] = ContextVar("fates", default=None)
 
-    def __init__(self, *why: object, fates: Mapping[int, Fate]) -> None:
-        super().__init__(*why)
-        self.fates = fates
+
+@contextmanager
+def noting() -> Iterator[dict[int, Fate]]:
+    """What becomes of the calls that a stop meets in here, by their steps; of all tasks."""
+    fates: dict[int, Fate] = {}
+    token = _fates.set(fates)
+    try:
+        yield fates
+    finally:
+        _fates.reset(token)
 
 
 async def result_of(
     call: asyncio.Task[FallbackResult], step: int, effect: Effect
 ) -> FallbackResult:
-    """What comes of a call; a stop meanwhile ends the call first, and raises its fate."""
+    """What comes of a call; a stop meanwhile ends the call first, and its fate is noted."""
     try:
         return await asyncio.shield(call)
-    except asyncio.CancelledError as stop:
+    except asyncio.CancelledError:
         if call.cancelled():
             raise
         call.cancel(STOP)
         await asyncio.wait([call], timeout=LAST_WORD)
-        raise Stopped(*stop.args, fates={step: _fate(call, effect)}) from None
+        if (fates := _fates.get()) is not None:
+            fates[step] = _fate(call, effect)
+        raise
 
 
 def _fate(call: asyncio.Task[FallbackResult], effect: Effect) -> Fate:

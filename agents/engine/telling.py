@@ -57,6 +57,12 @@ def failed(trail: Trail, error: AgentError) -> Event:
     )
 
 
+def paused(trail: Trail) -> Event:
+    """A person has to be asked: nothing comes after it until they have said something."""
+    trail.is_over = True
+    return trail.emit(Type.RUN_PAUSED, reason="approval", turn=trail.turn)
+
+
 def finished(
     trail: Trail,
     reason: StopReason,

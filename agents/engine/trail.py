@@ -86,9 +86,17 @@ class Cut:
     error: Data | None = None
 
 
-def retrace(events: Sequence[Event], stamp: Stamp, state: AgentState) -> Trail:
-    """The trail that these events left; `state` holds what was said before the run."""
-    trail = Trail(stamp, state, path=(stamp.agent,), past=events)
+def retrace(
+    events: Sequence[Event],
+    stamp: Stamp,
+    state: AgentState,
+    calls: tuple[ToolCall, ...] = (),
+) -> Trail:
+    """The trail that these events left; `state` holds what was said before the run.
+
+    `calls` are open from the start, where they are not the model's to decide on.
+    """
+    trail = Trail(stamp, state, path=(stamp.agent,), past=events, open=calls)
     for event in events:
         stamp.count.seq = max(stamp.count.seq, event.seq)
         stamp.count.steps = max(stamp.count.steps, event.data.get("step", 0))
@@ -139,7 +147,7 @@ def _said(trail: Trail, data: Data) -> None:
 
 def _ended(trail: Trail, data: Data) -> None:
     trail.cut.unended.pop(data["step"], None)
-    if data["kind"] == "tool":
+    if data["kind"] not in {"thought", "answer"}:
         return
     trail.cut.thinking = None
     for message in data.get("messages", ()):
@@ -167,9 +175,7 @@ def _requested(trail: Trail, data: Data) -> None:
 
 def _resolved(trail: Trail, data: Data) -> None:
     trail.pending.discard(data["id"])
-    trail.verdicts[data["id"]] = Verdict(
-        is_approved=data["is_approved"], arguments=data["arguments"], reason=data["reason"]
-    )
+    trail.verdicts[data["id"]] = Verdict.from_dict(data)
 
 
 def _called(trail: Trail, data: Data) -> None:
@@ -192,6 +198,10 @@ def _guarded(trail: Trail, data: Data) -> None:
     trail.cut.is_checked = True
     if data["action"] == "block":
         trail.cut.finding = data
+
+
+def _planned(trail: Trail, data: Data) -> None:
+    trail.cut.is_checked = True
 
 
 def _failed(trail: Trail, data: Data) -> None:
@@ -223,6 +233,7 @@ _READERS: dict[Type, Callable[[Trail, Data], None]] = {
     Type.RUN_STARTED: _asked,
     Type.HANDOFF: _asked,
     Type.STEP_STARTED: _thinking,
+    Type.TASK: _planned,
     Type.DELTA: _said,
     Type.THOUGHT_DELTA: _said,
     Type.STEP: _ended,

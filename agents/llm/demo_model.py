@@ -14,12 +14,27 @@ from datetime import date
 from hashlib import blake2s
 from typing import Any
 
-from .demo import filling, help, history, known, passages, rows, skills
+from .demo import (
+    brief,
+    filling,
+    heads,
+    help,
+    history,
+    judging,
+    known,
+    outline,
+    passages,
+    rows,
+    skills,
+    telling,
+)
 from .demo import form as forms
+from .demo import report as reports
 from .demo import schema as schemas
 from .demo.form import Form
 from .demo.history import Finding, Question, Situation
 from .demo.plan import Plan
+from .demo.report import Report
 
 DEMO_LABEL = "Demo model (rules, no AI)"
 ARGUMENT_PIECE = 24
@@ -59,7 +74,7 @@ class DemoModel:
         offered = None if parameters.get("tool_choice") == "none" else tools
         form = None if offered else forms.read(messages, parameters.get("response_format"))
         situation = history.read(form.messages if form else messages, offered)
-        step = write(situation, form) if form else decide(situation, self.today())
+        step = self._step(messages, situation, form)
         wire = _Wire(model, messages)
         deltas = list(_deltas(step, situation, wire.mark))
         for delta in deltas:
@@ -68,6 +83,44 @@ class DemoModel:
         is_call = step.tool is not None and situation.dialect == "native"
         yield wire.chunk({}, finish="tool_calls" if is_call else "stop")
         yield wire.usage(messages, tools, deltas)
+
+    def _step(
+        self, messages: list[dict[str, Any]], situation: Situation, form: Form | None
+    ) -> Step:
+        if form and form.is_plan:
+            return lay_out(form, self.today())
+        if form:
+            return check(form) if form.is_check else write(situation, form)
+        if (merged := heads.merged(messages)) is not None:
+            return Step(answer=merged)
+        report = reports.read(messages, self.today())
+        return tell(report) if report else decide(situation, self.today())
+
+
+def lay_out(form: Form, today: date) -> Step:
+    """A plan for others to carry out."""
+    told = brief.read(form.messages)
+    thought = told.question.say(
+        "I part the question into steps that the tools can do.",
+        "質問を、ツールでできる手順に分けます。",
+    )
+    plan = outline.write(told, today).to_dict()
+    return Step(thought=thought, answer=json.dumps(plan, ensure_ascii=False))
+
+
+def check(form: Form) -> Step:
+    """Whether a result is what was expected of it."""
+    found = judging.judge(form.messages).to_dict()
+    return Step(answer=json.dumps(found, ensure_ascii=False))
+
+
+def tell(report: Report) -> Step:
+    """The answer when a plan was carried out."""
+    thought = report.question.say(
+        "The plan is carried out, so I answer from what its steps gave.",
+        "計画を実行し終えたので、その結果から答えます。",
+    )
+    return Step(thought=thought if report.results else "", answer=telling.answer(report))
 
 
 def decide(situation: Situation, today: date) -> Step:
@@ -92,7 +145,7 @@ def write(situation: Situation, form: Form) -> Step:
         "Now I write it in the form that is asked for.", "指定された形式で書きます。"
     )
     answer = situation.words or _answer_from(situation)
-    value = filling.fill(form.schema, known.learn(situation, answer))
+    value = heads.compared(form) or filling.fill(form.schema, known.learn(situation, answer))
     return Step(thought=thought, answer=json.dumps(value, ensure_ascii=False))
 
 

@@ -7,120 +7,294 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('agents', '0018_whole_deletion'),
+        ("agents", "0018_whole_deletion"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Workflow',
+            name="Workflow",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=80, unique=True, verbose_name='name')),
-                ('description', models.CharField(blank=True, max_length=300, verbose_name='description')),
-                ('enabled', models.BooleanField(default=True, verbose_name='enabled')),
-                ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=80, unique=True, verbose_name="name")),
+                (
+                    "description",
+                    models.CharField(blank=True, max_length=300, verbose_name="description"),
+                ),
+                ("enabled", models.BooleanField(default=True, verbose_name="enabled")),
+                ("created_at", models.DateTimeField(auto_now_add=True, verbose_name="created")),
             ],
             options={
-                'verbose_name': 'workflow',
-                'verbose_name_plural': 'workflows',
-                'ordering': ['name'],
+                "verbose_name": "workflow",
+                "verbose_name_plural": "workflows",
+                "ordering": ["name"],
             },
         ),
         migrations.AddField(
-            model_name='agent',
-            name='max_replans',
-            field=models.PositiveSmallIntegerField(db_default=2, default=2, help_text='How often it may plan anew where a result is not what was expected.', validators=[django.core.validators.MaxValueValidator(10)], verbose_name='most new plans'),
+            model_name="agent",
+            name="max_replans",
+            field=models.PositiveSmallIntegerField(
+                db_default=2,
+                default=2,
+                help_text="How often it may plan anew where a result is not what was expected.",
+                validators=[django.core.validators.MaxValueValidator(10)],
+                verbose_name="most new plans",
+            ),
         ),
         migrations.AddField(
-            model_name='agent',
-            name='merge',
-            field=models.CharField(choices=[('vote', 'majority vote'), ('synthesis', 'synthesis with attribution'), ('judge', 'a judge decides')], db_default='synthesis', default='synthesis', max_length=10, verbose_name='how a panel agrees'),
+            model_name="agent",
+            name="merge",
+            field=models.CharField(
+                choices=[
+                    ("vote", "majority vote"),
+                    ("synthesis", "synthesis with attribution"),
+                    ("judge", "a judge decides"),
+                ],
+                db_default="synthesis",
+                default="synthesis",
+                max_length=10,
+                verbose_name="how a panel agrees",
+            ),
         ),
         migrations.AddField(
-            model_name='agent',
-            name='mode',
-            field=models.CharField(choices=[('react', 'step by step'), ('plan', 'by a plan'), ('panel', 'as a panel')], db_default='react', default='react', help_text='By a plan: it writes one first, carries it out and checks what came of it. As a panel: it asks all agents that it may ask at once, and merges their answers.', max_length=10, verbose_name='works'),
+            model_name="agent",
+            name="mode",
+            field=models.CharField(
+                choices=[
+                    ("react", "step by step"),
+                    ("plan", "by a plan"),
+                    ("panel", "as a panel"),
+                ],
+                db_default="react",
+                default="react",
+                help_text="By a plan: it writes one first, carries it out and checks what came of it. As a panel: it asks all agents that it may ask at once, and merges their answers.",
+                max_length=10,
+                verbose_name="works",
+            ),
         ),
         migrations.AddField(
-            model_name='agent',
-            name='roles',
-            field=models.CharField(blank=True, db_default='', help_text='What it is good for, with commas between: steps of a plan that are meant for a role are given to it. People have the roles of their groups.', max_length=200, verbose_name='roles'),
+            model_name="agent",
+            name="roles",
+            field=models.CharField(
+                blank=True,
+                db_default="",
+                help_text="What it is good for, with commas between: steps of a plan that are meant for a role are given to it. People have the roles of their groups.",
+                max_length=200,
+                verbose_name="roles",
+            ),
         ),
         migrations.AddField(
-            model_name='agent',
-            name='shows_plan',
-            field=models.BooleanField(db_default=False, default=False, help_text='A plan then waits until the person has approved or changed it.', verbose_name='shows its plan first'),
+            model_name="agent",
+            name="shows_plan",
+            field=models.BooleanField(
+                db_default=False,
+                default=False,
+                help_text="A plan then waits until the person has approved or changed it.",
+                verbose_name="shows its plan first",
+            ),
         ),
         migrations.AddField(
-            model_name='approval',
-            name='role',
-            field=models.CharField(blank=True, db_default='', default='', help_text='Whoever is in the group of this name may answer, too.', max_length=150, verbose_name='role'),
+            model_name="approval",
+            name="role",
+            field=models.CharField(
+                blank=True,
+                db_default="",
+                default="",
+                help_text="Whoever is in the group of this name may answer, too.",
+                max_length=150,
+                verbose_name="role",
+            ),
         ),
         migrations.AddField(
-            model_name='run',
-            name='parameters',
-            field=models.JSONField(blank=True, db_default=models.Value({}, models.JSONField()), default=dict, help_text='What the workflow was started with.', verbose_name='parameters'),
+            model_name="run",
+            name="parameters",
+            field=models.JSONField(
+                blank=True,
+                db_default=models.Value({}, models.JSONField()),
+                default=dict,
+                help_text="What the workflow was started with.",
+                verbose_name="parameters",
+            ),
         ),
         migrations.AlterField(
-            model_name='agentstep',
-            name='kind',
-            field=models.CharField(choices=[('thought', 'Thought'), ('tool', 'Tool'), ('answer', 'Answer'), ('guardrail', 'Guardrail'), ('plan', 'Plan'), ('task', 'Task'), ('evaluation', 'Check')], max_length=10, verbose_name='kind'),
+            model_name="agentstep",
+            name="kind",
+            field=models.CharField(
+                choices=[
+                    ("thought", "Thought"),
+                    ("tool", "Tool"),
+                    ("answer", "Answer"),
+                    ("guardrail", "Guardrail"),
+                    ("plan", "Plan"),
+                    ("task", "Task"),
+                    ("evaluation", "Check"),
+                ],
+                max_length=10,
+                verbose_name="kind",
+            ),
         ),
         migrations.AlterField(
-            model_name='agentstep',
-            name='status',
-            field=models.CharField(choices=[('running', 'running'), ('waiting', 'waiting'), ('done', 'done'), ('failed', 'failed'), ('blocked', 'blocked'), ('rejected', 'declined'), ('cancelled', 'cancelled'), ('cut', 'cut off'), ('unknown', 'outcome unknown'), ('skipped', 'skipped')], default='running', max_length=10, verbose_name='status'),
+            model_name="agentstep",
+            name="status",
+            field=models.CharField(
+                choices=[
+                    ("running", "running"),
+                    ("waiting", "waiting"),
+                    ("done", "done"),
+                    ("failed", "failed"),
+                    ("blocked", "blocked"),
+                    ("rejected", "declined"),
+                    ("cancelled", "cancelled"),
+                    ("cut", "cut off"),
+                    ("unknown", "outcome unknown"),
+                    ("skipped", "skipped"),
+                ],
+                default="running",
+                max_length=10,
+                verbose_name="status",
+            ),
         ),
         migrations.AlterField(
-            model_name='approval',
-            name='why',
-            field=models.CharField(choices=[('agent', 'This agent shows every call before it is made.'), ('tool', 'This tool may change something, so it asks before it is used.'), ('unknown', 'The server stopped while this ran. It may have been done.'), ('plan', 'This agent shows its plan before it begins.'), ('step', 'The next steps wait until somebody agrees.'), ('question', 'A person has to answer this.')], default='tool', max_length=10, verbose_name='why'),
+            model_name="approval",
+            name="why",
+            field=models.CharField(
+                choices=[
+                    ("agent", "This agent shows every call before it is made."),
+                    ("tool", "This tool may change something, so it asks before it is used."),
+                    ("unknown", "The server stopped while this ran. It may have been done."),
+                    ("plan", "This agent shows its plan before it begins."),
+                    ("step", "The next steps wait until somebody agrees."),
+                    ("question", "A person has to answer this."),
+                ],
+                default="tool",
+                max_length=10,
+                verbose_name="why",
+            ),
         ),
         migrations.CreateModel(
-            name='Schedule',
+            name="Schedule",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('cron', models.CharField(help_text='As in a crontab: minute hour day month weekday, such as 0 9 * * 1-5.', max_length=100, verbose_name='when')),
-                ('parameters', models.JSONField(blank=True, default=dict, verbose_name='parameters')),
-                ('next_at', models.DateTimeField(blank=True, db_index=True, null=True, verbose_name='next time')),
-                ('last_run_at', models.DateTimeField(blank=True, null=True, verbose_name='last time')),
-                ('trouble', models.TextField(blank=True, verbose_name='what went wrong')),
-                ('enabled', models.BooleanField(default=True, verbose_name='enabled')),
-                ('user', models.ForeignKey(help_text='Whose run it is: they see it, and are asked what has to be asked.', on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='person')),
-                ('workflow', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='schedules', to='agents.workflow', verbose_name='workflow')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "cron",
+                    models.CharField(
+                        help_text="As in a crontab: minute hour day month weekday, such as 0 9 * * 1-5.",
+                        max_length=100,
+                        verbose_name="when",
+                    ),
+                ),
+                (
+                    "parameters",
+                    models.JSONField(blank=True, default=dict, verbose_name="parameters"),
+                ),
+                (
+                    "next_at",
+                    models.DateTimeField(
+                        blank=True, db_index=True, null=True, verbose_name="next time"
+                    ),
+                ),
+                (
+                    "last_run_at",
+                    models.DateTimeField(blank=True, null=True, verbose_name="last time"),
+                ),
+                ("trouble", models.TextField(blank=True, verbose_name="what went wrong")),
+                ("enabled", models.BooleanField(default=True, verbose_name="enabled")),
+                (
+                    "user",
+                    models.ForeignKey(
+                        help_text="Whose run it is: they see it, and are asked what has to be asked.",
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                        verbose_name="person",
+                    ),
+                ),
+                (
+                    "workflow",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="schedules",
+                        to="agents.workflow",
+                        verbose_name="workflow",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'schedule',
-                'verbose_name_plural': 'schedules',
-                'ordering': ['workflow__name', 'pk'],
+                "verbose_name": "schedule",
+                "verbose_name_plural": "schedules",
+                "ordering": ["workflow__name", "pk"],
             },
         ),
         migrations.CreateModel(
-            name='WorkflowVersion',
+            name="WorkflowVersion",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField(verbose_name='version')),
-                ('text', models.TextField(help_text='YAML or JSON.', verbose_name='definition')),
-                ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='written')),
-                ('author', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='written by')),
-                ('workflow', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='versions', to='agents.workflow', verbose_name='workflow')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveIntegerField(verbose_name="version")),
+                (
+                    "text",
+                    models.TextField(help_text="YAML or JSON.", verbose_name="definition"),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True, verbose_name="written")),
+                (
+                    "author",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                        verbose_name="written by",
+                    ),
+                ),
+                (
+                    "workflow",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="versions",
+                        to="agents.workflow",
+                        verbose_name="workflow",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'version of a workflow',
-                'verbose_name_plural': 'versions of workflows',
-                'ordering': ['workflow_id', '-number'],
+                "verbose_name": "version of a workflow",
+                "verbose_name_plural": "versions of workflows",
+                "ordering": ["workflow_id", "-number"],
             },
         ),
         migrations.AddField(
-            model_name='run',
-            name='workflow',
-            field=models.ForeignKey(blank=True, help_text='What it carries out, in the version of that time.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='runs', to='agents.workflowversion', verbose_name='workflow'),
+            model_name="run",
+            name="workflow",
+            field=models.ForeignKey(
+                blank=True,
+                help_text="What it carries out, in the version of that time.",
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="runs",
+                to="agents.workflowversion",
+                verbose_name="workflow",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='workflowversion',
-            constraint=models.UniqueConstraint(fields=('workflow', 'number'), name='one_version_a_number'),
+            model_name="workflowversion",
+            constraint=models.UniqueConstraint(
+                fields=("workflow", "number"), name="one_version_a_number"
+            ),
         ),
     ]

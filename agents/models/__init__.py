@@ -1,14 +1,15 @@
-from .access import AuditEntry, ReviewScope
+from .access import AuditEntry, Membership, ReviewScope
 from .approvals import Approval
 from .catalog import Agent, GuardrailPattern
 from .knowledge import Chunk, Document
 from .processes import ServerProcess
-from .runs import AgentStep, Run, RunEvent
+from .runs import Absence, AgentStep, Run, RunEvent
 from .servers import McpServer
 from .tools import ToolRegistration
 from .workflows import Schedule, Workflow, WorkflowVersion
 
 __all__ = [
+    "Absence",
     "Agent",
     "AgentStep",
     "Approval",
@@ -17,6 +18,7 @@ __all__ = [
     "Document",
     "GuardrailPattern",
     "McpServer",
+    "Membership",
     "ReviewScope",
     "Run",
     "RunEvent",

@@ -28,6 +28,46 @@ class ReviewScope(models.Model):
         return str(self.user)
 
 
+class MembershipQuerySet(models.QuerySet):
+    def topics_of(self, user) -> frozenset[str]:
+        """Those that others share with this person, asked once for whoever makes a request."""
+        if not hasattr(user, "_topics"):
+            mine = self.filter(user=user.pk) if user.pk else self.none()
+            user._topics = frozenset(mine.values_list("topic", flat=True))
+        return user._topics
+
+
+class Membership(models.Model):
+    """A place under a topic that somebody shares: who may see its runs, and who takes part.
+
+    Whose topic it is has one, too, as soon as anybody else has: what others ask there is
+    theirs to see.
+    """
+
+    topic = models.CharField(_("topic"), max_length=80)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("person"),
+        on_delete=models.CASCADE,
+        related_name="memberships",
+    )
+    may_write = models.BooleanField(_("may write"), default=False)
+    since = models.DateTimeField(_("since"), auto_now_add=True)
+
+    objects = MembershipQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("membership")
+        verbose_name_plural = _("memberships")
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["topic", "user"], name="one_membership_a_person")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.topic} {self.user}"
+
+
 class AuditEntry(models.Model):
     """One thing that somebody did. It is written once, and never changed."""
 

@@ -2,20 +2,34 @@
 
 from django.conf import settings
 from django.db import models
+from django.db.models.functions import Lower
 from django.utils.translation import gettext_lazy as _
 
+from .access import Membership
 from .runs import Run
+
+# Where a run asks people, who may have nothing else to do with it.
+ASKED_OF_PEOPLE = ("question", "step")
 
 
 class ApprovalQuerySet(models.QuerySet):
     def for_user(self, user):
-        """What this person may decide: the calls of their own runs."""
+        """What this person may decide: as `Run.is_decided_by` says, or as they are asked."""
         if not user.is_authenticated:
             return self.none()
-        return self.filter(run__user=user)
+        shared = Membership.objects.filter(topic=models.OuterRef("run__topic"))
+        own = models.Q(run__user=user) & ~models.Exists(shared)
+        writes = models.Exists(shared.filter(user=user, may_write=True))
+        return self.alias(role_name=Lower("role")).filter(own | writes | _in_role(user))
 
     def waiting(self):
         return self.filter(verdict=Approval.Verdict.WAITING)
+
+
+def _in_role(user) -> models.Q:
+    """Those that ask people for what this person is known for: the groups they are in."""
+    names = user.groups.order_by().values_list(Lower("name"))
+    return models.Q(why__in=ASKED_OF_PEOPLE, role_name__in=names)
 
 
 class Approval(models.Model):
@@ -94,6 +108,15 @@ class Approval(models.Model):
     @property
     def is_question(self) -> bool:
         return self.why == self.Why.QUESTION
+
+    @property
+    def is_plan(self) -> bool:
+        return self.why == self.Why.PLAN
+
+    @property
+    def asks_person(self) -> bool:
+        """Whether a person is asked for what they know, or to agree, not about a tool."""
+        return self.why in ASKED_OF_PEOPLE
 
     @property
     def is_waiting(self) -> bool:

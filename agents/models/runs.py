@@ -2,27 +2,29 @@
 
 from django.conf import settings
 from django.db import models
+from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
 from agents.engine.events import Event, Type
 
-from .access import ReviewScope
+from .access import Membership, ReviewScope
 from .catalog import Agent
 from .workflows import WorkflowVersion
 
 
 class RunQuerySet(models.QuerySet):
     def for_user(self, user):
-        """The runs this person may see: their own, and for a reviewer those in their scope."""
-        if not user.is_authenticated:
-            return self.none()
-        own = models.Q(user=user)
-        if not user.has_perm("agents.review_runs"):
-            return self.filter(own)
-        scope = ReviewScope.objects.filter(user=user).first()
-        if scope is None:
-            return self
-        return self.filter(own | models.Q(agent__in=scope.agents.all()))
+        """The runs this person may see: those in their scope, and what is shared with them."""
+        scope, topics = _scope(user), Membership.objects.topics_of(user)
+        # Most share nothing, and their own runs are found by an index.
+        if scope is None or not topics:
+            return self if scope is None else self.filter(scope)
+        return self.filter(scope | models.Q(topic__in=topics))
+
+    def in_scope(self, user):
+        """Those they answer for: their own, and for a reviewer what is theirs to judge."""
+        scope = _scope(user)
+        return self if scope is None else self.filter(scope)
 
     def live(self):
         return self.filter(status__in=Run.LIVE)
@@ -32,6 +34,15 @@ class RunQuerySet(models.QuerySet):
 
     def waiting(self):
         return self.filter(status=Run.Status.WAITING)
+
+
+def _scope(user) -> models.Q | None:
+    """Which runs those are; None for all there are."""
+    own = models.Q(user=user.pk) if user.is_authenticated else models.Q(pk__in=())
+    if not user.has_perm("agents.review_runs"):
+        return own
+    scope = ReviewScope.objects.filter(user=user).first()
+    return scope and own | models.Q(agent__in=scope.agents.all())
 
 
 class Run(models.Model):
@@ -113,7 +124,7 @@ class Run(models.Model):
     workflow = models.ForeignKey(
         WorkflowVersion,
         verbose_name=_("workflow"),
-        on_delete=models.SET_NULL,
+        on_delete=models.PROTECT,  # what a run did stays known; a workflow can be switched off
         null=True,
         blank=True,
         related_name="runs",
@@ -188,6 +199,20 @@ class Run(models.Model):
     def is_of(self, user) -> bool:
         """Whether it is this person's; those asked at a terminal are nobody's."""
         return self.user_id is not None and self.user_id == user.pk
+
+    def is_decided_by(self, user) -> bool:
+        """Whether what it asks is this person's to say: where it is shared, any writer's."""
+        return self.rights.get(user.pk, False) if self.rights else self.is_of(user)
+
+    def is_shown_where_asked(self, user) -> bool:
+        """Whether this person is still let in where it was asked."""
+        return user.pk in self.rights if self.rights else self.is_of(user)
+
+    @cached_property
+    def rights(self) -> dict[int, bool]:
+        """Who is in where it was asked, and may write there; of what is not shared, none."""
+        members = Membership.objects.filter(topic=self.topic)
+        return dict(members.values_list("user", "may_write"))
 
     @property
     def is_live(self) -> bool:
@@ -327,3 +352,27 @@ class AgentStep(models.Model):
     @property
     def total_tokens(self) -> int:
         return self.prompt_tokens + self.completion_tokens
+
+
+class Absence(models.Model):
+    """A page of whoever asked was away while the run went on; for good, where it has no end."""
+
+    class Reason(models.TextChoices):
+        LOST = "lost", _("connection lost")
+        CLOSED = "closed", _("page closed")
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="absences")
+    page = models.CharField(
+        _("page"), max_length=40, help_text=_("A name that an open page gives itself.")
+    )
+    reason = models.CharField(_("reason"), max_length=8, choices=Reason, default=Reason.LOST)
+    left_at = models.DateTimeField(_("left"))
+    came_back_at = models.DateTimeField(_("came back"), null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("absence")
+        verbose_name_plural = _("absences")
+        ordering = ["run_id", "left_at"]
+
+    def __str__(self) -> str:
+        return f"{self.run_id} {self.reason} {self.left_at:%H:%M:%S}"

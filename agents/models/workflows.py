@@ -4,6 +4,20 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+MAY_CHANGE = "agents.change_workflow"
+
+
+class WorkflowQuerySet(models.QuerySet):
+    def for_user(self, user):
+        """Those that this person may see: who may change them sees all, others what is on."""
+        if not user.is_authenticated:
+            return self.none()
+        return self if user.has_perm(MAY_CHANGE) else self.filter(enabled=True)
+
+    def for_editor(self, user):
+        """Those that this person may change."""
+        return self if user.has_perm(MAY_CHANGE) else self.none()
+
 
 class Workflow(models.Model):
     """A name that people start it by; what it does is in its newest version."""
@@ -12,6 +26,8 @@ class Workflow(models.Model):
     description = models.CharField(_("description"), max_length=300, blank=True)
     enabled = models.BooleanField(_("enabled"), default=True)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
+
+    objects = WorkflowQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("workflow")

@@ -39,6 +39,13 @@ class CaseView:
     def pk(self) -> str:
         return str(self.run.pk)
 
+    @property
+    def may_flag(self) -> bool:
+        """Whether they can have it looked at, or looked at again."""
+        review = self.review
+        is_done = not review or not review.is_open
+        return self.may_review or (is_done and self.run.is_of(self.user))
+
     @cached_property
     def view(self) -> RunView:
         return RunView(self.run, place="trace", veil=self.veil)
@@ -126,7 +133,7 @@ class CaseView:
 
 def case(request: HttpRequest, run: Run, **about: Any) -> CaseView:
     """A run as this person may judge it."""
-    may_review = request.user.has_perm(judging.REVIEWS)
+    may_review = judging.reviewable(request.user).filter(pk=run.pk).exists()
     for found in _cases(request, [run.pk], may_review=may_review, **about):
         return found
     raise Http404  # it was deleted since
@@ -171,8 +178,9 @@ def _ordered(reviews: QuerySet[Review], show: str) -> QuerySet[Review]:
 
 
 def _cases(request: HttpRequest, pks: Iterable[int], **about: Any) -> list[CaseView]:
-    found = {run.pk: run for run in _judged(pks)}
-    about["reviewers"] = judging.reviewers()
+    found = {run.pk: run for run in masking.with_origins(_judged(pks))}
+    if about.get("may_review", True):
+        about["reviewers"] = judging.reviewers()
     return [_case(request, found[pk], **about) for pk in pks if pk in found]
 
 

@@ -17,12 +17,15 @@ from agents.readable import shown
 from agents.review.alignment import align
 from agents.review.differences import Difference, Reader, words
 
-Why = Literal["", "yet", "kind", "tool", "arguments", "observation", "words", "only", "ended"]
+Why = Literal[
+    "", "yet", "kind", "tool", "arguments", "plan", "observation", "words", "only", "ended"
+]
 Kind = Literal["same", "coming", "shown"]
 Started = Mapping[str, Any]
 Words = tuple[str, str, str, bool]  # label, both texts, and whether they are code
 
 TOOL = AgentStep.Kind.TOOL
+PLANNED = {AgentStep.Kind.PLAN, AgentStep.Kind.TASK, AgentStep.Kind.EVALUATION}
 MOST_SIGNS = 64
 MOST_READ = 600
 
@@ -73,6 +76,7 @@ class Row:
             "kind": _("One went on where the other answered"),
             "tool": _("Another tool"),
             "arguments": _("Other arguments for %(tool)s") % {"tool": tool},
+            "plan": _("They were planned differently"),
             "observation": _("Something else was observed"),
             "words": _("Other words"),
             "only": _("Only in one of the runs"),
@@ -198,7 +202,8 @@ class _Marked:
         said = json.dumps(step.action_input, ensure_ascii=False) if is_tool else step.thought
         self.step = step
         colleague = step.agent_name if step.depth else ""
-        self.name = (step.kind, step.depth, colleague, step.action if is_tool else "")
+        is_named = is_tool or step.kind in PLANNED
+        self.name = (step.kind, step.depth, colleague, step.action if is_named else "")
         self.signs = frozenset(words(said[:MOST_READ])[:MOST_SIGNS])
 
 
@@ -211,7 +216,7 @@ def _likeness(left: _Marked, right: _Marked) -> float:
         either = len(left.signs | right.signs)
         return 0.5 + 0.5 * (len(left.signs & right.signs) / either if either else 1.0)
     kinds = {left.name[0], right.name[0]}
-    if left.name[1] != right.name[1] or TOOL in kinds and len(kinds) > 1:
+    if left.name[1] != right.name[1] or {TOOL, *PLANNED} & kinds and len(kinds) > 1:
         return 0.0
     return 0.2 if AgentStep.Kind.GUARDRAIL not in kinds else 0.0
 
@@ -236,6 +241,8 @@ def _parting(left: StepView, right: StepView) -> Why:
         return "kind"
     elif left.thought != right.thought:
         return "words"
+    elif left.kind in PLANNED and left.action_input != right.action_input:
+        return "plan"
     same = left.status == right.status and left.observation == right.observation
     return "yet" if is_open else "" if same else "observation"
 
@@ -254,7 +261,7 @@ def _thought(step: StepView) -> str:
 
 
 def _arguments(step: StepView) -> str:
-    return shown(step.action_input) if step.kind == TOOL else ""
+    return shown(step.action_input) if step.kind in {TOOL, *PLANNED} else ""
 
 
 def _answer(view: RunView) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from django.db.models import Q, QuerySet
 
-from agents.masking import SEE_ALL, asker, masked_text
+from agents.masking import SEE_ALL, asker, masked_text, with_origins
 from agents.models import Run
 from agents.review import fields
 from agents.review.filters import Filter, Term
@@ -37,7 +37,9 @@ def readable(user, asked: Filter, pks: Iterable[int]) -> set[int]:
     others = runs.exclude(pk__in=own).only(
         "user", "origin", "origin_step", "query", "answer", "detail"
     )
-    return own | {run.pk for run in others if all(_holds(term, run, user) for term in terms)}
+    return own | {
+        run.pk for run in with_origins(others) if all(_holds(term, run, user) for term in terms)
+    }
 
 
 def _is_of_words(term: Term) -> bool:

@@ -16,7 +16,9 @@ from django.utils.translation import gettext as _
 from agents import masking
 from agents.display import RunView, StepView
 from agents.engine.events import Type
-from agents.models import AgentStep, Approval, Run, RunEvent
+from agents.models import Absence, AgentStep, Approval, Run, RunEvent
+from agents.review.moments import told_away
+from agents.review.replay import since
 from agents.templatetags.ashiato import cost, count, duration
 
 SCHEMA = "ashiato.trace/1"
@@ -36,6 +38,8 @@ def as_json(run: Run, *, is_masked: bool) -> Iterator[str]:
     told = (_approval(row, is_masked) for row in _rows(approvals, "step", is_masked))
     yield from _list("approvals", told)
     yield ",\n"
+    yield from _list("absences", map(_absence, run.absences.order_by("left_at", "pk")))
+    yield ",\n"
     events = run.events.exclude(type__in=WORDS)
     told = (_event(row, is_masked) for row in _rows(events, "seq", is_masked))
     yield from _list("events", told)
@@ -52,6 +56,8 @@ def as_markdown(run: Run, *, is_masked: bool) -> Iterator[str]:
     yield f"\n## {_('Steps')}\n"
     for step in _rows(run.steps.all(), "number", is_masked):
         yield _told(StepView(step, view.run, "trace"))
+    if told := [_came_and_went(row, run) for row in run.absences.order_by("left_at", "pk")]:
+        yield f"\n## {_('Away from the page')}\n\n{''.join(told)}"
 
 
 def _shown(row: Any, is_masked: bool) -> Any:
@@ -132,6 +138,16 @@ def _approval(approval: Approval, is_masked: bool) -> dict[str, Any]:
     }
 
 
+def _absence(absence: Absence) -> dict[str, Any]:
+    times = {name: _time(getattr(absence, name)) for name in ("left_at", "came_back_at")}
+    return {"reason": absence.reason, **times}
+
+
+def _came_and_went(absence: Absence, run: Run) -> str:
+    told = (f"{duration(since(run, time))}: {words}" for time, words in told_away(absence))
+    return f"- {' · '.join(told)}\n"
+
+
 def _event(row: RunEvent, is_masked: bool) -> dict[str, Any]:
     told = row.value.to_dict()
     hidden = WHO if is_masked else ()
@@ -178,6 +194,10 @@ def _told(step: StepView) -> str:
 def _exchange(step: StepView) -> dict[str, str]:
     if step.kind == AgentStep.Kind.TOOL:
         return {_("Input"): step.input_text, _("Observation"): step.result_text}
+    if step.planned:
+        return {_("Plan"): step.planned.text, _("Why it was planned anew"): step.planned.why}
+    if step.facts.get("expected"):
+        return {_("Expected"): step.facts["expected"], _("Result"): step.result_text}
     return {_("Request"): step.request_text, _("Result"): step.result_text}
 
 

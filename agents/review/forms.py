@@ -8,9 +8,10 @@ from django import forms
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from agents.review.rerunning import AS_THE_AGENT, Setup, Wish, may_change_guardrails
+from agents.review.rerunning import AS_THE_AGENT, Setup, Wish, may_change
 
 MOST_INSTRUCTIONS = 50_000
+AS_SET_UP = ("instructions", "model", "fallback", "guardrails")
 
 
 class RerunForm(forms.Form):
@@ -42,7 +43,7 @@ class RerunForm(forms.Form):
     )
 
     def __init__(self, setup: Setup, user, data=None) -> None:
-        before = setup.before
+        self.now, before = setup.now, setup.before
         super().__init__(data, initial=asdict(before), label_suffix="")
         models = dict.fromkeys([*setup.models, *before.fallback.split()])
         self.fields["model"].choices = _choices(setup.models)
@@ -53,13 +54,14 @@ class RerunForm(forms.Form):
         ]
         self.fields["tools"].choices = _choices(setup.tools)
         self.fields["guardrails"].choices = _choices(setup.guardrails)
-        if not may_change_guardrails(user):
-            self.fields["guardrails"].disabled = True
-            self.initial["guardrails"] = setup.guardrails
+        if not may_change(user):
+            for name in AS_SET_UP:
+                del self.fields[name]
 
     @property
     def wish(self) -> Wish:
-        said = {name: self.cleaned_data[name] for name in Wish.__slots__}
+        offered = [name for name in Wish.__slots__ if name in self.fields]
+        said = asdict(self.now) | {name: self.cleaned_data[name] for name in offered}
         # A browser sends lines as the web does, and the run had them as Unix does.
         return Wish(**said | {"instructions": said["instructions"].replace("\r\n", "\n")})
 

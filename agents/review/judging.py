@@ -31,7 +31,7 @@ class NotTaken(Exception):
 
 def reviewable(user) -> QuerySet[Run]:
     """The runs that this person may judge."""
-    runs = Run.objects.for_user(user)
+    runs = Run.objects.in_scope(user)
     return runs if user.has_perm(REVIEWS) else runs.none()
 
 

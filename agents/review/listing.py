@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, partial
 from itertools import pairwise
+from typing import Any
 
 from django.db.models import QuerySet
 
 from agents.display import RunView
-from agents.masking import asker, masked
+from agents.masking import is_open, masked, with_origins
 from agents.models import Run
 from agents.review import discretion
 from agents.review.filters import Filter, parse
@@ -60,7 +61,7 @@ class RunRow:
 class RunPage:
     """`found` begins with the runs of the page; `unread` is where the look ended early."""
 
-    reader: int
+    reader: Any
     found: list[Found]
     has_newer: bool = False
     unread: int | None = None
@@ -97,7 +98,7 @@ def page(user, asked: Filter, cursor: Cursor) -> RunPage:
     is_early = len(found) <= A_PAGE or last > strides[-1].start and len(found) <= MOST_FOUND
     is_unread = is_early and Run.objects.filter(pk__lt=last).exists()
     return RunPage(
-        reader=user.pk,
+        reader=user,
         found=found,
         has_newer=cursor.older is not None,
         unread=last if is_unread else None,
@@ -181,18 +182,18 @@ def _newest() -> int:
     return Run.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
 
 
-def _rows(pks: list[int], reader: int) -> list[RunRow]:
+def _rows(pks: list[int], reader: Any) -> list[RunRow]:
     runs = Run.objects.filter(pk__in=pks).select_related("user").defer(*LONG)
     said = list(Rating.objects.filter(run__in=pks).values_list("run", "is_good"))
     flagged = set(Review.objects.open().filter(run__in=pks).values_list("run", flat=True))
     return [
         RunRow(
-            view=RunView(run if asker(run) == reader else masked(run), place="trace"),
+            view=RunView(run if is_open(run, reader) else masked(run), place="trace"),
             ups=said.count((run.pk, True)),
             downs=said.count((run.pk, False)),
             is_flagged=run.pk in flagged,
         )
-        for run in _newest_first(runs)
+        for run in _newest_first(with_origins(runs))
     ]
 
 

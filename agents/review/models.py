@@ -5,7 +5,7 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from agents.models import Agent, Run
+from agents.models import Agent, Membership, Run
 
 A_NAME = 64
 
@@ -87,6 +87,43 @@ class Note(models.Model):
         return self.text[:60]
 
 
+class CommentQuerySet(models.QuerySet):
+    def for_user(self, user):
+        """Those of conversations that this person is in. Reviewers have notes of their own."""
+        return self.filter(run__topic__in=Membership.objects.topics_of(user))
+
+
+class Comment(models.Model):
+    """Words on an answer, or on one of its steps, for everybody in the conversation.
+
+    They are no notes with another audience: one filter forgotten would show to those who
+    ask what reviewers say to each other.
+    """
+
+    run = _of_a_run("comments")
+    step = models.PositiveIntegerField(
+        _("step"), default=0, help_text=_("0: the run as a whole.")
+    )
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("author"),
+        on_delete=models.CASCADE,
+        related_name="+",
+    )
+    text = models.TextField(_("text"))
+    written_at = models.DateTimeField(_("written"), auto_now_add=True)
+
+    objects = CommentQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("comment")
+        verbose_name_plural = _("comments")
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return self.text[:60]
+
+
 class Label(models.Model):
     """A word by which a run, or one step of it, is found again."""
 
@@ -115,7 +152,7 @@ class ReviewQuerySet(models.QuerySet):
         """Those that this person may judge: of runs in their scope, and of nobody else's."""
         if not user.has_perm("agents.review_runs"):
             return self.none()
-        return self.filter(run__in=Run.objects.for_user(user))
+        return self.filter(run__in=Run.objects.in_scope(user))
 
     def open(self):
         return self.filter(verdict="")

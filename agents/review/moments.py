@@ -1,9 +1,11 @@
 """What happened in a run and when, in a few words each: what a replay can be wound to."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, Literal
 
 from django.utils.translation import gettext as _
@@ -12,12 +14,13 @@ from agents import wording
 from agents.engine.events import Event, Type
 from agents.fragments import WORDS
 from agents.masking import masked_text
-from agents.models import Run
+from agents.models import Absence, Run
 from agents.readable import one_line
 from agents.review.replay import MOST_FRAMES, since
 from agents.sentences import told
 
-Kind = Literal["run", "thought", "tool", "guardrail", "waiting", "failed", "stopped", "resumed"]
+Work = Literal["run", "thought", "tool", "plan", "guardrail"]
+Kind = Work | Literal["waiting", "failed", "stopped", "resumed", "away"]
 
 # What is seen with something else: of a tool's answer, when its step is over.
 UNSEEN = (Type.USAGE, Type.THOUGHT, Type.TOOL_RESPONSE)
@@ -27,7 +30,7 @@ WIDTH = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """Something worth stopping at."""
+    """Something worth stopping at: an event, or what was between two of them."""
 
     seq: int
     ms: int
@@ -35,6 +38,11 @@ class Mark:
     words: str
     step: int = 0
     x: float = 0.0
+    is_between: bool = False
+
+    @property
+    def address(self) -> str:
+        return f"?at={self.seq}&ms={self.ms}" if self.is_between else f"?at={self.seq}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +52,17 @@ class Gap:
     x: float
     width: float
     is_ours: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Away:
+    """A stretch in which a page of whoever asked was not shown what happened."""
+
+    start: int
+    end: int | None
+    is_lost: bool
+    x: float
+    width: float
 
 
 class Timeline:
@@ -71,7 +90,17 @@ class Timeline:
     @cached_property
     def marks(self) -> list[Mark]:
         rows = self.run.events.exclude(type__in=[*WORDS, *UNSEEN])
-        return list(self._marks(row.value for row in rows.order_by("seq")))
+        marks = self._marks(row.value for row in rows.order_by("seq"))
+        return sorted([*marks, *self._comings_and_goings()], key=_place)
+
+    @cached_property
+    def absences(self) -> list[Away]:
+        return [self._away(row) for row in self._absences]
+
+    def away(self, ms: int) -> Away | None:
+        """Where a page is away at this time; one that says so comes first."""
+        now = [a for a in self.absences if a.start <= ms and (a.end is None or ms < a.end)]
+        return max(now, key=lambda away: away.is_lost, default=None)
 
     @property
     def gaps(self) -> Iterator[Gap]:
@@ -87,15 +116,22 @@ class Timeline:
     def ms(self, seq: int) -> int:
         return self._events[seq - 1][1] if seq else 0
 
-    def at(self, seq: int) -> Mark | None:
+    def within(self, seq: int, ms: int) -> int:
+        """A time after that event and before the next one, as near to this as can be."""
+        until = self.ms(seq + 1) if seq < self.last else self.duration
+        return max(self.ms(seq), min(ms, until))
+
+    def at(self, seq: int, ms: int) -> Mark | None:
         """What happens at this moment: what began last."""
-        return max((m for m in self.marks if m.seq <= seq), key=_seq, default=None)
+        return next((m for m in reversed(self.marks) if _place(m) <= (seq, ms)), None)
 
-    def before(self, seq: int) -> int:
-        return max((mark.seq for mark in self.marks if mark.seq < seq), default=0)
+    def before(self, seq: int, ms: int) -> str:
+        earlier = (mark.address for mark in reversed(self.marks) if _place(mark) < (seq, ms))
+        return next(earlier, "?at=0")
 
-    def next(self, seq: int) -> int:
-        return min((mark.seq for mark in self.marks if mark.seq > seq), default=self.last)
+    def next(self, seq: int, ms: int) -> str:
+        later = (mark.address for mark in self.marks if _place(mark) > (seq, ms))
+        return next(later, f"?at={self.last}")
 
     def _marks(self, events: Iterable[Event]) -> Iterator[Mark]:
         for event in events:
@@ -114,12 +150,57 @@ class Timeline:
             x=self._x(ms),
         )
 
+    @cached_property
+    def _absences(self) -> list[Absence]:
+        """Those that began while it lasted."""
+        rows = self.run.absences.order_by("left_at", "pk")
+        return [row for row in rows if since(self.run, row.left_at) <= self.duration]
+
+    def _away(self, row: Absence) -> Away:
+        start = since(self.run, row.left_at)
+        end = None if row.came_back_at is None else since(self.run, row.came_back_at)
+        until = self.duration if end is None else min(end, self.duration)
+        return Away(
+            start=start,
+            end=end,
+            is_lost=row.reason == Absence.Reason.LOST,
+            x=self._x(start),
+            width=round(self._x(until) - self._x(start), 2),
+        )
+
+    def _comings_and_goings(self) -> Iterator[Mark]:
+        for row in self._absences:
+            for time, words in told_away(row):
+                if (ms := since(self.run, time)) <= self.duration:
+                    yield Mark(
+                        seq=bisect_right(self._reached, ms),
+                        ms=ms,
+                        kind="away",
+                        words=words,
+                        x=self._x(ms),
+                        is_between=True,
+                    )
+
+    @cached_property
+    def _reached(self) -> list[int]:
+        """The latest time up to each event: side by side, one may be earlier than the last."""
+        return list(accumulate((ms for _type, ms in self._events), max))
+
     def _x(self, ms: int) -> float:
         return round(ms / max(self.duration, 1) * WIDTH, 2)
 
 
-def _seq(mark: Mark) -> int:
-    return mark.seq
+def _place(mark: Mark) -> tuple[int, int]:
+    return mark.seq, mark.ms
+
+
+def told_away(absence: Absence) -> Iterator[tuple[datetime, str]]:
+    """When a page went and when it came back, in words."""
+    is_lost = absence.reason == Absence.Reason.LOST
+    gone = _("The page loses its connection") if is_lost else _("The page is closed")
+    yield absence.left_at, gone
+    if absence.came_back_at is not None:
+        yield absence.came_back_at, _("The page is back")
 
 
 def number(text: str | None, most: int) -> int:
@@ -146,6 +227,14 @@ def _said(event: Event) -> tuple[Kind, str] | None:
             return "tool", _("%(tool)s is used") % {"tool": data["function"]["name"]}
         case Type.STEP if data["kind"] == "tool":
             return _used(data)
+        case Type.TASK if data["kind"] == "task":
+            return "plan", _("%(step)s begins") % {"step": data["name"]}
+        case Type.PLAN:
+            return "plan", _("The plan: %(words)s") % {"words": data["description"]}
+        case Type.EVALUATION:
+            return _judged(data)
+        case Type.STEP if data["kind"] == "task":
+            return _came_to(data)
         case Type.GUARDRAIL:
             return "guardrail", _("A guardrail: %(reason)s") % {"reason": told(data["reason"])}
         case Type.ERROR:
@@ -164,9 +253,29 @@ def _used(data: Mapping[str, Any]) -> tuple[Kind, str] | None:
     return None
 
 
+def _judged(data: Mapping[str, Any]) -> tuple[Kind, str]:
+    why = {"why": told(data["reason"])}
+    if data["is_met"]:
+        return "plan", _("As expected: %(why)s") % why
+    return "failed", _("Not as expected: %(why)s") % why
+
+
+def _came_to(data: Mapping[str, Any]) -> tuple[Kind, str] | None:
+    """What became of a step of a plan, unless it was simply done."""
+    about = {"step": data.get("action", ""), "why": told(data.get("reason", ""))}
+    match data["status"]:
+        case "failed" if about["step"]:
+            return "failed", _("%(step)s fails: %(why)s") % about
+        case "skipped":
+            return "plan", _("%(step)s is skipped: %(why)s") % about
+    return None
+
+
 def _waited(event: Event) -> tuple[Kind, str] | None:
     data = event.data
     match event.type:
+        case Type.APPROVAL_REQUESTED if data["why"] == "plan":
+            return "waiting", _("A person is shown the plan")
         case Type.APPROVAL_REQUESTED:
             name = data["function"]["name"]
             return "waiting", _("A person is asked about %(tool)s") % {"tool": name}

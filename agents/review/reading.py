@@ -18,6 +18,8 @@ class Reading:
     row: Run
     run: Run
     is_own: bool
+    may_decide: bool
+    viewer: int
     veil: Veil | None = None
 
     @property
@@ -30,15 +32,24 @@ class Reading:
 
     def view(self) -> RunView:
         # What is masked cannot be agreed to: a person would not see what they agree to.
-        may_decide = self.is_own and self.veil is None
-        return RunView(self.run, "trace", may_decide=may_decide, veil=self.veil)
+        may_decide = self.may_decide and self.veil is None
+        return RunView(
+            self.run,
+            "trace",
+            may_decide=may_decide,
+            viewer=self.viewer,
+            is_discussed=self.viewer in self.row.rights,
+            veil=self.veil,
+        )
 
 
 def read(request: HttpRequest, pk: int | None, door: str = "page") -> Reading:
     """What is not this person's to see is a 404, as what is not there."""
     row = get_object_or_404(Run.objects.for_user(request.user), pk=pk)
     audit.viewed(request.user, row, door)
-    is_own = row.is_of(request.user)
-    if not masking.hides(row, request.user, request.session):
-        return Reading(row=row, run=row, is_own=is_own)
-    return Reading(row=row, run=masking.masked(row), is_own=is_own, veil=Veil())
+    user = request.user
+    rights = {"is_own": row.is_of(user), "may_decide": row.is_decided_by(user)}
+    rights["viewer"] = user.pk
+    if not masking.hides(row, user, request.session):
+        return Reading(row=row, run=row, **rights)
+    return Reading(row=row, run=masking.masked(row), veil=Veil(), **rights)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib.auth import get_user_model
 from django.db.models import QuerySet
@@ -156,6 +156,8 @@ class Shown(Watched):
     """A page on which a run is shown again, from one of its moments on."""
 
     moment: Moment = field(kw_only=True)
+
+    rest: ClassVar[float] = 0.0
 
     def last_kept(self) -> int:
         return self.moment.seq

@@ -74,6 +74,17 @@ class Setup:
         )
 
     @property
+    def now(self) -> Wish:
+        """As the agent is."""
+        return Wish(
+            instructions=assembly.instructions(self.agent),
+            model=assembly.model_name(self.agent),
+            fallback=AS_THE_AGENT,
+            tools=self.tools,
+            guardrails=self.guardrails,
+        )
+
+    @property
     def missing(self) -> list[str]:
         """Tools that the run had, and that its agent has no more."""
         had = {tool["function"]["name"] for tool in self._started.get("tools", ())}
@@ -105,8 +116,12 @@ def may(user, run: Run) -> bool:
     return run.user_id == user.pk or user.has_perm(MAY)
 
 
-def may_change_guardrails(user) -> bool:
-    """Else whoever is held up by one could simply run again without it."""
+def may_change(user) -> bool:
+    """Whether more than the tools may differ from how the agent is set up now.
+
+    Else whoever is held up by a guardrail could simply run again without it, and whoever
+    asks would choose what is paid for.
+    """
     return user.has_perm(MAY)
 
 

@@ -7,12 +7,13 @@ from datetime import timedelta
 from hashlib import sha256
 from typing import Any
 
+from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from agents import audit
+from agents import audit, storage
 from agents.masking import SEE_ALL, asker
 from agents.models import Run
 from agents.review.models import ShareLink
@@ -41,7 +42,14 @@ class Panel:
     links: QuerySet[ShareLink]
 
 
-def panel(run: Run, user: Any, *, is_masked: bool) -> Panel:
+def may_share(run: Run, user: Any) -> bool:
+    """Not where it was only shown to them: whose conversation it is says who else sees it."""
+    return Run.objects.in_scope(user).filter(pk=run.pk).exists()
+
+
+def panel(run: Run, user: Any, *, is_masked: bool) -> Panel | None:
+    if not may_share(run, user):
+        return None
     levels = [(level.value, level.label) for level in Level if _may_make(level, is_masked)]
     return Panel(levels=levels, lifetimes=list(LIFETIMES.items()), links=links(run, user))
 
@@ -59,18 +67,16 @@ def make(run: Run, user: Any, level: str, hours: str, *, is_masked: bool) -> str
         raise NotShared(_("Choose what it shows, and for how long."))
     if not _may_make(Level(level), is_masked):
         raise NotShared(_("Only somebody who sees this run unmasked can share it so."))
-    token = secrets.token_urlsafe(BYTES)
-    link = ShareLink.objects.create(
-        run=run,
-        digest=_digest(token),
-        level=level,
-        made_by=user,
-        expires_at=timezone.now() + timedelta(hours=int(hours)),
-    )
-    audit.record(user, audit.SHARED, run, link=link.pk, level=level, hours=int(hours))
+    token, lasts = secrets.token_urlsafe(BYTES), int(hours)
+    made = {"run": run, "level": level, "made_by": user, "digest": digest(token)}
+    with storage.refusing(NotShared), transaction.atomic():
+        ends = timezone.now() + timedelta(hours=lasts)
+        link = ShareLink.objects.create(expires_at=ends, **made)
+        audit.record(user, audit.SHARED, run, link=link.pk, level=level, hours=lasts)
     return token
 
 
+@transaction.atomic
 def revoke(link: ShareLink, user: Any) -> None:
     ShareLink.objects.filter(pk=link.pk).update(revoked_at=timezone.now())
     audit.record(user, audit.SHARE_REVOKED, link.run, link=link.pk)
@@ -79,11 +85,12 @@ def revoke(link: ShareLink, user: Any) -> None:
 def open_link(token: str, visitor: Any) -> ShareLink | None:
     """The link of this token, counted and kept as opened; None if it does not work."""
     working = ShareLink.objects.open().select_related("run", "made_by")
-    link = working.filter(digest=_digest(token)).first()
+    link = working.filter(digest=digest(token)).first()
     if link is None or not _is_still_theirs(link):
         return None
-    ShareLink.objects.filter(pk=link.pk).update(opened=F("opened") + 1)
     audit.record_hourly(visitor, audit.SHARE_OPENED, link.run, link=link.pk, level=link.level)
+    with storage.refusing(audit.NotRecorded):
+        ShareLink.objects.filter(pk=link.pk).update(opened=F("opened") + 1)
     return link
 
 
@@ -96,10 +103,10 @@ def _is_still_theirs(link: ShareLink) -> bool:
     user, run = link.made_by, link.run
     if user is None or not user.is_active:
         return False
-    if not Run.objects.for_user(user).filter(pk=run.pk).exists():
+    if not may_share(run, user):
         return False
     return link.level != Level.AUDITOR or asker(run) == user.pk or user.has_perm(SEE_ALL)
 
 
-def _digest(token: str) -> str:
+def digest(token: str) -> str:
     return sha256(token.encode(errors="replace")).hexdigest()

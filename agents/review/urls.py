@@ -1,6 +1,7 @@
 from django.urls import path
 
 from agents.review.views import (
+    commenting,
     comparing,
     exports,
     judging,
@@ -22,6 +23,12 @@ urlpatterns = [
     path("traces/<int:pk>/rating/", judging.rate, name="rate"),
     path("traces/<int:pk>/notes/", judging.annotate, name="annotate"),
     path("traces/<int:pk>/notes/<int:note>/", judging.note, name="note"),
+    path("traces/<int:pk>/comments/", commenting.comment, name="comment"),
+    path(
+        "traces/<int:pk>/comments/<int:comment>/delete/",
+        commenting.delete_comment,
+        name="delete_comment",
+    ),
     path("traces/<int:pk>/labels/", judging.label, name="label"),
     path("traces/<int:pk>/flag/", judging.flag, name="flag"),
     path("traces/<int:pk>/assignee/", judging.assign, name="assign"),

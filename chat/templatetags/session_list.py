@@ -18,7 +18,8 @@ from chat.models import ChatSession
 
 register = template.Library()
 
-A_TITLE = "\ue000"  # of no language, and so in no sentence around it
+# Of no language, and so in no sentence around them.
+A_TITLE, A_NAME = "\ue000", "\ue001"
 
 
 @register.filter
@@ -31,19 +32,22 @@ def by_day(rows: Iterable[ChatSession]) -> list[tuple[str, list[ChatSession]]]:
 
 @register.simple_tag
 def session_rows(rows: Iterable[ChatSession], here: int | None) -> SafeString:
-    """A hundred of them, and all are alike but for the number and the title."""
+    """A hundred of them, and all are alike but for the number and the names."""
     language = get_language()
     return mark_safe("".join(_row(row, row.pk == here, language) for row in rows))
 
 
 def _row(row: ChatSession, is_here: bool, language: str) -> str:
-    drawn = _drawn(language, row.live.status if row.live else "", is_here)
-    return drawn.replace(str(A_NUMBER), str(row.pk)).replace(A_TITLE, escape(row.title))
+    status = row.live.status if row.live else ""
+    drawn = _drawn(language, status, is_here, bool(row.whose))
+    drawn = drawn.replace(str(A_NUMBER), str(row.pk)).replace(A_NAME, escape(row.whose))
+    return drawn.replace(A_TITLE, escape(row.title))
 
 
 @cache
-def _drawn(language: str, status: str, is_here: bool) -> str:
+def _drawn(language: str, status: str, is_here: bool, is_others: bool) -> str:
     row = ChatSession(pk=A_NUMBER, title=A_TITLE)
+    row.whose = A_NAME if is_others else ""
     row.live = Run(status=status) if status else None
     about = {"row": row, "is_here": is_here}
     return render_to_string("chat/session.html#session_row", about)

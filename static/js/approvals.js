@@ -3,6 +3,18 @@ import { start } from "./decisions.js";
 start();
 
 // A decided call leaves the list; the link to the list asks anew how many there are.
+// What came meanwhile is shown at once; a page that nobody looks at does not ask for it.
+document.addEventListener("htmx:beforeRequest", (event) => {
+  if (document.hidden && event.target.matches("#newly-asked")) event.preventDefault();
+});
+document.addEventListener("htmx:oobAfterSwap", ({ detail: { target } }) => {
+  const section = target.closest(".asked-for");
+  if (!section) return;
+  section.hidden = false;
+  document.querySelector(".approvals .nothing")?.remove();
+  htmx.trigger(document.body, "approvals");
+});
+
 document.addEventListener("htmx:afterRequest", ({ target, detail }) => {
   const card = target.closest?.(".approvals .waiting");
   if (!card || detail.xhr.status !== 204) return;

@@ -1,5 +1,8 @@
 import { start } from "./decisions.js";
 
+const announcer = document.getElementById("announcer");
+let heard = standing();
+
 start();
 openTarget();
 addEventListener("hashchange", openTarget);
@@ -63,7 +66,13 @@ function isWriting(within) {
   return fields.some((field) => field === document.activeElement || field.value !== field.defaultValue);
 }
 
+// A page that looks again every two seconds says only what has changed since.
+function standing() {
+  return document.querySelector("#comparison > .growing")?.textContent.trim() ?? announcer.dataset.over;
+}
+
 function restore(open, row) {
+  if (standing() !== heard) announcer.textContent = heard = standing();
   for (const id of open) document.getElementById(id)?.setAttribute("open", "");
   if (row) document.getElementById(row)?.focus({ preventScroll: true });
 }

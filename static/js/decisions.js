@@ -1,14 +1,25 @@
 // What a person decides about a call: on the page of a chat, of a run, and in the inbox.
 
+import { goOn, markPlan } from "./plans.js";
+
 export function start() {
   document.addEventListener("input", ({ target }) => mark(target));
   document.addEventListener("htmx:afterRequest", told);
+  document.addEventListener("keydown", typed);
+  document.addEventListener("htmx:oobAfterSwap", goOn);
 }
 
 // Whether the button approves what the agent asked for, or what the person wrote instead.
 export function mark(field) {
+  markPlan(field);
   if (field.dataset?.original === undefined) return;
   field.closest(".approval").toggleAttribute("data-changed", field.value !== field.dataset.original);
+}
+
+function typed(event) {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.isComposing) return;
+  const field = event.target.closest?.("[data-sends]");
+  field?.closest(".comments, .approval").querySelector("[data-send]").click();
 }
 
 function told({ target, detail }) {

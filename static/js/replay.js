@@ -7,12 +7,13 @@ const BRIDGE = 600; // …within this time
 const KEEP_EVERY = 50;
 const MOST_KEPT = 60;
 const NEAR = 96;
-const TOLD = ["failed", "waiting", "stopped", "resumed"]; // what is said aloud while it plays
+const TOLD = ["failed", "waiting", "stopped", "resumed", "away"]; // what is said aloud while it plays
 
 const byId = (id) => document.getElementById(id);
 const reel = JSON.parse(byId("reel").textContent);
 const [stage, player, scrubber] = ["stage", "player", "scrubber"].map(byId);
 const [clock, now, stepLink, announcer] = ["clock", "now", "step", "announcer"].map(byId);
+const [banner, links] = [byId("away"), [...document.querySelectorAll("#moments a")]];
 const page = document.scrollingElement;
 const isStill = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -35,7 +36,10 @@ document.addEventListener("change", ({ target }) => {
 });
 byId("play").addEventListener("click", toggle);
 scrubber.addEventListener("input", () => wind(Number(scrubber.value)));
-addEventListener("popstate", () => seek(Number(new URLSearchParams(location.search).get("at"))));
+addEventListener("popstate", () => {
+  const asked = new URLSearchParams(location.search);
+  seek(Number(asked.get("at")), asked.has("ms") ? Number(asked.get("ms")) : null);
+});
 if (document.documentElement.dataset.density === "everything") openSteps(stage, true);
 byId("whole").textContent = words(reel.duration / 1000);
 stamp(stage, ms);
@@ -172,15 +176,15 @@ function pause() {
 async function beat(moment) {
   if (!player.dataset.playing) return;
   const speed = Number(player.querySelector("[name=speed]:checked").value);
-  const before = seq;
+  const [before, told] = [seq, reached()];
   try {
     await pass(Math.min(Math.max(moment - then, 0), 250) * speed);
   } catch {
     return lost();
   }
   then = moment;
-  if (seq !== before || !isStill.matches) draw();
-  if (seq !== before) tell();
+  if (seq !== before || reached() !== told || !isStill.matches) draw();
+  if (reached() !== told) tell();
   if (seq >= reel.last) return pause();
   requestAnimationFrame(beat);
 }
@@ -197,6 +201,7 @@ async function pass(left) {
     ms += Math.min(left, needed) * rate;
     if (left < needed) return;
     left -= needed;
+    ms = Math.max(ms, next[1]);
     put(next);
   }
   if (scene.until < reel.last && seq > scene.until - reel.part / 2) load(scene.until);
@@ -205,7 +210,7 @@ async function pass(left) {
 // What the controls say.
 
 function draw() {
-  const mark = reel.marks.findLast((known) => known.seq <= seq);
+  const mark = reached();
   const text = words(ms / 1000);
   scrubber.value = ms;
   if (clock.textContent !== text) clock.textContent = text;
@@ -214,28 +219,37 @@ function draw() {
     if (ticking.textContent !== elapsed) ticking.textContent = elapsed;
   }
   say(mark?.words ?? now.dataset.asked, mark);
+  sayAway(reel.absences.filter(({ start, end }) => start <= ms && (end === null || ms < end)));
+}
+
+// What stood on the page of whoever asked, while it was not connected.
+function sayAway(away) {
+  const state = away.some((one) => one.is_lost) ? "lost" : "closed";
+  banner.hidden = !away.length;
+  for (const words of banner.children) words.hidden = words.dataset.when !== state;
 }
 
 function say(text, mark) {
   scrubber.setAttribute("aria-valuetext", `${clock.textContent}, ${text}`);
-  if (now.textContent === text && now.dataset.seq === String(mark?.seq)) return;
+  const at = String(reel.marks.indexOf(mark));
+  if (now.textContent === text && now.dataset.at === at) return;
   now.textContent = text;
   now.dataset.kind = mark?.kind ?? "";
-  now.dataset.seq = mark?.seq;
+  now.dataset.at = at;
   stepLink.hidden = !mark?.step;
   stepLink.href = `${reel.trace}#step-${mark?.step}`;
   stepLink.firstElementChild.textContent = mark?.step;
-  for (const link of document.querySelectorAll("#moments a")) {
-    link.ariaCurrent = Number(link.dataset.seq) === mark?.seq ? "true" : null;
+  for (const [number, link] of links.entries()) {
+    link.ariaCurrent = String(number) === at ? "true" : null;
   }
 }
 
 // Whoever does not see it hears where it stands when it stands, and else only what matters.
 function settle() {
-  clock.href = `?at=${seq}`;
-  byId("before").href = `?at=${previous()}`;
-  byId("next").href = `?at=${following()}`;
-  history.replaceState(null, "", `?at=${seq}`);
+  clock.href = address({ seq, ms: Math.round(ms), is_between: scene && ms > time(seq) });
+  byId("before").href = address(previous());
+  byId("next").href = address(following());
+  history.replaceState(null, "", clock.href);
   announcer.textContent = `${clock.textContent}, ${now.textContent}`;
 }
 
@@ -250,8 +264,19 @@ function lost() {
 
 // Where to.
 
-const previous = () => reel.marks.findLast((mark) => mark.seq < seq)?.seq ?? 0;
-const following = () => reel.marks.find((mark) => mark.seq > seq)?.seq ?? reel.last;
+const previous = () => reel.marks.findLast((mark) => ahead(mark) < 0) ?? { seq: 0 };
+const following = () => reel.marks.find((mark) => ahead(mark) > 0) ?? { seq: reel.last };
+const visit = (mark) => seek(mark.seq, mark.is_between ? mark.ms : null);
+const address = (mark) => `?at=${mark.seq}${mark.is_between ? `&ms=${mark.ms}` : ""}`;
+
+function reached() {
+  return reel.marks.findLast((mark) => ahead(mark) <= 0);
+}
+
+// More than 0 where it is yet to come.
+function ahead(mark) {
+  return mark.seq - seq || mark.ms - ms;
+}
 
 function pressed(event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -260,8 +285,8 @@ function pressed(event) {
   if (event.key === " " && is("button, a, summary")) return;
   const moves = {
     " ": toggle,
-    ArrowLeft: () => seek(event.shiftKey ? seq - 1 : previous()),
-    ArrowRight: () => seek(event.shiftKey ? seq + 1 : following()),
+    ArrowLeft: () => event.shiftKey ? seek(seq - 1) : visit(previous()),
+    ArrowRight: () => event.shiftKey ? seek(seq + 1) : visit(following()),
     Home: () => seek(0),
     End: () => seek(reel.last),
   };
@@ -282,5 +307,5 @@ function followed(event) {
   event.preventDefault();
   delete player.dataset.playing;
   const places = { before: previous, next: following };
-  seek(places[link.id]?.() ?? Number(link.dataset.seq));
+  visit(places[link.id]?.() ?? reel.marks[links.indexOf(link)]);
 }

@@ -1,6 +1,7 @@
 // What a run needs on any page: a ticking clock, rows that stay open, things to copy.
 
 import { mark, start as decide } from "./decisions.js";
+import { keepPlan } from "./plans.js";
 
 const root = document.documentElement;
 const seen = new WeakMap();
@@ -30,19 +31,21 @@ export function keepOpen({ detail: { fragment } }) {
     const old = document.querySelector(`#${CSS.escape(details.parentElement.id)} > details`);
     details.open = old ? old.open : root.dataset.density === "everything";
   }
-  for (const approval of fragment.querySelectorAll(".approval")) keepTyped(approval);
+  for (const part of fragment.querySelectorAll(".approval, .comments")) keepTyped(part);
 }
 
-// What a person has begun to write about a call is theirs, whatever else happens in the run.
-function keepTyped(approval) {
-  const old = document.getElementById(approval.id);
+// What a person has begun to write about a call, or a step, is theirs, whatever else happens.
+function keepTyped(part) {
+  const old = document.getElementById(part.id);
+  if (part.matches(".for-plan")) keepPlan(part);
   for (const field of old?.querySelectorAll("textarea, input:not([type=hidden])") ?? []) {
-    const same = approval.querySelector(`[name="${field.name}"]`);
+    if (field.closest(".plan-edit")) continue;
+    const same = part.querySelector(`[name="${field.name}"]`);
     if (!same) continue;
     same.value = field.value;
     mark(same);
   }
-  const change = approval.querySelector(".change");
+  const change = part.querySelector(".change:not(.plan-edit)");
   if (change) change.open = old?.querySelector(".change")?.open ?? false;
 }
 

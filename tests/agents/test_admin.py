@@ -18,9 +18,10 @@ from agents.models import (
     Run,
     RunEvent,
     ToolRegistration,
+    Workflow,
 )
 from agents.review.models import Example
-from chat.models import ChatSession, Message
+from chat.models import ChatSession, Invitation, Member, Message
 from tests.conftest import asked
 
 pytestmark = [
@@ -29,6 +30,7 @@ pytestmark = [
 ]
 
 RECORDS = [Run, RunEvent, AgentStep, Approval, ChatSession, Message, Document, Chunk]
+RECORDS += [Member, Invitation]
 
 
 @pytest.fixture
@@ -73,7 +75,7 @@ def test_every_page_of_the_administration_is_there(root, rows):
             shown = root.get(page(model, "change", row.pk))
             assert shown.status_code == 200, model
             assert "<b>" not in shown.content.decode().replace("<b></b>", ""), model
-        if model not in {*RECORDS, AuditEntry, Example}:
+        if model not in {*RECORDS, AuditEntry, Example, Workflow}:
             assert root.get(page(model, "add")).status_code == 200, model
 
 
@@ -124,6 +126,7 @@ def test_an_agent_with_a_value_out_of_bounds_is_refused(root, agent):
 
 def test_a_second_default_agent_is_refused_in_words(root, agent):
     fields = {"name": "second", "is_default": "on", "enabled": "on", "dialect": "native"}
+    fields |= {"mode": "react", "max_replans": 2, "merge": "synthesis"}
     limits = {"max_steps": 5, "max_duplicate_tool_calls": 2}
     tokens = {"max_input_tokens": 100, "max_output_tokens": 100}
 

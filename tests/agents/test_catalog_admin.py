@@ -353,7 +353,7 @@ def test_only_a_tool_that_would_not_come_back_is_deleted(root):
     assert root.post(page("changelist"), {"post": "yes", **chosen}).status_code == 403
     root.post(page("delete", made.pk), {"post": "yes"})
     assert {*ToolRegistration.objects.values_list("name", flat=True)} == {
-        *("calculator", "database", "search")
+        *("ask_person", "calculator", "database", "search")
     }
 
 
@@ -365,6 +365,7 @@ def test_a_server_is_deleted_with_its_tools(root, remote):
 
 def agent_form(**changes):
     who = {"name": "writer", "dialect": "native", "enabled": "on", "auto_execute_tools": "on"}
+    who |= {"mode": "react", "max_replans": 2, "merge": "synthesis"}
     limits = {"max_steps": 5, "max_duplicate_tool_calls": 2}
     tokens = {"max_input_tokens": 100, "max_output_tokens": 100}
     return who | limits | tokens | changes
@@ -400,6 +401,7 @@ def test_an_agent_is_set_up(root, agent):
         ({"output_schema": "{"}, "output_schema", "line 1, column 2"),
         ({"output_schema": "[]"}, "output_schema", "a JSON object"),
         ({"output_schema": '{"type": "text"}'}, "output_schema", "text"),
+        ({"mode": "panel"}, "handoffs", "A panel needs members"),
     ],
 )
 def test_an_agent_that_cannot_be_is_not_saved(root, changes, field, words):
@@ -408,6 +410,15 @@ def test_an_agent_that_cannot_be_is_not_saved(root, changes, field, words):
     assert errors(response).keys() == {field}
     assert words in errors(response)[field]
     assert not Agent.objects.filter(name="writer").exists()
+
+
+@pytest.mark.parametrize(("merge", "is_kept"), [("synthesis", True), ("vote", False)])
+def test_only_a_panel_that_writes_answers_in_a_form(root, agent, merge, is_kept):
+    form = {"output_schema": '{"type": "object"}', "handoffs": [agent.pk]}
+
+    root.post(page("add", of="agent"), agent_form(mode="panel", merge=merge, **form))
+
+    assert Agent.objects.filter(name="writer").exists() == is_kept
 
 
 def test_an_agent_is_no_colleague_of_itself(root, agent):

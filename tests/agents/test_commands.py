@@ -21,12 +21,6 @@ from tests.scripted import Call, Says
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture(autouse=True)
-def quick_passwords(settings):
-    """Hashing a password well takes longer than the rest of a test."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-
 def ask(*arguments):
     out, err = StringIO(), StringIO()
     call_command("ask", *arguments, stdout=out, stderr=err)
@@ -244,6 +238,15 @@ def test_a_first_visit_meets_agents_that_wait_report_and_hand_on(no_samples):
     assert {agent.name for agent in lead.handoffs.all()} == {"helper", "careful", "reporter"}
 
 
+def test_a_first_visit_meets_a_panel_whose_members_know_different_things(no_samples):
+    seeded()
+
+    panel = Agent.objects.get(name="panel")
+    tools = {other.name: other.tools.count() for other in panel.handoffs.all()}
+    assert (panel.mode, panel.merge) == ("panel", "synthesis")
+    assert tools == {"helper": 3, "librarian": 1}
+
+
 def test_seeding_again_changes_nothing(no_samples):
     seeded()
     before = get_user_model().objects.get().password
@@ -252,7 +255,7 @@ def test_seeding_again_changes_nothing(no_samples):
 
     assert "password " not in said.replace("changepassword ", "")
     assert get_user_model().objects.get().password == before
-    assert (Agent.objects.count(), GuardrailPattern.objects.count()) == (4, 2)
+    assert (Agent.objects.count(), GuardrailPattern.objects.count()) == (7, 2)
 
 
 def test_what_an_administrator_changed_stays_changed(no_samples):

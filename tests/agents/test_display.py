@@ -208,7 +208,7 @@ async def test_words_told_after_their_step_is_over_ask_for_no_element_that_is_go
     data = {"step": 1, "content": "Late."}
 
     html = await sync_to_async(watched.changes)(
-        [{"seq": 9, "type": "step_started", "data": data}]
+        [{"seq": 9, "type": "step_started", "agent": "helper", "data": data}]
     )
 
     assert f'id="step-{run.pk}-1"' in html

@@ -59,40 +59,40 @@ def handbook():
     return samples.ingest_handbook()
 
 
-@pytest.mark.parametrize(("question", "source", "heading"), ENGLISH + JAPANESE)
-def test_a_question_finds_its_section_of_the_handbook(handbook, question, source, heading):
-    found = knowledge.search(question, top_k=3)
+# Each of these asks one handbook many things: to take it in is most of the work.
 
-    assert any(p.source.endswith(source) and heading in p.heading for p in found), [
-        (p.source, p.heading, round(p.score, 2)) for p in found
+
+def test_a_question_finds_its_section_of_the_handbook(handbook):
+    for question, source, heading in ENGLISH + JAPANESE:
+        found = [(p.source, p.heading) for p in knowledge.search(question, top_k=3)]
+
+        assert any(s.endswith(source) and heading in h for s, h in found), (question, found)
+
+
+NOTHING = [
+    *("", "  \n", '"', "*", "- ( ) : ^", "\x00\ud800", "%"),
+    *("what is the", "それは何ですか？"),
+]
+
+
+def test_a_query_that_says_nothing_finds_nothing(handbook):
+    assert [query for query in NOTHING if knowledge.search(query)] == []
+
+
+OPERATORS = [
+    *('stop"', "stop*", "title:stop", "NEAR(stop run, 2)", "-stop", "stop'); --", "{stop}"),
+    "ｓｔｏｐ",
+]
+
+
+def test_operators_in_a_query_are_only_words(handbook):
+    missed = [
+        query
+        for query in OPERATORS
+        if not any("stop a run" in passage.heading for passage in knowledge.search(query))
     ]
 
-
-@pytest.mark.parametrize(
-    "query",
-    ["", "  \n", '"', "*", "- ( ) : ^", "what is the", "それは何ですか？", "\x00\ud800", "%"],
-)
-def test_a_query_that_says_nothing_finds_nothing(handbook, query):
-    assert knowledge.search(query) == []
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        'stop"',
-        "stop*",
-        "title:stop",
-        "NEAR(stop run, 2)",
-        "-stop",
-        "stop'); --",
-        "{stop}",
-        "ｓｔｏｐ",
-    ],
-)
-def test_operators_in_a_query_are_only_words(handbook, query):
-    found = knowledge.search(query)
-
-    assert any("stop a run" in passage.heading for passage in found)
+    assert missed == []
 
 
 def test_a_huge_query_is_cut_to_its_first_terms(handbook):

@@ -1,10 +1,13 @@
+from unittest.mock import patch
+
 import pytest
 from django.utils import translation
 
 from agents.assembly import NoAgent
 from agents.engine import errors
+from agents.engine.definition import read
 from agents.llm.failures import explain
-from agents.sentences import SENTENCES, told
+from agents.sentences import FORMS, SENTENCES, told
 
 
 def test_every_sentence_of_an_error_is_known_to_the_translators():
@@ -29,6 +32,16 @@ def test_a_sentence_is_told_in_the_readers_language(said, told_in_japanese):
         assert told_in_japanese in told(said)
 
 
+def test_a_sentence_that_is_known_word_for_word_has_no_places():
+    is_a_form = [form for form, _ in FORMS if form.fullmatch("A name is text.")]
+
+    with translation.override("de"), patch("agents.sentences.gettext", str.upper):
+        words = told("A name is text.")
+
+    assert is_a_form
+    assert words == "A NAME IS TEXT."
+
+
 def test_the_places_of_a_sentence_are_filled_again():
     said = "Could not reach the model 'a' at b:1: the connection was refused."
 
@@ -42,3 +55,14 @@ def test_the_places_of_a_sentence_are_filled_again():
 
 def test_a_sentence_as_long_as_a_book_is_left_alone():
     assert told("It is " * 100_000) == "It is " * 100_000
+
+
+def test_what_is_wrong_with_a_plan_is_known_to_the_translators():
+    problem = read(
+        "name: w\nsteps: [{name: a, tool: x, depends_on: [b], condition: 1 <}]"
+    ).problems
+
+    forms = [[form for form, _ in FORMS if form.fullmatch(p.message)] for p in problem]
+
+    assert len(forms) == 2
+    assert all(forms)

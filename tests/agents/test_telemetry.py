@@ -172,6 +172,25 @@ async def test_contents_are_sent_where_that_is_wanted_without_secrets(
 
 @rows
 @with_agent
+@pytest.mark.parametrize("is_sent", [False, True])
+async def test_personal_data_is_sent_only_where_that_is_wanted(
+    collector, listening, scripted, is_sent
+):
+    listening(otlp_endpoint=collector.url, otlp_content=True, otlp_personal=is_sent)
+    mail = "ada@example.com"
+    call = Says.call("calculator", f"I ask {mail}.", input=f"{mail} + 1")
+    scripted(call, Says(answer=f"Write to {mail}."))
+
+    await asked(f"Who is {mail}?")
+    await sync_to_async(telemetry.stop)()
+
+    everything = json.dumps(collector.spans, ensure_ascii=False)
+    assert (mail in everything) == is_sent
+    assert ("Write to ‹email›." in everything) == (not is_sent)
+
+
+@rows
+@with_agent
 async def test_a_failure_is_an_error_of_its_span_and_of_the_run(collector, listening, scripted):
     listening(otlp_endpoint=collector.url)
     scripted(Says.call("nothing"), ModelError("The provider refused."))

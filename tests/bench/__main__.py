@@ -16,7 +16,7 @@ from dataclasses import replace
 
 import psutil
 
-from tests.bench import chat, engine, growth, idle, peers, scaled, startup, traces
+from tests.bench import chat, engine, growth, idle, peers, plans, scaled, startup, traces
 from tests.bench.rounds import Size, printed
 
 WHOLE = Size(
@@ -29,6 +29,7 @@ WHOLE = Size(
     messages=(10, 100, 1000, 5000),
     sessions=(100, 10_000, 100_000),
     traces=200_000,
+    plans=(10, 100, 1000),
 )
 QUICK = Size(
     rounds=1,
@@ -40,6 +41,7 @@ QUICK = Size(
     messages=(10, 200),
     sessions=(100, 1000),
     traces=2_000,
+    plans=(10, 50),
 )
 PARTS: dict[str, tuple[Callable[[Size], list[dict]], str]] = {
     "engine": (engine.measure, engine.ABOUT),
@@ -47,6 +49,7 @@ PARTS: dict[str, tuple[Callable[[Size], list[dict]], str]] = {
     "idle": (idle.measure, idle.ABOUT),
     "growth": (growth.measure, growth.ABOUT),
     "traces": (traces.measure, traces.ABOUT),
+    "plans": (plans.measure, plans.ABOUT),
     "startup": (startup.measure, startup.ABOUT),
     "scaled": (scaled.measure, scaled.ABOUT),
     "peers": (peers.measure, peers.ABOUT),

@@ -18,6 +18,7 @@ class Size:
     messages: tuple[int, ...] = ()
     sessions: tuple[int, ...] = ()
     traces: int = 0
+    plans: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,8 @@
+import fcntl
 import re
+import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
@@ -21,18 +24,36 @@ def browser_type_launch_args(browser_type_launch_args):
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory) -> Iterator[Server]:
-    yield from serve(tmp_path_factory.mktemp("server"), 0.003)
+def furnished(tmp_path_factory, testrun_uid) -> Path:
+    """What a first start makes of an empty folder, made by one worker for all of them."""
+    place = tmp_path_factory.getbasetemp().parent / f"furnished-{testrun_uid}"
+    place.mkdir(exist_ok=True)
+    with (place / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (place / "made").exists():
+            Server(place, 0).manage("setup")
+            (place / "made").touch()
+    return place / "data"
 
 
 @pytest.fixture(scope="session")
-def slow_server(tmp_path_factory) -> Iterator[Server]:
+def server(tmp_path_factory, furnished) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("server")
+    shutil.copytree(furnished, folder / "data")
+    yield from serve(folder, 0.003)
+
+
+@pytest.fixture(scope="session")
+def slow_server(tmp_path_factory, furnished) -> Iterator[Server]:
     """One whose model is slow enough to be looked at, stopped and lost in mid-sentence."""
-    yield from serve(tmp_path_factory.mktemp("slow"), 0.08)
+    folder = tmp_path_factory.mktemp("slow")
+    shutil.copytree(furnished, folder / "data")
+    yield from serve(folder, 0.08)
 
 
-def serve(folder, delay: float) -> Iterator[Server]:
+def serve(folder, delay: float, **environment: str) -> Iterator[Server]:
     server = Server(folder, delay)
+    server.environment |= environment
     server.start()
     try:
         yield server

@@ -46,7 +46,9 @@ def take_all(browser: Browser, url: str) -> None:
     tool_step(last_run(page)).locator("summary").click()
     expect(page.locator("#panel .payload").first).to_be_visible()
     take(page, "trace")
-    take_traces(page)
+    run = int(page.url.split("/traces/")[1].split("/")[0])
+    take_traces(page, run)
+    take_shared(page, run, browser.new_page(base_url=url, reduced_motion="reduce", **DESK))
     page.goto("/")
     page.locator("select[name=agent]").select_option("careful")
     ask(page, "How many customers are there in Kyoto?")
@@ -59,13 +61,14 @@ def take_all(browser: Browser, url: str) -> None:
     browser.close()
 
 
-def take_traces(page: Page) -> None:
+def take_traces(page: Page, run: int) -> None:
     """What is around the page of a run: this one, the one before it, and all of them."""
-    run = int(page.url.split("/traces/")[1].split("/")[0])
     page.goto(f"/traces/{run}/replay/?at=12")
     take(page, "replay")
     page.goto(f"/traces/{run - 1}/compare/{run}/")
     take(page, "compare")
+    page.goto(f"/traces/{run}/again/3/")
+    take(page, "again")
     page.goto(f"/traces/{run}/")
     page.locator(".run-review summary", has_text="Ask for a review").click()
     page.get_by_label("What should be looked at?").fill("Is the best month the right one?")
@@ -75,6 +78,17 @@ def take_traces(page: Page) -> None:
     take(page, "review")
     page.goto("/traces/?q=tool:database")
     take(page, "traces")
+
+
+def take_shared(page: Page, run: int, reader: Page) -> None:
+    """A link as it is made, and what somebody without an account sees by it."""
+    page.goto(f"/traces/{run}/share/")
+    page.locator("#share [value=reviewer]").check()
+    page.locator("#share .primary").click()
+    link = page.locator("#share-url").inner_text()
+    take(page, "share")
+    reader.goto(link)
+    take(reader, "shared")
 
 
 def converse(page: Page) -> None:

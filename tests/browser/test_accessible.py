@@ -5,8 +5,14 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from tests.browser.conversation import CALCULATION, SEVERAL, answered, last_run
+from tests.browser.test_sharing import make, open_elsewhere
 
 GRAVE = {"serious", "critical"}
+READERS = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    "a phone in Japanese": {"viewport": {"width": 390, "height": 844}, "locale": "ja-JP"},
+}
 
 
 def faults(page: Page) -> list[str]:
@@ -19,22 +25,55 @@ def faults(page: Page) -> list[str]:
     ]
 
 
-@pytest.fixture(params=["light", "dark"])
-def reader(request, visit, server) -> Page:
-    return visit(server, color_scheme=request.param, reduced_motion="reduce")
+@pytest.fixture(params=READERS)
+def options(request) -> dict:
+    return READERS[request.param] | {"reduced_motion": "reduce"}
+
+
+@pytest.fixture
+def reader(options, visit, server) -> Page:
+    return visit(server, **options)
+
+
+def run_of(page: Page) -> str:
+    """The number of the last run on it."""
+    return last_run(page).get_attribute("id").removeprefix("run-")
 
 
 def test_the_chat_and_the_page_of_a_run_have_no_serious_fault(reader: Page):
     answered(reader, SEVERAL)
     assert faults(reader) == []
 
-    last_run(reader).get_by_role("link", name="Trace").click()
+    run = run_of(reader)
+    for address in ("", "steps/1/", "steps/1/?tab=request", "steps/2/?tab=raw"):
+        reader.goto(f"/traces/{run}/{address}")
+        assert faults(reader) == [], address
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_step_beside_its_run_has_no_serious_fault(visit, server, scheme):
+    reader = visit(server, color_scheme=scheme, reduced_motion="reduce")
+    answered(reader, SEVERAL).locator(".to-trace").click()
     reader.locator("#step-1 summary").click()
     expect(reader.locator("#panel .payload").first).to_be_visible()
     assert faults(reader) == []
+
     reader.get_by_role("link", name="Request", exact=True).click()
     expect(reader.locator("#panel .sent").first).to_be_visible()
     assert faults(reader) == []
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_long_question_is_scrolled_by_keyboard_too(visit, server, width):
+    reader = visit(server, viewport={"width": width, "height": 844})
+    lines = "\n".join(f"What is {number} + {number}?" for number in range(30))
+    answered(reader, lines)
+    assert faults(reader) == []
+
+    run = run_of(reader)
+    for address in ("", "replay/", "compare/", f"compare/{run}/", "again/1/", "share/"):
+        reader.goto(f"/traces/{run}/{address}")
+        assert faults(reader) == [], address
 
 
 def test_the_list_and_the_queue_have_no_serious_fault(reader: Page):
@@ -44,10 +83,45 @@ def test_the_list_and_the_queue_have_no_serious_fault(reader: Page):
         assert faults(reader) == [], address
 
 
+def test_a_case_has_no_serious_fault_in_the_queue_or_alone(reader: Page):
+    run = answered(reader, CALCULATION)
+    run.locator(".thumb[value=bad]").click()
+    run.locator("button[value=flag]").click()
+    expect(run.locator(".flagged")).to_be_visible()
+    number = run_of(reader)
+
+    reader.goto("/review/")
+    mine = reader.locator(f"#judge-{number}")
+    for details in mine.locator("details").all():
+        details.evaluate("details => { details.open = true }")
+    assert faults(reader) == []
+    reader.goto(f"/traces/{number}/")
+    assert faults(reader) == []
+
+
+@pytest.mark.parametrize("level", ["person", "reviewer", "auditor"])
+def test_what_is_shared_has_no_serious_fault(reader: Page, options, visit, server, level):
+    answered(reader, SEVERAL)
+    link = make(reader, run_of(reader), level)
+    assert faults(reader) == []
+
+    shared = open_elsewhere(visit, server, link, **options)
+    for details in shared.locator("details").all():
+        details.evaluate("details => { details.open = true }")
+    assert faults(shared) == []
+
+
+def test_a_link_that_has_ended_has_no_serious_fault(options, visit, server, watch):
+    watch.expect("404")
+    page = visit(server, storage_state={"cookies": [], "origins": []}, **options)
+    page.goto("/shared/no-such-link/")
+
+    assert faults(page) == []
+
+
 def test_a_replay_and_a_comparison_have_no_serious_fault(reader: Page):
     answered(reader, CALCULATION)
-    last_run(reader).get_by_role("link", name="Trace").click()
-    run = reader.url.rstrip("/").rsplit("/", 1)[1]
+    run = run_of(reader)
     for address in ("replay/", "compare/", f"compare/{run}/", "again/2/", "share/"):
         answer = reader.goto(f"/traces/{run}/{address}")
         assert answer.ok, address

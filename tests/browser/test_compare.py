@@ -42,7 +42,10 @@ def test_a_run_again_grows_beside_its_origin_until_both_have_ended(slow_page: Pa
 
     expect(page.locator(".growing")).to_contain_text("looks again every 2 seconds")
     expect(page.locator(".totals")).to_contain_text(f"run {run} again from step 3")
+    expect(page.locator("#comparison [role=status]")).to_have_count(0)
+    expect(page.locator("#announcer")).to_be_empty()
     has_ended(page)
+    expect(page.locator("#announcer")).to_have_text("Both runs are over.")
     expect(page.locator("main")).to_contain_text("took the same steps and gave the same answer")
     page.locator(".alike summary").click()
     expect(page.locator(".pair-row .tag")).to_have_text(["replayed", "replayed"])

@@ -6,9 +6,10 @@ from datetime import datetime, timedelta
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conversation import CALCULATION, SEVERAL, answered, begin, html
+from tests.browser.conversation import CALCULATION, LOOKUP, SEVERAL, answered, begin, html
 from tests.browser.server import Server
 from tests.browser.test_approvals import asks
+from tests.browser.test_connection import Line
 from tests.browser.test_everyone import faint_text, fits
 
 EVENTS = 10
@@ -97,7 +98,7 @@ def test_the_list_of_moments_says_which_one_is_shown(page: Page):
     current = page.locator("#moments a[aria-current]")
 
     at = move(page, "ArrowRight")
-    expect(current).to_have_attribute("data-seq", str(at))
+    expect(current).to_have_attribute("href", f"?at={at}")
     expect(current).to_have_attribute("aria-current", "true")
     move(page, "Home")
     expect(current).to_have_count(0)
@@ -244,3 +245,35 @@ def test_a_server_that_is_away_is_said_and_asked_again(page: Page, watch):
     page.keyboard.press("End")
 
     expect(stage.locator(".run")).to_have_attribute("data-status", "completed")
+
+
+def test_a_lost_connection_is_seen_again_where_it_was_lost(slow_page: Page):
+    line = Line(slow_page)
+    run = begin(slow_page, LOOKUP)
+    expect(run.locator(".live-thought").first).not_to_be_empty()
+    line.cut()
+    expect(slow_page.locator("#connection")).to_contain_text("Reconnecting")
+    slow_page.wait_for_timeout(1_000)
+    line.mend()
+    expect(run).to_have_attribute("data-status", "completed", timeout=60_000)
+
+    replay(slow_page)
+    banner, now = slow_page.locator("#away"), slow_page.locator("#now")
+    slow_page.locator("#moments summary").click()
+    slow_page.get_by_role("link", name="The page loses its connection").click()
+
+    expect(banner).to_contain_text("Connection lost. Reconnecting…")
+    expect(slow_page.locator("#announcer")).to_contain_text("The page loses its connection")
+    slow_page.reload()
+    expect(now).to_have_text("The page loses its connection")
+    expect(banner).to_be_visible()
+    move(slow_page, "ArrowRight")
+    while now.text_content() != "The page is back":
+        move(slow_page, "ArrowRight")
+    expect(banner).to_be_hidden()
+    move(slow_page, "ArrowLeft")
+    expect(banner).to_be_visible()
+    move(slow_page, "Home")
+    slow_page.locator("#play").click()
+    expect(banner).to_be_visible()
+    expect(banner).to_be_hidden()

@@ -35,8 +35,15 @@ ROUTES = {
     "chat/<int:pk>/stop/": "POST",
     "chat/<int:pk>/queue/<int:message>/now/": "POST",
     "chat/<int:pk>/queue/<int:message>/withdraw/": "POST",
+    "workflows/<int:pk>/start/": "POST",
     "chat/<int:pk>/rename/": "POST",
     "chat/<int:pk>/delete/": "POST",
+    "chat/<int:pk>/people/": "GET",
+    "chat/<int:pk>/people/<int:user>/remove/": "POST",
+    "chat/<int:pk>/leave/": "POST",
+    "chat/<int:pk>/links/": "POST",
+    "chat/<int:pk>/links/<int:link>/withdraw/": "POST",
+    "join/<str:token>/": "GET",
     "traces/": "GET",
     "traces/completions/": "GET",
     "traces/views/": "POST",
@@ -45,6 +52,8 @@ ROUTES = {
     "traces/<int:pk>/rating/": "POST",
     "traces/<int:pk>/notes/": "POST",
     "traces/<int:pk>/notes/<int:note>/": "POST",
+    "traces/<int:pk>/comments/": "POST",
+    "traces/<int:pk>/comments/<int:comment>/delete/": "POST",
     "traces/<int:pk>/labels/": "POST",
     "traces/<int:pk>/flag/": "POST",
     "traces/<int:pk>/assignee/": "POST",
@@ -71,8 +80,17 @@ ROUTES = {
     "traces/<int:pk>/share/": "GET",
     "traces/<int:pk>/share/<int:link>/revoke/": "POST",
     "shared/<str:token>/": "open",
+    "workflows/": "GET",
+    "workflows/new/": "GET",
+    "workflows/check/": "POST",
+    "workflows/completions/": "GET",
+    "workflows/<int:pk>/": "GET",
+    "workflows/<int:pk>/edit/": "GET",
+    "workflows/<int:pk>/versions/<int:number>/": "GET",
+    "workflows/<int:pk>/versions/<int:number>/restore/": "POST",
     "approvals/": "GET",
     "approvals/link/": "GET",
+    "approvals/new/": "GET",
     "approvals/<int:pk>/": "POST",
     "api/runs/<int:pk>/events/": "GET",
     "login/": "open",
@@ -389,7 +407,7 @@ class Inline(HTMLParser):
 
 
 PAGES = ["/", "/chat/{chat}/", "/chat/sessions/", "/traces/", "/traces/{run}/", "/nowhere/"]
-PAGES += ["/review/"]
+PAGES += ["/review/", "/chat/{chat}/people/", "/join/nowhere/"]
 PAGES += ["/traces/{run}/compare/", "/traces/{run}/compare/{run}/", "/traces/{run}/again/1/"]
 PAGES += [
     "/admin/",

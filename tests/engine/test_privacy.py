@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agents.engine import privacy
 from agents.engine.check_digits import iban, luhn, my_number
 from agents.engine.privacy import Growing, Kind, find, mask
 
@@ -452,3 +453,14 @@ def test_check_digits():
     assert not iban("DE89370400440532013001")
     assert my_number("123456789018")
     assert not my_number("123456789012")
+
+
+def test_what_is_held_back_for_long_is_not_read_anew_for_every_word(monkeypatch):
+    read = []
+    monkeypatch.setattr(privacy, "find", lambda text: read.append(len(text)) or find(text))
+    growing = Growing("Write to a@b.c.")
+
+    shown = [growing.feed("abc.") for _ in range(2000)]
+
+    assert sum(read) < 20 * 4 * len(shown)
+    assert growing.shown + "".join(shown) + growing.rest() == "Write to ‹email›."

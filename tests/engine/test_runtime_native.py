@@ -134,7 +134,7 @@ async def test_a_model_that_is_slow_to_begin_is_waited_for_and_that_is_told_once
 
 async def test_a_model_that_stops_in_the_middle_is_given_up_and_what_it_said_was_shown():
     llm = Chunks([delta(content="Half an"), None])
-    agent = runtime(llm, deadlines=Deadlines(between=0.05))
+    agent = runtime(llm, deadlines=Deadlines(slow=0.05, between=0.05))
 
     events = [event async for event in agent.stream("?")]
 

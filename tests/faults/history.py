@@ -10,7 +10,7 @@ from typing import Any
 Rows = Sequence[dict[str, Any]]
 
 LIVE = {"running", "waiting"}
-STARTS = {"step_started", "tool_call"}
+STARTS = {"step_started", "task", "tool_call"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""F01–F05: the server dies, or is asked to go, and comes back."""
+"""F01–F05 and F35: the server dies, or is asked to go, and comes back."""
 
 import asyncio
 import random
@@ -13,6 +13,7 @@ POINTS = [f"P{number}" for number in range(1, 14)]
 RECOVERS = 30
 # Late enough that others are anywhere in theirs when one run gets there.
 NTH = {"P1": 2, "P2": 2, "P3": 3, "P4": 4, "P5": 20, "P6": 3, "P7": 2, "P8": 2, "P13": 2}
+PLANNED = "look:{0} sign:{0} pay:{0} wait:0.3 words:5"
 UNKNOWN = ("What became of pay?", "may have been done", "Make it again", "It was done")
 
 
@@ -27,13 +28,24 @@ async def f01(ground: Ground, times: int, points: Sequence[str] = POINTS) -> Res
     return result
 
 
-async def _killed_at(ground: Ground, point: str, people: int) -> Result:
+@row("F35", "killed at each of P1–P13 while plans are carried out", times=4)
+async def f35(ground: Ground, times: int, points: Sequence[str] = POINTS) -> Result:
+    result = Result()
+    for point in points:
+        found = await _killed_at(ground, point, times, agent="planner")
+        found.violations = [f"{point} by plan {what}" for what in found.violations]
+        result.add(found)
+    return result
+
+
+async def _killed_at(ground: Ground, point: str, people: int, agent: str = "") -> Result:
     await asyncio.to_thread(ground.product.kill)
     nth = NTH.get(point, 1) if people > 3 else 1
     await ground.restart(f"{point}:{nth}")
     tabs = await ground.tabs(people)
     for number, tab in enumerate(tabs):
-        await tab.say(story(number if people > 3 else number + 1))
+        question = story(number if people > 3 else number + 1)
+        await tab.say(PLANNED.format(order()) if agent else question, agent)
     is_dead = await _dies(ground, tabs, decides=point == "P12")
     await ground.restart()
     result = await ground.played(RECOVERS)

@@ -26,7 +26,11 @@ class Model:
 
     def __call__(self, request: Request) -> Reply:
         messages = request.body["messages"]
+        if "You plan work" in str(messages[0]["content"]):
+            return wire.say(plan(messages))
         question, turn = asked(messages)
+        if question.startswith("The plan was carried out"):
+            question = DEFAULT
         with self._lock:
             self.times[f"{question}#{turn}"] += 1
             nth = self.times[f"{question}#{turn}"]
@@ -40,6 +44,25 @@ def asked(messages: list[dict]) -> tuple[str, int]:
     at = max(at for at, message in enumerate(messages) if message["role"] == "user")
     spoken = sum(message["role"] == "assistant" for message in messages[at:])
     return messages[at]["content"], spoken
+
+
+def plan(messages: list[dict]) -> str:
+    """The turns of the question as the steps of a plan, side by side but for the first."""
+    question = next(str(m["content"]) for m in messages if "Question: " in str(m["content"]))
+    turns = question.split("Question: ")[1].split()
+    known = [
+        (name, told) for name, _, told in (t.partition(":") for t in turns) if name in TOOLS
+    ]
+    steps = [
+        {
+            "name": f"{name} {at}",
+            "tool": name,
+            "arguments": {TOOLS[name]: float(what) if name == "wait" else what},
+            "parallel": at > 0,
+        }
+        for at, (name, what) in enumerate(known)
+    ]
+    return json.dumps({"description": "As it was said.", "steps": steps})
 
 
 def reply(wanted: str, nth: int = 1) -> Reply:

@@ -144,3 +144,8 @@ async def test_f33_a_copy_taken_under_load_is_whole(holds):
 
 async def test_f34_an_approval_waits_for_a_day_and_for_who_may_give_it(holds):
     await holds(watching.f34)
+
+
+@pytest.mark.parametrize("point", ["P9", "P12"])
+async def test_f35_plans_go_on_after_a_kill_at_a_point(holds, point):
+    await holds(killing.f35, 2, points=[point])

@@ -1,5 +1,6 @@
 import pytest
 from django.contrib.auth.models import Permission
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
@@ -86,3 +87,13 @@ def personal_run(person, db):
         for seq, (type, data) in enumerate([*words, *done], start=1)
     )
     return run
+
+
+@pytest.fixture
+def unwritable():
+    """A database that can be read and takes nothing, in this thread."""
+    if connection.vendor != "sqlite":
+        pytest.skip("only SQLite is closed to writing this way")
+    with connection.cursor() as cursor:
+        yield lambda: cursor.execute("PRAGMA query_only = ON")
+        cursor.execute("PRAGMA query_only = OFF")

@@ -6,14 +6,16 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.apps import apps
 from django.contrib.auth.models import AnonymousUser
+from django.db import OperationalError
 from django.test import AsyncClient
 from django.utils import timezone
 
 from agents import audit
 from agents.models import Agent, Approval, AuditEntry, ReviewScope
 from agents.review.models import Review
+from chat.models import ChatSession, Message
 from tests.conftest import frames_until, tab
-from tests.review.conftest import PERSONAL, client_of, may
+from tests.review.conftest import MAIL, PERSONAL, client_of, may
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -146,3 +148,71 @@ def test_a_reviewer_out_of_scope_sees_nothing(personal_run, reviewer):
 
     assert client_of(reviewer).get(f"/traces/{personal_run.pk}/").status_code == 404
     assert may(reviewer).has_perm("agents.review_runs")
+
+
+@pytest.mark.parametrize("door", ["/traces/{}/", "/traces/{}/replay/", "/traces/{}/steps/1/"])
+def test_what_cannot_be_recorded_is_not_shown_to_others(
+    door, personal_run, reviewer, person, unwritable
+):
+    own, others, page = client_of(person), client_of(reviewer), door.format(personal_run.pk)
+    unwritable()
+
+    refused = others.get(page)
+
+    assert (refused.status_code, refused["Retry-After"]) == (503, "30")
+    assert "This cannot be shown now" in refused.content.decode()
+    assert not any(text in refused.content.decode() for text in ("Ada", *PERSONAL))
+    assert own.get(page).status_code == 200
+
+
+async def test_a_socket_that_cannot_be_recorded_shows_nothing_and_is_tried_again(
+    personal_run, reviewer, monkeypatch
+):
+    def away(*_):
+        raise OperationalError("server closed the connection unexpectedly")
+
+    monkeypatch.setattr(AuditEntry.objects, "bulk_create", away)
+
+    async with tab(reviewer, f"/ws/runs/{personal_run.pk}/") as page:
+        closed = await page.receive_output()
+
+    assert closed == {"type": "websocket.close", "code": 1013}
+
+
+@pytest.fixture
+def message(personal_run, person):
+    chat = ChatSession.objects.create(user=person, title=f"Who is {MAIL}?")
+    about = {"author": person, "run": personal_run, "client_id": "a"}
+    return Message.objects.create(session=chat, text=f"Who is {MAIL}?", **about)
+
+
+def test_the_administration_shows_others_words_masked_and_keeps_who_looked(
+    message, administrator, person
+):
+    chat, client = message.session, client_of(administrator)
+    pages = [
+        "/admin/chat/message/",
+        f"/admin/chat/message/{message.pk}/change/",
+        f"/admin/chat/message/{message.pk}/delete/",
+        "/admin/chat/chatsession/",
+        f"/admin/chat/chatsession/{chat.pk}/change/",
+        f"/admin/chat/chatsession/{chat.pk}/delete/",
+    ]
+
+    shown = [client.get(page).content.decode() for page in pages]
+
+    assert [page for page, html in zip(pages, shown, strict=True) if MAIL in html] == []
+    assert all("‹email›" in html for html in shown)
+    looked = [(who, subject) for who, _, subject, _ in kept()]
+    assert looked == [("root", f"message:{message.pk}"), ("root", f"chatsession:{chat.pk}")]
+
+
+def test_the_administration_finds_no_words_that_it_masks(message, person):
+    other = type(person).objects.create_user("stan", is_staff=True)
+    client = client_of(may(other, "view_message", "view_chatsession"))
+
+    for kind in ("message", "chatsession"):
+        found = client.get(f"/admin/chat/{kind}/", {"q": "Who is"}).content.decode()
+        assert "0 results" in found
+        found = client.get(f"/admin/chat/{kind}/", {"q": person.username}).content.decode()
+        assert "‹email›" in found

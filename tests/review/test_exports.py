@@ -1,6 +1,7 @@
 """A run as a file: whole, masked like its page, and in the form that is written down."""
 
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import jsonschema
@@ -10,7 +11,7 @@ from django.test import AsyncClient
 from django.utils import timezone
 from markdown_it import MarkdownIt
 
-from agents.models import AgentStep, AuditEntry, Run, RunEvent
+from agents.models import Absence, AgentStep, AuditEntry, Run, RunEvent
 from agents.review import exports
 from tests.conftest import asked
 from tests.review.conftest import MAIL, PERSONAL
@@ -179,3 +180,16 @@ def test_the_schema_is_the_one_that_is_documented():
     for part in ("run", "step", "approval", "event"):
         for name in SCHEMA["$defs"][part]["properties"]:
             assert f"`{name}`" in page, f"{part}.{name}"
+
+
+async def test_when_a_page_was_away_is_in_both_files(person):
+    run = await Run.objects.acreate(topic="a", query="?", agent_name="helper", user=person)
+    left, back = (run.started_at + timedelta(seconds=at) for at in (1.5, 4))
+    await Absence.objects.acreate(run=run, page="one", left_at=left, came_back_at=back)
+
+    _, text, _ = await fetched(person, f"/traces/{run.pk}/export.json")
+    _, document, _ = await fetched(person, f"/traces/{run.pk}/export.md")
+
+    times = {"left_at": left.isoformat(), "came_back_at": back.isoformat()}
+    assert checked(text)["absences"] == [{"reason": "lost", **times}]
+    assert "- 1.50 s: The page loses its connection · 4.00 s: The page is back" in document

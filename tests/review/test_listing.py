@@ -370,8 +370,22 @@ def test_the_list_asks_the_same_however_many_there_are(
     make(person, 60)
     get(mine)
 
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(14):
         get(mine, "status:completed tool:database rating:up why")
+
+
+def test_runs_again_of_runs_again_cost_no_query_each(
+    mine, person, django_assert_max_num_queries
+):
+    run = Run.objects.create(user=person, topic="a", query="?", agent_name="helper")
+    for number in range(30):
+        about = {"user": person, "topic": f"r{number}", "query": "?", "agent_name": "helper"}
+        again = Run.objects.create(origin=run, origin_step=1, **about)
+        run = again if number == 0 else run
+    get(mine)
+
+    with django_assert_max_num_queries(16):
+        get(mine)
 
 
 @pytest.mark.usefixtures("agent", "workshop")
@@ -436,3 +450,12 @@ def test_made_up_runs_are_not_put_among_real_ones(person):
         call_command("seed_runs", runs=5, events=50)
 
     assert Run.objects.count() == 1
+
+
+def test_a_view_that_cannot_be_kept_is_a_sentence(mine, unwritable):
+    unwritable()
+
+    answer = mine.post("/traces/views/", {"q": "status:failed", "name": "x"}, follow=True)
+
+    assert answer.status_code == 200
+    assert "this was not saved" in answer.content.decode()

@@ -1,6 +1,8 @@
 """A run shown again is what a page was shown that watched it, after every single event."""
 
 import re
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -13,7 +15,7 @@ from agents.display import RunView
 from agents.engine.errors import ModelError
 from agents.engine.events import Stamp, Type
 from agents.engine.tool import ToolResult
-from agents.models import Agent, Approval, AuditEntry, Run
+from agents.models import Absence, Agent, Approval, AuditEntry, Run
 from agents.review import judging, replay
 from agents.review.moments import Timeline, number
 from tests.agents.test_display import Page, Tree, scripts
@@ -315,3 +317,64 @@ def test_waiting_for_a_person_is_told_from_a_slow_model():
 
     assert [gap.is_ours for gap in timeline.gaps] == [False, True, True]
     assert number("7", 5) == 5
+
+
+@pytest.fixture
+def parted(person):
+    """A run with an event a second, and a page that was away from 1.5 s to 2.5 s of it."""
+    run = Run.objects.create(topic="a", query="?", agent_name="helper", user=person)
+    stamp = Stamp("helper")
+    about = {"turn": 1, "kind": "thought", "request": {}}
+    steps = [stamp(Type.STEP_STARTED, step=number, **about) for number in (1, 2, 3)]
+    for at, event in enumerate(steps, 1):
+        event = replace(event, time=run.started_at + timedelta(seconds=at))
+        trace.keep([(run.pk, event)])
+    left, back = (run.started_at + timedelta(seconds=at) for at in (1.5, 2.5))
+    Absence.objects.create(run=run, page="one", left_at=left, came_back_at=back)
+    return run
+
+
+def test_a_page_that_was_away_is_a_moment_between_two_events(parted):
+    timeline = Timeline(parted)
+
+    marks = [(mark.seq, mark.ms, mark.words) for mark in timeline.marks if mark.is_between]
+    assert marks == [
+        (1, 1500, "The page loses its connection"),
+        (2, 2500, "The page is back"),
+    ]
+    assert [bool(timeline.away(ms)) for ms in (1499, 1500, 2499, 2500)] == [0, 1, 1, 0]
+    assert (timeline.before(2, 2000), timeline.next(1, 1000)) == ("?at=1&ms=1500",) * 2
+    assert (timeline.before(1, 1000), timeline.next(3, 3000)) == ("?at=0", "?at=3")
+
+
+def test_the_replay_shows_what_stood_on_the_page_while_it_was_away(person, parted):
+    lost = '<div id="away" class="connection">'
+    shown = {
+        at: get(person, parted, f"replay/?at={at}").content.decode()
+        for at in ("1", "1&ms=1500", "2", "2&ms=2500", "1&ms=99999", "2&ms=x")
+    }
+
+    assert [at for at in shown if lost in shown[at]] == [
+        "1&ms=1500",
+        "2",
+        "1&ms=99999",
+        "2&ms=x",
+    ]
+    assert "Connection lost. Reconnecting…" in shown["2"]
+
+
+def test_the_page_of_the_run_says_that_there_is_something_to_see(person, parted):
+    assert "page away once" in get(person, parted, "").content.decode()
+    parted.absences.all().delete()
+    assert "page away" not in get(person, parted, "").content.decode()
+
+
+def test_a_page_that_was_closed_before_the_run_ended_stays_so(person, parted):
+    parted.absences.update(reason=Absence.Reason.CLOSED, came_back_at=None)
+    timeline = Timeline(parted)
+
+    assert [mark.words for mark in timeline.marks if mark.is_between] == ["The page is closed"]
+    assert not timeline.away(timeline.duration).is_lost
+    assert (
+        '<span data-when="lost" hidden>' in get(person, parted, "replay/?at=3").content.decode()
+    )

@@ -414,6 +414,7 @@ FILLED_IN = {
 
 
 async def test_the_form_is_filled_in_as_the_run_was(origin, person):
+    await granted(person, "rerun_runs")
     await Agent.objects.aupdate(instructions="Something new.")
     client = await browser(person)
 
@@ -472,10 +473,14 @@ async def test_a_run_again_is_stopped_where_it_is_compared(
     assert (await client.post(f"/traces/{origin.pk}/stop/")).status_code == 404
 
 
-async def test_only_with_the_right_to_may_somebody_switch_guardrails_off(
+async def test_only_with_the_right_to_may_somebody_change_how_the_agent_is_set_up(
     origin, scripted, person
 ):
     client = await browser(person)
+    page = (await client.get(f"/traces/{origin.pk}/again/3/")).content.decode()
+    assert 'name="tools"' in page
+    offered = ("instructions", "model", "fallback", "guardrails")
+    assert not [name for name in offered if f'name="{name}"' in page]
     scripted(END)
     await client.post(f"/traces/{origin.pk}/rerun/3/", FILLED_IN)
     mine = await Run.objects.aget(origin=origin)
@@ -487,7 +492,8 @@ async def test_only_with_the_right_to_may_somebody_switch_guardrails_off(
 
     run = await Run.objects.exclude(pk=mine.pk).aget(origin=origin)
     await runs.wait(run)
-    assert "guardrails_off" not in mine.overrides
+    assert set(mine.overrides) <= {"tools"}
+    assert run.overrides["instructions"] == "Be quick."
     assert run.overrides["guardrails_off"] == ["Instruction override", "Private keys"]
 
 
@@ -541,6 +547,7 @@ async def test_what_is_shown_masked_is_not_run_again(origin, reviewer):
     ],
 )
 async def test_what_is_wrong_with_the_form_is_said_in_words(wrong, sentence, origin, person):
+    await granted(person, "rerun_runs")
     client = await browser(person)
 
     answer = await client.post(f"/traces/{origin.pk}/rerun/3/", FILLED_IN | wrong)
@@ -584,6 +591,7 @@ async def test_a_form_sent_twice_is_one_run(origin, scripted, person):
 
 async def test_a_page_gone_back_to_can_send_something_else(origin, scripted, person):
     scripted(END, END)
+    await granted(person, "rerun_runs")
     client, address = await browser(person), f"/traces/{origin.pk}/rerun/3/"
 
     for instructions in ("Be quick.", "Be slow."):
@@ -610,6 +618,7 @@ async def test_only_so_many_runs_again_go_on_at_once(origin, person):
         await Run.objects.acreate(
             user=person, topic=f"r{number}", status="waiting", origin=origin, origin_step=1
         )
+    await granted(person, "rerun_runs")
     client = await browser(person)
 
     answer = await client.post(f"/traces/{origin.pk}/rerun/3/", FILLED_IN)

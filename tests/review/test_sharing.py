@@ -92,6 +92,13 @@ def gone(path):
     return answer.content, headers
 
 
+def test_the_form_stays_as_it_was_filled_in(personal_run, person):
+    page = share(client_of(person), personal_run, "reviewer", 168).content.decode()
+
+    assert re.findall(r'value="(\w+)" checked', page) == ["reviewer"]
+    assert re.findall(r'value="(\d+)" selected', page) == ["168"]
+
+
 def test_expired_revoked_and_never_made_look_the_same(link, person):
     never = gone("/shared/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA/")
 
@@ -213,3 +220,18 @@ def test_a_run_that_goes_on_is_shown_as_far_as_it_is(personal_run, person):
 
     assert "This run is still going on." in page
     assert f"It is {MAIL}, fine." in page
+
+
+def test_where_nothing_can_be_kept_a_link_is_neither_made_nor_opened(
+    link, personal_run, person, unwritable
+):
+    client = client_of(person)
+    unwritable()
+
+    refused, opened = share(client, personal_run), Client().get(link)
+
+    assert refused.status_code == 422
+    assert "this was not saved" in refused.content.decode()
+    assert opened.status_code == 503
+    assert not any(secret in opened.content.decode() for secret in ("Ada", *PERSONAL))
+    assert ShareLink.objects.count() == 1

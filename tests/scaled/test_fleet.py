@@ -12,6 +12,8 @@ from tests.scaled.demo import STORY, some_words
 from tests.scaled.fleet import FleetGround
 
 RECOVERS = 60
+# One worker plays them all: processes are started once.
+pytestmark = pytest.mark.xdist_group("fleet")
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from datetime import date
 from . import arithmetic, rows
 from . import period as periods
 from .cues import AVERAGE, COMPARED, MONEY, SHARE
-from .history import Finding, Question, Situation
+from .history import Finding, Offer, Question, Situation
 from .plan import Findings, Plan, asked, calculation, query
 from .request import Request
 
@@ -42,12 +42,10 @@ def share(situation: Situation, today: date) -> Plan | None:
 def compared(situation: Situation, today: date) -> Plan | None:
     """The same question for two periods, and the change between them."""
     question, calculator = situation.question, situation.tool("calculator", "expression")
-    found = asked(situation, today)
-    spoken = _two_periods(question, today)
-    if found is None or spoken is None or calculator is None or not _is_single(found[1]):
+    found = pair(situation, today)
+    if found is None or calculator is None:
         return None
-    database, request = found
-    older, newer = (replace(request, period=period) for period in spoken)
+    database, newer, older = found
 
     def write(findings: Findings) -> str | None:
         new, old = _values(findings[0]), _values(findings[1])
@@ -64,6 +62,17 @@ def compared(situation: Situation, today: date) -> Plan | None:
         ),
         answer=lambda findings: _comparison(newer, older, findings, question),
     )
+
+
+def pair(situation: Situation, today: date) -> tuple[Offer, Request, Request] | None:
+    """The database, and the same request for the newer and the older of two periods."""
+    found = asked(situation, today)
+    spoken = _two_periods(situation.question, today)
+    if found is None or spoken is None or not _is_single(found[1]):
+        return None
+    database, request = found
+    older, newer = (replace(request, period=period) for period in spoken)
+    return database, newer, older
 
 
 def averaged(situation: Situation, today: date) -> Plan | None:

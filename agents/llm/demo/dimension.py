@@ -35,6 +35,7 @@ _TIMES: dict[TimeUnit, str] = {
     "year": r"\byears?\b|年(?=別|ごと|毎|間|次|[はが])",
     "day": r"\bdays?\b|日(?=別|ごと|毎|次)",
 }
+UNITS: tuple[TimeUnit, ...] = tuple(_TIMES)
 _RATES: dict[TimeUnit, str] = {
     "month": r"\bmonthly\b",
     "year": r"\b(?:yearly|annual)\b",

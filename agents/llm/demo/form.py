@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agents.engine import monitor, planning
 from agents.engine.output import INSTRUCTIONS
 
 from .history import Message, spoken
@@ -18,6 +19,18 @@ class Form:
 
     schema: Mapping[str, Any]
     messages: Sequence[Message]
+
+    @property
+    def is_plan(self) -> bool:
+        return self._has_fields_of(planning.FORM)
+
+    @property
+    def is_check(self) -> bool:
+        return self._has_fields_of(monitor.FORM)
+
+    def _has_fields_of(self, other: Mapping[str, Any]) -> bool:
+        fields = self.schema.get("properties")
+        return isinstance(fields, Mapping) and fields.keys() == other["properties"].keys()
 
 
 def read(messages: Sequence[Message], response_format: Any) -> Form | None:

@@ -37,6 +37,32 @@ def introduction(situation: Situation) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
+def planning(question: Question) -> str:
+    """What this is, for somebody who asked nothing that needs a plan."""
+    say = question.say
+    examples = (
+        say(
+            "Compare this year's best month with last year's and explain.",
+            "今年と去年の最高の月を比べて、理由も説明して",
+        ),
+        say("What was the revenue in 2019?", "2019年の売上は？"),
+        say("How do I stop a run?", "実行を止めるには？"),
+    )
+    lines = [
+        say(
+            "I am Ashiato's demo model: a small set of rules, not AI. This agent works by a "
+            "plan: it writes the steps down first, carries them out, checks each result, and "
+            "plans anew where one is not as expected.",
+            "Ashiato のデモモデルです。AI ではなく、決まった規則で動きます。"
+            "このエージェントは、まず手順を計画として書き、実行し、結果を一つずつ確かめ、"
+            "期待どおりでなければ計画を立て直します。",
+        ),
+        "\n".join([say("Try:", "たとえば:"), "", *(f"- {example}" for example in examples)]),
+        _connecting(question),
+    ]
+    return "\n\n".join(lines)
+
+
 def tables(description: str, question: Question) -> str:
     """What the database holds, from the tool's own description."""
     schema = schemas.read(description)

@@ -19,6 +19,9 @@ Word = Literal["", "changed", "declined", "lost"]
 LONGEST_QUESTION = 2_000
 OBSERVATION = "Observation: "
 NO_ANSWER = "(No answer: "
+_SAID_BEFORE = "Said before:\n"
+_QUESTION = "\n\nQuestion: "
+_SPEAKER = re.compile(r"^(user|assistant): ", re.MULTILINE)
 _JAPANESE = re.compile(r"[\u3041-\u30ff\u4e00-\u9fff]")
 _GRAMMAR = re.compile(
     r"[はがをにでのへ](?![ぁ-ん])|です|ます|ください|して|した|教え|ない|いる|ある"
@@ -157,11 +160,12 @@ class Exchange:
 
 def read(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] | None) -> Situation:
     """The situation that a conversation leaves the model in."""
+    messages = [told for message in messages for told in _unfolded(message)]
     system = "\n".join(spoken(message) for message in messages if message["role"] == "system")
     dialect: Dialect = "native" if tools else "direct"
     offers = tuple(_offer(tool["function"]) for tool in tools or ())
     if not tools and "Action Input:" in system:
-        dialect, offers = "react", tuple(_listed(system))
+        dialect, offers = "react", tuple(listed(system))
     exchanges = _exchanges(messages)
     *begun, now = _in_hand(exchanges)
     first = begun[0] if begun else now
@@ -177,6 +181,17 @@ def read(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] | None)
         words=now.answer,
         dialect=dialect,
     )
+
+
+def _unfolded(message: Message) -> list[Message]:
+    """A task that says what was said before it, as the messages that it tells of."""
+    before, found, question = spoken(message).rpartition(_QUESTION)
+    if message["role"] != "user" or not found or not before.startswith(_SAID_BEFORE):
+        return [message]
+    _, *told = _SPEAKER.split(before)
+    pairs = zip(told[::2], told[1::2], strict=True)
+    said = [{"role": role, "content": words.strip()} for role, words in pairs]
+    return [*said, {**message, "content": question}]
 
 
 def _exchanges(messages: Sequence[Message]) -> list[Exchange]:
@@ -229,13 +244,13 @@ def _offer(function: Mapping[str, Any]) -> Offer:
     )
 
 
-def _listed(prompt: str) -> Iterable[Offer]:
-    """The tools that a ReAct prompt lists: `- NAME: DESCRIPTION`, then `  Input: SCHEMA`."""
+def listed(prompt: str, label: str = "Input") -> Iterable[Offer]:
+    """The tools that a prompt lists: `- NAME: DESCRIPTION`, then `  Input: SCHEMA`."""
     name, description = "", ""
     for line in prompt.splitlines():
         if line.startswith("- ") and ":" in line:
             name, _, description = line[2:].partition(":")
-        elif name and line.startswith("  Input:"):
+        elif name and line.startswith(f"  {label}:"):
             schema = _object(line.partition(":")[2])
             yield Offer(name=name.strip(), description=description.strip(), parameters=schema)
             name = ""

@@ -45,12 +45,16 @@ class Dimension:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """A condition, with the tables it needs and how it is put in words."""
+    """A condition, with the tables it needs and how it is put in words.
+
+    `name` is what the rows have to be called, where that is the condition.
+    """
 
     sql: str
     tables: tuple[str, ...]
     english: str
     japanese: str
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +104,7 @@ class Request:
         measured = f"{self.measure.sql} AS {self.measure.alias}"
         if self.dimension is None:
             return [measured]
-        grouping, alias = self._grouping, self.dimension.alias
+        grouping, alias = self.grouping, self.dimension.alias
         is_named_so = grouping.partition(".")[2] == alias
         return [grouping if is_named_so else f"{grouping} AS {alias}", measured]
 
@@ -116,7 +120,7 @@ class Request:
         return [name for name in targets if self.schema.path(self.base.name, name)]
 
     @property
-    def _grouping(self) -> str:
+    def grouping(self) -> str:
         dimension = self.dimension
         if dimension and dimension.unit and self.date:
             return f"SUBSTR({self.date}, 1, {_LENGTHS[dimension.unit]})"
@@ -170,7 +174,7 @@ class Request:
 
     def _group(self) -> str:
         table = self.dimension.table if self.dimension else None
-        return f"{table.key}, {self._grouping}" if table and table.label else self._grouping
+        return f"{table.key}, {self.grouping}" if table and table.label else self.grouping
 
     def _ordering(self) -> str:
         direction = "ASC" if self.ascending else "DESC"

@@ -83,6 +83,11 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
 
 
+def shown(cell: Any) -> str:
+    """A cell in a sentence."""
+    return number(cell) if is_number(cell) else "—" if cell is None else str(cell)
+
+
 def written(text: str, places: int) -> str:
     """A calculator's number with its thousands parted and not too many decimals."""
     whole, _, rest = text.partition(".")

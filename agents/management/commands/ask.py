@@ -44,6 +44,9 @@ class Command(BaseCommand):
         if bool(question) == (resume is not None):
             raise CommandError("Ask something, or name a run to go on with.")
         run = _prepared(question, agent) if resume is None else _left_waiting(resume)
+        self.see_to_its_end(run)
+
+    def see_to_its_end(self, run: Run) -> None:
         last = self._go_on(run) if run.is_waiting else asyncio.run(self._begin(run))
         while last.type is Type.RUN_PAUSED:
             last = self._go_on(run)

@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from agents import samples, toolset
+from agents.engine.approval import AskPerson
 from agents.models import Agent, GuardrailPattern, ToolRegistration
 
 # What the reporter's answers look like: a table with a heading and, if need be, a remark.
@@ -31,6 +32,11 @@ REPORT = {
     "required": ["title", "rows"],
     "additionalProperties": False,
 }
+
+FROM_DOCUMENTS = """\
+You are librarian. You answer from the documents and from nothing else: search them, and cite
+the passages by their numbers in brackets. Where they do not say it, say so. Answer in the
+language of the question, in Markdown, and briefly."""
 
 
 class Command(BaseCommand):
@@ -63,15 +69,10 @@ def make_account() -> str | None:
 
 def make_agents() -> None:
     """A row for each tool; agents only where there are none: what was changed stays."""
-    for name in toolset.own_names():
-        ToolRegistration.objects.get_or_create(name=name)
+    make_tools()
     if Agent.objects.exists():
         return
-    helper = Agent.objects.create(
-        name="helper",
-        description="Calculates, looks up documents and asks the shop's database.",
-        is_default=True,
-    )
+    helper = make_helper()
     careful = Agent.objects.create(
         name="careful",
         description="The same, but shows every call first and waits for your word.",
@@ -85,10 +86,45 @@ def make_agents() -> None:
     lead = Agent.objects.create(
         name="lead", description="Gives tasks to helper, careful and reporter."
     )
-    for agent in (helper, careful):
-        agent.tools.set(ToolRegistration.objects.filter(name__in=toolset.own_names()))
-    reporter.tools.set(ToolRegistration.objects.filter(name__in=toolset.BUILT_IN))
+    planner = Agent.objects.create(
+        name="planner",
+        description="Writes a plan first, carries it out and checks what came of it.",
+        mode=Agent.Mode.PLAN,
+    )
+    librarian = Agent.objects.create(
+        name="librarian",
+        description="Answers from the documents alone, and cites them.",
+        instructions=FROM_DOCUMENTS,
+        dialect=Agent.Dialect.REACT,
+    )
+    panel = Agent.objects.create(
+        name="panel",
+        description="Asks helper and librarian at once, and says where they differ.",
+        mode=Agent.Mode.PANEL,
+    )
+    careful.tools.set(helper.tools.all())
+    reporter.tools.set(helper.tools.filter(name__in=toolset.BUILT_IN))
+    librarian.tools.set(helper.tools.filter(name="search"))
     lead.handoffs.set([helper, careful, reporter])
+    panel.handoffs.set([helper, librarian])
+    planner.tools.set(ToolRegistration.objects.filter(name__in=toolset.own_names()))
+
+
+def make_tools() -> None:
+    rows = [ToolRegistration(name=name) for name in toolset.own_names()]
+    ToolRegistration.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def make_helper() -> Agent:
+    helper = Agent.objects.create(
+        name="helper",
+        description="Calculates, looks up documents and asks the shop's database.",
+        is_default=True,
+    )
+    own = ToolRegistration.objects.filter(name__in=toolset.own_names())
+    # Whoever asks something small does not want to be asked back.
+    helper.tools.set(own.exclude(name=AskPerson.name))
+    return helper
 
 
 def make_guardrails() -> None:

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from agents.display import RunView
-from agents.masking import asker, masked
+from agents.masking import is_open, masked, with_origins
 from agents.models import Run
 from agents.review.comparison import Comparison
 from agents.review.reading import Reading, read
@@ -61,8 +61,7 @@ def _choosing(request: HttpRequest, found: Reading, problem: str = "") -> HttpRe
 
 
 def _shown(request: HttpRequest, run: Run) -> RunView:
-    is_own = asker(run) == request.user.pk
-    return RunView(run if is_own else masked(run), place="trace")
+    return RunView(run if is_open(run, request.user) else masked(run), place="trace")
 
 
 def _worthwhile(run: Run, others: QuerySet[Run]) -> list[tuple[str, list[Run]]]:
@@ -78,7 +77,7 @@ def _worthwhile(run: Run, others: QuerySet[Run]) -> list[tuple[str, list[Run]]]:
     known: set[int] = set()
     groups = []
     for label, runs in wanted:
-        found = list(runs.exclude(pk__in=known)[:A_FEW])
+        found = with_origins(runs.exclude(pk__in=known)[:A_FEW])
         known |= {other.pk for other in found}
         groups += [(label, found)] if found else []
     return groups

@@ -32,7 +32,7 @@ def rate(request: HttpRequest, pk: int) -> HttpResponse:
     run = get_object_or_404(Run.objects.for_user(request.user), pk=pk, user=request.user)
     problem = ""
     try:
-        with _there(run), storage.refusing(judging.NotTaken):
+        with there(run), storage.refusing(judging.NotTaken):
             judging.rate(request.user, run, _thumb(request, run))
     except judging.NotTaken as sentence:
         problem = str(sentence)
@@ -80,7 +80,7 @@ def judges(view):
 
 
 @contextmanager
-def _there(run: Run) -> Iterator[None]:
+def there(run: Run) -> Iterator[None]:
     """It may be deleted in the middle of this, and then it is not found."""
     try:
         yield
@@ -92,7 +92,7 @@ def _there(run: Run) -> Iterator[None]:
 
 def _taken(request: HttpRequest, run: Run, act) -> HttpResponse:
     try:
-        with _there(run), storage.refusing(judging.NotTaken):
+        with there(run), storage.refusing(judging.NotTaken):
             act()
     except judging.NotTaken as sentence:
         return _shown(request, run, str(sentence))
@@ -155,7 +155,7 @@ def keep(request: HttpRequest, run: Run) -> None:
 @require_POST
 def flag(request: HttpRequest, pk: int) -> HttpResponse:
     """Also for whoever asked."""
-    run = get_object_or_404(Run.objects.for_user(request.user), pk=pk)
+    run = get_object_or_404(Run.objects.in_scope(request.user), pk=pk)
     why = request.POST.get("why", "")
     return _taken(request, run, lambda: judging.flag(request.user, run, why))
 

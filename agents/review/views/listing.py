@@ -4,6 +4,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
+from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -12,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 
+from agents import storage
 from agents.review import completion, listing
 from agents.review.charts import charts
 from agents.review.filters import Filter, Problem, clean, parse
@@ -71,7 +73,10 @@ def save_view(request: HttpRequest) -> HttpResponse:
     if saved.count() >= MOST_VIEWS and not saved.filter(name=name).exists():
         messages.error(request, _("There is no room for more. Delete a saved view first."))
     elif query:
-        saved.update_or_create({"query": query}, user=request.user, name=name)
+        try:
+            saved.update_or_create({"query": query}, user=request.user, name=name)
+        except OperationalError as error:
+            messages.error(request, storage.trouble(error))
     return redirect(address(query))
 
 

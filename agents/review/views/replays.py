@@ -21,14 +21,16 @@ def replayed(request: HttpRequest, pk: int) -> HttpResponse:
     found = read(request, pk, "replay")
     run, timeline = found.run, Timeline(found.run, is_masked=found.is_masked)
     at = number(request.GET.get("at"), timeline.last)
+    ms = timeline.within(at, number(request.GET.get("ms"), timeline.duration))
     context = {
         "view": replay.shown(run, at, veil=found.veil).view(),
         "timeline": timeline,
         "at": at,
-        "ms": timeline.ms(at),
-        "mark": timeline.at(at),
-        "before": timeline.before(at),
-        "next": timeline.next(at),
+        "ms": ms,
+        "mark": timeline.at(at, ms),
+        "away": timeline.away(ms),
+        "before": timeline.before(at, ms),
+        "next": timeline.next(at, ms),
         "is_live": run.is_live,
         "speeds": SPEEDS,
         "reel": _reel(run, timeline, at),
@@ -64,6 +66,7 @@ def _reel(run: Run, timeline: Timeline, at: int) -> dict:
         "part": replay.MOST_FRAMES,
         "starts": timeline.starts,
         "marks": [asdict(mark) for mark in timeline.marks],
+        "absences": [asdict(away) for away in timeline.absences],
         "scenes": reverse("trace:scene", args=[run.pk]),
         "trace": reverse("trace:run", args=[run.pk]),
     }

@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from agents import masking, runs
+from agents import audit, masking, runs, storage
 from agents.models import Run
 from agents.review import rerunning
 from agents.review.forms import RerunForm
@@ -56,10 +56,11 @@ def _prepared(request: HttpRequest, pk: int, step: int) -> Run | HttpResponse:
     if not form.is_valid():
         return _form(request, found, step, form)
     try:
-        run, is_new = rerunning.prepare_once(
-            found.row, step, form.wish, request.user, form.cleaned_data["token"]
-        )
-    except rerunning.NotRerun as reason:
+        with storage.refusing(rerunning.NotRerun):
+            run, is_new = rerunning.prepare_once(
+                found.row, step, form.wish, request.user, form.cleaned_data["token"]
+            )
+    except (rerunning.NotRerun, audit.NotRecorded) as reason:
         form.add_error(None, str(reason))
         return _form(request, found, step, form)
     if not is_new:

@@ -1,12 +1,12 @@
 """Links to one run: made, ended, and opened by whoever has one."""
 
 from django.contrib.auth.decorators import login_not_required
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from agents import masking
+from agents import audit, masking
 from agents.display import RunView
 from agents.masking import Veil
 from agents.review import sharing
@@ -24,24 +24,32 @@ QUIET = {
 @require_http_methods(["GET", "POST"])
 def share(request: HttpRequest, pk: int) -> HttpResponse:
     """Make a link, and show it: it is not shown again."""
-    found = read(request, pk)
+    found = _shareable(request, pk)
     if request.method == "GET":
         return _panel(request, found)
     level, hours = request.POST.get("level", ""), request.POST.get("hours", "")
+    chosen = {"level": level, "lasts": hours}
     try:
         token = sharing.make(found.row, request.user, level, hours, is_masked=found.is_masked)
-    except sharing.NotShared as reason:
-        return _panel(request, found, 422, problem=str(reason))
+    except (sharing.NotShared, audit.NotRecorded) as reason:
+        return _panel(request, found, 422, problem=str(reason), **chosen)
     url = request.build_absolute_uri(reverse("trace:shared", args=[token]))
-    return _panel(request, found, made=url)
+    return _panel(request, found, made=url, **chosen)
 
 
 @require_POST
 def revoke(request: HttpRequest, pk: int, link: int) -> HttpResponse:
-    found = read(request, pk)
+    found = _shareable(request, pk)
     row = get_object_or_404(sharing.links(found.row, request.user), pk=link)
     sharing.revoke(row, request.user)
     return _panel(request, found) if request.htmx else redirect("trace:share", pk)
+
+
+def _shareable(request: HttpRequest, pk: int) -> Reading:
+    found = read(request, pk)
+    if not sharing.may_share(found.row, request.user):
+        raise Http404
+    return found
 
 
 @login_not_required

@@ -1,0 +1,381 @@
+"""A plan as people see it: its steps, how far it came, and the plans that came before it."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from agents.engine.plan import FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
+from agents.graphs import ICONS, State, drawn
+from agents.models import AgentStep, Run
+from agents.models.prepared import prepared
+from agents.readable import brief, one_line, shown
+from agents.sentences import told
+
+Status = AgentStep.Status
+Task = tuple[int, int | None, int, str, str]  # number, parent, turn, name, status
+Shown = Callable[[AgentStep], AgentStep]
+
+MOST_LINES = 50
+# A task of a step that is done for each item of a list is called after it: name[3].
+ITEM = re.compile(r"\[\d+\]\Z")
+COUNTED = (Status.RUNNING, Status.WAITING, Status.FAILED, Status.SKIPPED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """A step of a plan, as it is listed."""
+
+    place: int
+    step: ExecutionStep
+    change: str = ""  # what became of it since the plan before
+    state: State = State()
+    href: str = ""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.step, name)
+
+    @property
+    def icon(self) -> str:
+        return ICONS[self.step.kind]
+
+    @property
+    def what(self) -> str:
+        """Who or what does it."""
+        step = self.step
+        if step.plan is not None:
+            count = len(step.plan.steps)
+            return ngettext("%(count)d step", "%(count)d steps", count) % {"count": count}
+        return step.tool or step.agent or step.role or _("a person")
+
+    @property
+    def values(self) -> list[tuple[str, str]]:
+        question = {_("Question"): self.step.ask} if self.step.ask else {}
+        given = {**question, **self.step.arguments}
+        return [(name, shown(value)) for name, value in given.items()]
+
+    @property
+    def change_label(self) -> str:
+        return CHANGED[self.change]() if self.change in CHANGED else ""
+
+    @property
+    def terms(self) -> list[str]:
+        """When it is done and how often, where that is not simply once."""
+        return list(_terms(self.step))
+
+    @property
+    def text(self) -> str:
+        if self.change == "removed":
+            return f"- {self.step.name} ({self.change_label})"
+        about = " · ".join(filter(None, [self.what, self.change_label, *self.terms]))
+        given = [f"   {name}: {one_line(text)}" for name, text in self.values]
+        if self.step.expected_outcome:
+            given.append(f"   {_('Expected')}: {self.step.expected_outcome}")
+        return "\n".join([f"{self.place}. {self.step.name} ({about})", *given])
+
+
+CHANGED: dict[str, Callable[[], str]] = {
+    "changed": lambda: _("changed"),
+    "added": lambda: _("added"),
+    "removed": lambda: _("removed"),
+    "kept": lambda: _("kept"),
+}
+
+
+def _terms(step: ExecutionStep) -> Iterable[str]:
+    if step.depends_on:
+        yield _("after %(names)s") % {"names": ", ".join(step.depends_on)}
+    if step.condition == FAILURE:
+        yield _("only if something before it failed")
+    elif step.condition != SUCCESS:
+        yield _("condition: %(words)s") % {"words": one_line(step.condition)}
+    if step.for_each is not None:
+        yield _("for each: %(words)s") % {"words": one_line(brief(step.for_each))}
+    if step.until:
+        yield _("until: %(words)s") % {"words": one_line(step.until)}
+    if step.retry:
+        again = ngettext("tried %(n)d time more", "tried %(n)d times more", step.retry)
+        yield again % {"n": step.retry}
+    if step.timeout is not None:
+        yield _("within %(seconds)s s") % {"seconds": f"{step.timeout:g}"}
+
+
+def lines(
+    plan: ExecutionPlan, changes: Mapping[str, str] | None = None, **about: Any
+) -> list[Line]:
+    """Its steps, and those of the plan before that are gone."""
+    changes = changes or {}
+    listed = [
+        Line(place=place, step=step, change=changes.get(step.name, ""), **about)
+        for place, step in enumerate(plan.named().steps, 1)
+    ]
+    gone = [name for name, what in changes.items() if what == "removed"]
+    return listed + [
+        Line(place=0, step=ExecutionStep(name=name), change="removed") for name in gone
+    ]
+
+
+def difference(changes: Mapping[str, str]) -> str:
+    """1 changed, 1 added, 2 kept."""
+    counted = Counter(changes.values())
+    words = [
+        (counted["changed"], _("%(count)d changed")),
+        (counted["added"], _("%(count)d added")),
+        (counted["removed"], _("%(count)d removed")),
+        (counted["kept"], _("%(count)d kept")),
+    ]
+    return ", ".join(text % {"count": count} for count, text in words if count)
+
+
+@dataclass(frozen=True)
+class PlanFacts:
+    """What the row of a plan tells of it; of one that is not written yet, nothing."""
+
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, step: AgentStep) -> "PlanFacts":
+        is_told = isinstance(step.action_input, dict) and "steps" in step.action_input
+        return cls(step.action_input if is_told else {})
+
+    def __bool__(self) -> bool:
+        return bool(self.facts)
+
+    @cached_property
+    def plan(self) -> ExecutionPlan:
+        return ExecutionPlan.from_dict(self.facts).named()
+
+    @property
+    def changes(self) -> dict[str, str]:
+        return self.facts.get("changes") or {}
+
+    @property
+    def difference(self) -> str:
+        return difference(self.changes)
+
+    @property
+    def feedback(self) -> list[str]:
+        return [told(sentence) for sentence in self.facts.get("feedback") or ()]
+
+    @property
+    def why(self) -> str:
+        return "\n".join(self.feedback)
+
+    @property
+    def text(self) -> str:
+        """All of it as plain text."""
+        return "\n".join(line.text for line in self.lines)
+
+    @cached_property
+    def lines(self) -> list[Line]:
+        return lines(self.plan, self.changes)
+
+    @property
+    def first_lines(self) -> list[Line]:
+        return self.lines[:MOST_LINES]
+
+    @property
+    def more_lines(self) -> int:
+        return len(self.lines) - len(self.first_lines)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Version:
+    """One plan of a run, and how its steps stand."""
+
+    number: int
+    of: int
+    facts: PlanFacts
+    states: Mapping[str, State]
+    href: Callable[[int | None], str]
+
+    @property
+    def title(self) -> str:
+        if self.of == 1:
+            return _("Plan")
+        return _("Plan %(number)d of %(count)d") % {"number": self.number, "count": self.of}
+
+    @property
+    def description(self) -> str:
+        return self.facts.plan.description
+
+    @property
+    def changed(self) -> list[Line]:
+        return [line for line in self.facts.first_lines if line.change not in ("", "kept")]
+
+    @property
+    def lines(self) -> list[Line]:
+        return [
+            Line(
+                place=line.place,
+                step=line.step,
+                change=line.change,
+                state=(state := self.states.get(line.step.name, State())),
+                href=self.href(state.number),
+            )
+            for line in self.facts.first_lines
+            if line.place
+        ]
+
+    @cached_property
+    def count(self) -> Counter[str]:
+        return Counter(state.status for state in self.states.values())
+
+    @property
+    def total(self) -> int:
+        return len(self.states)
+
+    @property
+    def over(self) -> int:
+        return self.count[Status.DONE] + self.count[Status.SKIPPED]
+
+    @property
+    def progress(self) -> str:
+        done = {"done": self.count[Status.DONE], "all": self.total}
+        return _("%(done)d of %(all)d done") % done
+
+    @property
+    def figures(self) -> list[tuple[str, str]]:
+        """Everything that is neither done nor still to come, by status."""
+        return [
+            (status.value, _("%(count)d %(status)s") % self._figure(status))
+            for status in COUNTED
+            if self.count[status]
+        ]
+
+    def _figure(self, status: Status) -> dict[str, Any]:
+        return {"count": self.count[status], "status": status.label}
+
+    @property
+    def graph(self) -> SafeString:
+        def href(step: ExecutionStep, state: State) -> str:
+            return self.href(state.number)
+
+        return drawn(self.facts.plan, self.states, href, label=self.title)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanView:
+    """All plans of a run; the last one is what it works by."""
+
+    versions: Sequence[Version]
+    is_planning: bool = False
+
+    @property
+    def current(self) -> Version:
+        return self.versions[-1]
+
+    @property
+    def earlier(self) -> Sequence[Version]:
+        return self.versions[-2::-1]
+
+    @classmethod
+    def of(cls, run: Run, place: str, shown: Shown) -> "PlanView | None":
+        """Few columns of few rows: it is looked at again and again while the plan goes on."""
+        rows = [row for row in _plans(run) if row.parent is None]
+        written = [row for row in rows if PlanFacts.of(row)]
+        if not written:
+            return None
+        standing = _Standing(run, _tasks(run), [PlanFacts.of(row).plan for row in written])
+        versions = [
+            Version(
+                number=place_of + 1,
+                of=len(written),
+                facts=PlanFacts.of(shown(row)),
+                states=standing.states(place_of, row.turn, PlanFacts.of(shown(row)).plan),
+                href=lambda number: _href(run, place, number),
+            )
+            for place_of, row in enumerate(written)
+        ]
+        return cls(versions=versions, is_planning=rows[-1].is_live and run.is_live)
+
+
+class _Standing:
+    """How the steps of each plan stand, by the names that were given to them."""
+
+    def __init__(self, run: Run, tasks: Iterable[Task], plans: Sequence[ExecutionPlan]) -> None:
+        self.run = run
+        self.plans = plans
+        self.known: dict[tuple[int, str], tuple[int, str]] = {}
+        self.items: dict[int, Counter[str]] = {}
+        for number, parent, turn, name, status in tasks:
+            if parent is None:
+                self.known[turn, name] = number, status
+            elif ITEM.search(name):
+                self.items.setdefault(parent, Counter())[status] += 1
+
+    def states(self, place: int, turn: int, as_shown: ExecutionPlan) -> dict[str, State]:
+        """By the names that are shown, which may be masked."""
+        pairs = zip(self.plans[place].steps, as_shown.steps, strict=True)
+        return {seen.name: self._state(place, turn, step) for step, seen in pairs}
+
+    def _state(self, place: int, turn: int, step: ExecutionStep) -> State:
+        if (found := self.known.get((turn, step.name))) is not None:
+            number, status = found
+            is_held_up = status == Status.RUNNING and self.run.is_waiting
+            shown = Status.WAITING.value if is_held_up else status
+            return State(status=shown, number=number, note=self._items(number))
+        return self._kept(place, turn, step) or State()
+
+    def _items(self, number: int) -> str:
+        counted = self.items.get(number)
+        if counted is None:
+            return ""
+        facts = {"done": counted[Status.DONE], "all": counted.total()}
+        return _("%(done)d of %(all)d items") % facts
+
+    def _kept(self, place: int, turn: int, step: ExecutionStep) -> State | None:
+        """What was done for a plan before, and is the same in this one, is not done again."""
+        for earlier in range(turn - 1, 0, -1):
+            number, status = self.known.get((earlier, step.name), (None, ""))
+            if status == Status.DONE and any(step in plan.steps for plan in self.plans[:place]):
+                note = _("kept from plan %(number)d") % {"number": earlier}
+                return State(status=status, number=number, note=note)
+        return None
+
+
+def is_folded(step: AgentStep, folded: set[int]) -> bool:
+    """Whether it is a part of what is done for one item of a list: there may be a thousand."""
+    is_item = step.kind == AgentStep.Kind.TASK and bool(ITEM.search(step.action))
+    return step.parent is not None and (is_item or step.parent in folded)
+
+
+def _href(run: Run, place: str, number: int | None) -> str:
+    if number is None:
+        return ""
+    return f"#step-{run.pk}-{number}" if place == "chat" else f"#step-{number}"
+
+
+def _plans(run: Run) -> Iterable[AgentStep]:
+    if (steps := _at_hand(run)) is not None:
+        return [step for step in steps if step.kind == AgentStep.Kind.PLAN]
+    return list(_kept_plans(run.pk))
+
+
+def _tasks(run: Run) -> Iterable[Task]:
+    if (steps := _at_hand(run)) is not None:
+        tasks = (step for step in steps if step.kind == AgentStep.Kind.TASK)
+        return [(s.number, s.parent, s.turn, s.action, s.status) for s in tasks]
+    return list(_kept_tasks(run.pk))
+
+
+def _at_hand(run: Run) -> Iterable[AgentStep] | None:
+    is_there = "steps" in getattr(run, "_prefetched_objects_cache", ())
+    return run.steps.all() if is_there else None
+
+
+@prepared
+def _kept_plans(run):
+    return AgentStep.objects.filter(run=run, kind=AgentStep.Kind.PLAN)
+
+
+@prepared
+def _kept_tasks(run):
+    tasks = AgentStep.objects.filter(run=run, kind=AgentStep.Kind.TASK)
+    return tasks.values_list("number", "parent", "turn", "action", "status")

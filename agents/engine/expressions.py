@@ -1,0 +1,146 @@
+"""A small language for conditions and references: `steps.前処理.output.rows[0].total > 3`.
+
+It has numbers, text, lists and paths, a few signs and functions, and nothing else: no names
+of Python, no loops, no way to call anything. A path into nothing is null.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from .errors import BadExpression
+from .grammar import MOST_LEVELS, STEPS, Reading
+from .operators import Room, is_list, text
+from .terms import Node, paths
+
+MOST_LENGTH = 2_000
+OPENING = re.compile(r"\$?\$\{")
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A text that was read; what it gives depends on what its names stand for."""
+
+    text: str
+    tree: Node
+
+    def value(self, names: Mapping[str, Any]) -> Any:
+        """What it gives; raises BadExpression where unlike things meet, or too much is made."""
+        return self.tree.value(names, Room())
+
+    @property
+    def steps(self) -> frozenset[str]:
+        """The steps that it refers to."""
+        return self._keys(STEPS)
+
+    @property
+    def parameters(self) -> frozenset[str]:
+        """The parameters that it refers to by name."""
+        return self._keys("parameters") - {""}
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What its paths begin with: `steps`, `parameters`, `item`."""
+        return frozenset(name for name, _ in paths(self.tree))
+
+    def _keys(self, of: str) -> frozenset[str]:
+        return frozenset(key for name, key in paths(self.tree) if name == of)
+
+
+@lru_cache(maxsize=1_000)
+def parse(text: str) -> Expression:
+    """Raises BadExpression with the position at which it could not be read."""
+    if len(text) > MOST_LENGTH:
+        raise BadExpression(f"An expression has at most {MOST_LENGTH:,} characters.")
+    reading = Reading(text)
+    tree = reading.expression()
+    reading.end()
+    return Expression(text, tree)
+
+
+def filled(value: Any, names: Mapping[str, Any]) -> Any:
+    """The value with every `${…}` in its texts worked out, however deep they stand.
+
+    A text that is one `${…}` becomes the value itself; elsewhere it is put in as text. `$${`
+    stands for `${`.
+    """
+    return _filled(value, names, Room(), 0)
+
+
+def references(value: Any) -> frozenset[str]:
+    """The steps that the templates in this value refer to; raises BadExpression."""
+    found: set[str] = set()
+    for expression in templates(value):
+        found |= expression.steps
+    return frozenset(found)
+
+
+def templates(value: Any) -> Iterator[Expression]:
+    """Every expression in the texts of this value; raises BadExpression."""
+    for _, words in texts(value):
+        yield from (piece for piece in pieces(words) if isinstance(piece, Expression))
+
+
+def texts(value: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Every text in this value, with the names and numbers that lead to it."""
+    waiting: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
+    while waiting:
+        path, one = waiting.pop()
+        if isinstance(one, str):
+            yield path, one
+        elif isinstance(one, Mapping):
+            waiting += [((*path, name), inner) for name, inner in one.items()]
+        elif is_list(one):
+            waiting += [((*path, place), inner) for place, inner in enumerate(one)]
+
+
+def _filled(value: Any, names: Mapping[str, Any], room: Room, level: int) -> Any:
+    if level > MOST_LEVELS:
+        raise BadExpression(f"Arguments are nested at most {MOST_LEVELS} levels deep.")
+    if isinstance(value, str):
+        return _filled_text(value, names, room)
+    if isinstance(value, Mapping):
+        return {key: _filled(one, names, room, level + 1) for key, one in value.items()}
+    return [_filled(one, names, room, level + 1) for one in value] if is_list(value) else value
+
+
+def _filled_text(template: str, names: Mapping[str, Any], room: Room) -> Any:
+    found = pieces(template)
+    if len(found) == 1 and isinstance(found[0], Expression):
+        return room.take(found[0].tree.value(names, room))
+    words = []
+    for piece in found:
+        is_text = isinstance(piece, str)
+        words.append(room.take(piece if is_text else _text(piece.tree.value(names, room))))
+    return "".join(words)
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else text(value)
+
+
+def pieces(template: str) -> tuple[Any, ...]:
+    """The text cut at its expressions: text, expression, text …"""
+    cut: list[Any] = []
+    at = 0
+    while opening := OPENING.search(template, at):
+        cut.append(template[at : opening.start()])
+        at = opening.end()
+        if opening[0] == "$${":
+            cut.append("${")
+        else:
+            expression, at = _enclosed(template, at)
+            cut.append(expression)
+    cut.append(template[at:])
+    return tuple(piece for piece in cut if piece != "")
+
+
+def _enclosed(template: str, start: int) -> tuple[Expression, int]:
+    """The expression that begins here, and the place behind its bracket."""
+    reading = Reading(template, start, start + MOST_LENGTH)
+    tree = reading.expression()
+    end = reading.at
+    reading.need("}")
+    return Expression(template[start:end].strip(), tree), reading.at

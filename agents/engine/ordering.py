@@ -1,0 +1,99 @@
+"""Which step comes before which: what is drawn in columns, and what waits for itself.
+
+A step waits for those that it depends on, and for those that it refers to.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import reduce
+from operator import or_
+
+from .errors import BadExpression
+from .expressions import parse, references, texts
+from .plan import ExecutionStep
+
+Steps = Sequence[ExecutionStep]
+
+
+def levels(steps: Steps) -> tuple[tuple[ExecutionStep, ...], ...]:
+    """The steps in columns, each behind all that it depends on; those of a circle come last."""
+    depth = _depths(steps)
+    deepest = max(depth.values(), default=-1) + 1
+    columns: list[list[ExecutionStep]] = [[] for _ in range(deepest + 1)]
+    for step in steps:
+        columns[depth.get(step.name, deepest)].append(step)
+    return tuple(tuple(column) for column in columns if column)
+
+
+def order(steps: Steps) -> tuple[ExecutionStep, ...]:
+    """One after the other, as they could be done."""
+    return tuple(step for level in levels(steps) for step in level)
+
+
+def circle(steps: Steps) -> tuple[str, ...]:
+    """The names of steps that wait for each other, the first of them again at the end."""
+    done, by_name = _depths(steps), steps_by_name(steps)
+    name = next((step.name for step in steps if step.name not in done), None)
+    seen: dict[str, int] = {}
+    while name is not None and name not in seen:
+        seen[name] = len(seen)
+        waiting = _known(needs(by_name[name]), by_name)
+        name = next(other for other in waiting if other not in done)
+    return (*list(seen)[seen[name] :], name)[::-1] if name is not None else ()
+
+
+def before(steps: Steps) -> Callable[[str, str], bool]:
+    """Says whether the first step is over when the second begins; a circle never is."""
+    by_name = steps_by_name(steps)
+    bit = {name: 1 << place for place, name in enumerate(by_name)}
+    past: dict[str, int] = {}  # a bit for each step that comes before: names would be too many
+    for step in order(steps):
+        needed = _known(needs(step), by_name)
+        past[step.name] = reduce(or_, (bit[name] | past.get(name, 0) for name in needed), 0)
+    return lambda first, second: bool(bit.get(first, 0) & past.get(second, 0))
+
+
+def needs(step: ExecutionStep) -> tuple[str, ...]:
+    """What it depends on, and what it refers to, as far as that can be read."""
+    found = dict.fromkeys(step.depends_on)
+    for _, text in texts([step.arguments, step.ask]):
+        with suppress(BadExpression):
+            found |= dict.fromkeys(sorted(references(text)))
+    for expression in (step.condition, step.until, step.for_each):
+        if isinstance(expression, str) and expression:
+            with suppress(BadExpression):
+                found |= dict.fromkeys(sorted(parse(expression).steps))
+    return tuple(found)
+
+
+def steps_by_name(steps: Steps) -> dict[str, ExecutionStep]:
+    """Of two with one name the first."""
+    return {step.name: step for step in reversed(steps)}
+
+
+def _depths(steps: Steps) -> dict[str, int]:
+    """How many steps have to be done before each, at least; without those of a circle."""
+    by_name = steps_by_name(steps)
+    missing = {name: len(_known(needs(step), by_name)) for name, step in by_name.items()}
+    next_to = _next_to(by_name)
+    ready = [name for name, count in missing.items() if not count]
+    depth = dict.fromkeys(ready, 0)
+    for name in ready:
+        for other in next_to[name]:
+            missing[other] -= 1
+            if not missing[other]:
+                depth[other] = depth[name] + 1
+                ready.append(other)
+    return depth
+
+
+def _next_to(by_name: Mapping[str, ExecutionStep]) -> dict[str, list[str]]:
+    next_to: dict[str, list[str]] = {name: [] for name in by_name}
+    for step in by_name.values():
+        for name in _known(needs(step), by_name):
+            next_to[name].append(step.name)
+    return next_to
+
+
+def _known(needed: Iterable[str], by_name: Mapping[str, ExecutionStep]) -> list[str]:
+    return [name for name in needed if name in by_name]

@@ -1,0 +1,85 @@
+"""What becomes of a step of a plan, and what a check says of it."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Self
+
+from .acting import MOST_OBSERVATION
+from .tool import ToolResult
+
+Status = Literal["done", "failed", "skipped", "unreached"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Whether a result is what was expected, why, and what the next plan should change."""
+
+    is_met: bool
+    reason: str = ""
+    feedback: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any]) -> Self:
+        words = {name: str(value.get(name) or "") for name in ("reason", "feedback")}
+        return cls(is_met=bool(value.get("is_met")), **words)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """`number` is the row of the step. What was never begun, because of others, has none."""
+
+    status: Status
+    output: Any = None
+    reason: str = ""
+    number: int | None = None
+    finding: Finding | None = None
+
+    @property
+    def is_well(self) -> bool:
+        return self.status in {"done", "skipped"}
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What expressions can ask of it."""
+        return {"output": self.output, "status": self.status, "error": self.reason}
+
+    @property
+    def text(self) -> str:
+        return text_of(self.output) if self.status == "done" else self.reason
+
+    def to_dict(self) -> dict[str, Any]:
+        finding = self.finding.to_dict() if self.finding else None
+        facts = {"status": self.status, "output": self.output, "reason": self.reason}
+        return {**facts, "finding": finding}
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any], number: int) -> Self:
+        found = value.get("finding")
+        return cls(
+            status=value["status"],
+            output=value.get("output"),
+            reason=value.get("reason", ""),
+            number=number,
+            finding=Finding.from_dict(found) if found else None,
+        )
+
+
+def output_of(result: ToolResult) -> Any:
+    """What later steps refer to: data where it is JSON, else the text."""
+    text = result.output
+    if len(text) <= MOST_OBSERVATION and text.lstrip()[:1] in {"{", "["}:
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            return text
+    return text
+
+
+def text_of(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str)

@@ -1,0 +1,201 @@
+"""Several heads: all are asked at once, and one answer is made of what they say."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from .course import Course, Events
+from .events import Event, Type
+from .execution import Execution
+from .handoff import Handoff
+from .moderation import Head, Merge, Moderation, Verdict, listed
+from .outcome import Outcome
+from .plan import ExecutionPlan, ExecutionStep
+from .planning import conversation
+from .runtime import AgentRuntime
+from .site import Site, recalled
+from .telling import finished, paused
+from .termination import StopReason
+from .tool import ToolRegistry
+from .toolbox import Toolbox
+from .trail import Trail
+from .turn import PlanResult
+
+SYNTHESIS = """\
+These agents were asked the question, each without knowing of the others: {names}.
+
+{answers}
+
+Where they differ:
+{differences}
+
+Now write one answer to the question from theirs, in its language. Name after every statement \
+in brackets who said it, as in (helper) or (helper, reader). Add nothing that none of them \
+said. Where they differ, say so in a short list at the end. No tools can be used any more."""
+
+
+class Panel(AgentRuntime):
+    """An agent that asks every agent it may ask, and merges their answers by `merge`.
+
+    Whoever has not answered after `most_seconds` is not waited for.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        merge: Merge = "synthesis",
+        most_seconds: float | None = 300,
+        **more: Any,
+    ) -> None:
+        super().__init__(*args, **more)
+        self.merge: Merge = merge
+        self.most_seconds = most_seconds
+
+    @property
+    def members(self) -> list[str]:
+        tools = map(self.tools.get, self.tools.list_tools())
+        return [tool.agent for tool in tools if isinstance(tool, Handoff)]
+
+    def course(self, trail: Trail) -> Course:
+        return PanelCourse(self, trail)
+
+
+class PanelCourse(Course):
+    """The course of a panel: the members, what they agree on, and then the answer."""
+
+    agent: Panel
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.past = recalled(self.trail)
+
+    async def _turns(self) -> Events:
+        if self.trail.is_over:
+            return
+        site = Site(self.agent, self.trail, self.past)
+        asking = Asking(site, self._plan())
+        async with aclosing(asking.events()) as events:
+            async for event in events:
+                yield event
+        if (left := self._left(asking)) is not None:
+            yield left
+            return
+        moderation = Moderation(site, self.agent.merge, asking.heads)
+        async with aclosing(moderation.events()) as events:
+            async for event in events:
+                yield event
+        async with aclosing(self._answered(moderation)) as answering:
+            async for event in answering:
+                yield event
+
+    def _plan(self) -> ExecutionPlan:
+        said = conversation(self.state.get_messages(), self.trail.query)
+        question = f"{said}Question: {self.trail.query}" if said else self.trail.query
+        # By reference: what a person writes is no template.
+        task, seconds = {"task": "${parameters.question}"}, self.agent.most_seconds
+        steps = [
+            ExecutionStep("", task, timeout=seconds, name=name, agent=name, parallel=True)
+            for name in self.agent.members
+        ]
+        return ExecutionPlan("", steps, {"question": question})
+
+    def _left(self, asking: "Asking") -> Event | None:
+        """The end, where there is nothing to merge."""
+        heads, execution = asking.heads, asking.execution
+        if execution.is_waiting:
+            return paused(self.trail)
+        answered = [head for head in heads if not head.problem]
+        if execution.spent:
+            budget, answers = StopReason.BUDGET, listed(answered)
+            return finished(self.trail, budget, answer=answers, detail=execution.spent)
+        if not answered:
+            return finished(self.trail, StopReason.ERROR, detail=_nobody(heads))
+        return None
+
+    async def _answered(self, moderation: Moderation) -> Events:
+        verdict, heads = moderation.verdict, moderation.answered
+        if self._is_written(verdict):
+            self.toolbox = Toolbox(ToolRegistry(), self.agent.fallback)
+            self.state.add_message("user", _told(verdict, heads))
+            async with aclosing(super()._turns()) as turns:
+                async for event in turns:
+                    yield event
+            return
+        chosen = next((head for head in heads if head.name == verdict.chosen), None)
+        text = "\n\n".join(filter(None, _parts(verdict, heads, chosen)))
+        output = chosen.output if chosen else None
+        for event in await self._conclude(PlanResult(), text, output):
+            yield event
+
+    def _is_written(self, verdict: Verdict) -> bool:
+        """Whether the model has to write: its own words, or an answer in the panel's form."""
+        differs = self.agent.merge == "synthesis" and not verdict.is_agreed
+        return differs or self.agent.output is not None
+
+
+class Asking:
+    """The question on its way to all members; afterwards there are `heads`."""
+
+    def __init__(self, site: Site, plan: ExecutionPlan) -> None:
+        self.execution = Execution(site, plan)
+        self._told = [event for event in site.trail.past if event.type in _OF_MEMBERS]
+
+    async def events(self) -> AsyncGenerator[Event, None]:
+        async with aclosing(self.execution.events()) as events:
+            async for event in events:
+                if event.type in _OF_MEMBERS:
+                    self._told.append(event)
+                yield event
+
+    @property
+    def heads(self) -> list[Head]:
+        """In the order of the members, whoever was first."""
+        outcomes, steps = self.execution.outcomes, self.execution.plan.steps
+        return [self._head(s.name, outcomes[s.name]) for s in steps if s.name in outcomes]
+
+    def _head(self, name: str, outcome: Outcome) -> Head:
+        if outcome.status != "done":
+            return Head(name=name, problem=outcome.reason)
+        output = self._outputs().get(outcome.number)
+        return Head(name=name, answer=outcome.text, output=output)
+
+    def _outputs(self) -> dict[int | None, Any]:
+        """The answers that are data, by the row of the step that asked for them."""
+        calls = {e.data["step"]: e.data for e in self._told if e.type is Type.TOOL_CALL}
+        returns = [e.data for e in self._told if e.type is Type.HANDOFF_RETURN]
+        asked = [(calls.get(data.get("parent", 0), {}), data) for data in returns]
+        return {call.get("parent"): data.get("output") for call, data in asked}
+
+
+_OF_MEMBERS = {Type.TOOL_CALL, Type.HANDOFF_RETURN}
+
+
+def _nobody(heads: Sequence[Head]) -> str:
+    if not heads:
+        return "This panel has no members."
+    why = " ".join(f"{head.name}: {head.problem}" for head in heads)
+    return f"No member of the panel could answer. {why}"
+
+
+def _told(verdict: Verdict, heads: Sequence[Head]) -> str:
+    return SYNTHESIS.format(
+        names=", ".join(head.name for head in heads),
+        answers=listed(heads),
+        differences=_list(verdict) or "—",
+    )
+
+
+def _parts(verdict: Verdict, heads: Sequence[Head], chosen: Head | None) -> list[str]:
+    """The answer that counts, or all where none does; why, and where they differed."""
+    if chosen is None:
+        return [listed(heads), _list(verdict)]
+    is_judged = verdict.merge == "judge" and not verdict.is_agreed
+    why = f"> **{chosen.name}**: {' '.join(verdict.reason.split())}" if is_judged else ""
+    return [chosen.answer, why, _list(verdict)]
+
+
+def _list(verdict: Verdict) -> str:
+    if not verdict.differences:
+        return ""
+    items = "\n".join(f"- {' '.join(words.split())}" for words in verdict.differences)
+    return f"**{verdict.heading or 'Where they differed'}**\n\n{items}"

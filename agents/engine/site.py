@@ -1,0 +1,53 @@
+"""Where a plan is carried out: what all the work on it shares."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .events import Stamp
+from .past import Past
+from .state import AgentState
+from .trail import Trail, retrace
+from .turn import ToolCall
+
+if TYPE_CHECKING:
+    from .runtime import AgentRuntime
+
+MOST_AT_ONCE = 100
+
+Names = Mapping[str, Any]
+
+
+def recalled(trail: Trail) -> Past:
+    """What was told before; calls that were made for it count, whoever made them."""
+    past = Past(trail.past)
+    for event in past.calls(trail.emit.parent):
+        trail.progress.record(ToolCall(id=event.data["id"], **event.data["function"]))
+    return past
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Who does it, for whom, and what was done of it before; `version` is that of the plan."""
+
+    agent: "AgentRuntime"
+    trail: Trail
+    past: Past
+    version: int = 1
+    most_at_once: int = MOST_AT_ONCE
+
+    def next_step(self) -> int:
+        return self.trail.emit.next_step()
+
+    def emitter(self, parent: int | None) -> Stamp:
+        """For events that are a part of this step, or of nothing but the plan itself."""
+        stamp = self.trail.emit
+        return stamp if parent is None else stamp.under(stamp.agent, parent)
+
+    def trail_of(self, step: int, *calls: ToolCall) -> Trail:
+        """Where the work that is a part of this step stands."""
+        ours = self.trail
+        trail = retrace(self.past.tree(step), self.emitter(step), AgentState(), calls)
+        trail.path, trail.budgets, trail.progress = ours.path, ours.budgets, ours.progress
+        trail.turn = self.version
+        return trail

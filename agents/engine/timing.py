@@ -1,0 +1,87 @@
+"""Work that has to be done in time: what is under way at the end of it is ended, and told."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import aclosing
+from time import monotonic
+from typing import Any
+
+from .acting import PREVIEW
+from .events import Event, Stamp, Type
+
+BEGINS = {Type.TASK, Type.STEP_STARTED, Type.TOOL_CALL}
+
+Events = AsyncGenerator[Event, None]
+
+
+class InTime:
+    """A course, for so many seconds at most; None is for as long as it takes."""
+
+    def __init__(self, course: Events, seconds: float | None, emit: Stamp) -> None:
+        self.course = course
+        self.seconds = seconds
+        self.emit = emit
+        self.is_late = False
+        self._open: dict[int, Event] = {}
+
+    @property
+    def sentence(self) -> str:
+        return f"It took longer than {self.seconds:g} seconds."
+
+    async def events(self) -> Events:
+        end = monotonic() + self.seconds if self.seconds else None
+        async with aclosing(self.course):
+            while (event := await self._next(end)) is not None:
+                self._note(event)
+                yield event
+        for event in self._given_up() if self.is_late else ():
+            yield event
+
+    async def _next(self, end: float | None) -> Event | None:
+        left = None if end is None else max(0.0, end - monotonic())
+        try:
+            async with asyncio.timeout(left) as limit:
+                return await anext(self.course)
+        except StopAsyncIteration:
+            return None
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            self.is_late = True
+            return None
+
+    def _note(self, event: Event) -> None:
+        """Which rows are open, in case that they have to be closed from here."""
+        if event.type in BEGINS:
+            self._open[event.data["step"]] = event
+        elif event.type is Type.STEP:
+            self._open.pop(event.data["step"], None)
+
+    def _given_up(self) -> Iterator[Event]:
+        for begun in reversed(self._open.values()):
+            emit = self.emit.under(begun.agent, begun.data["parent"])
+            about = {"step": begun.data["step"], "turn": begun.data["turn"]}
+            if begun.type is Type.TOOL_CALL:
+                yield emit(Type.TOOL_RESPONSE, **self._unanswered(begun.data), **about)
+                yield emit(Type.STEP, kind="tool", status=_fate(begun.data), **about)
+            else:
+                is_thought = begun.type is Type.STEP_STARTED
+                status = "cancelled" if is_thought else "failed"
+                yield emit(Type.STEP, kind=begun.data["kind"], status=status, **about)
+
+    def _unanswered(self, call: Mapping[str, Any]) -> dict[str, Any]:
+        unsure = " It may have been done, or not." if _fate(call) == "unknown" else ""
+        said = f"Error: {self.sentence}{unsure}"
+        return {
+            "tool_call_id": call["id"],
+            "name": call["function"]["name"],
+            "content": said,
+            "content_preview": said[:PREVIEW],
+            "is_error": True,
+            "attempts": 1,
+            "started": call["started"],
+        }
+
+
+def _fate(call: Mapping[str, Any]) -> str:
+    return "unknown" if call.get("effect") == "at_most_once" else "failed"

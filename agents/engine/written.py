@@ -1,0 +1,232 @@
+"""YAML or JSON as values that know where they stand.
+
+Only what plans are written in: text, numbers, true, false, null, lists and mappings. It is read
+event by event and nothing is ever repeated for an alias, so what comes out is never larger than
+what went in.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import yaml
+
+MOST_CHARACTERS = 1_000_000
+MOST_LEVELS = 40
+MOST_VALUES = 100_000
+MOST_DIGITS = 30
+MOST_PROBLEMS = 100
+
+WORDS = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+WHOLE = re.compile(r"[-+]?[0-9]+")
+NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+# As JSON writes a character beyond the first 65,536; YAML has no such thing.
+PAIR = re.compile(r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})", re.IGNORECASE)
+HALVES = re.compile("[\ud800-\udfff]")
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """What is wrong, in a sentence, and where: a line, or a path into what was not written."""
+
+    message: str
+    line: int = 0
+    column: int = 0
+    path: Path = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A value and its place. Lists and mappings hold others; `names` is where theirs stand."""
+
+    line: int
+    column: int
+    value: Any
+    text: str = ""
+    names: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def plain(self) -> Any:
+        if isinstance(self.value, dict):
+            return {name: one.plain for name, one in self.value.items()}
+        if isinstance(self.value, list):
+            return [one.plain for one in self.value]
+        return self.value
+
+    def place(self, path: Path) -> tuple[int, int]:
+        """Where this stands, or what it would stand in."""
+        here = self
+        for key in path:
+            held = here.value
+            is_there = key in held if isinstance(held, dict) else _has(held, key)
+            if not is_there:
+                break
+            here = held[key]
+        return here.line, here.column
+
+
+def read(text: str) -> tuple[Written | None, list[Problem]]:
+    """The value that was written, as far as it can be read, and what is wrong with it."""
+    if len(text) > MOST_CHARACTERS:
+        return None, [Problem(message=f"This is longer than {MOST_CHARACTERS:,} characters.")]
+    reading = _Reading()
+    try:
+        for event in _events(text):
+            reading.take(event)
+    except yaml.YAMLError as error:
+        reading.problems.append(_unreadable(text, error))
+    except _TooMuch as error:
+        reading.problems.append(error.problem)
+    return reading.root, reading.problems
+
+
+def _events(text: str) -> Iterator[Any]:
+    text = HALVES.sub("\ufffd", text)
+    if text.lstrip().startswith("{"):
+        text = PAIR.sub(_character, text)
+    events: Iterator[Any] = yaml.parse(text, Loader=LOADER)
+    return events
+
+
+def _character(pair: re.Match[str]) -> str:
+    return bytes.fromhex(pair[1] + pair[2]).decode("utf-16-be")
+
+
+class _TooMuch(Exception):
+    def __init__(self, message: str, event: Any) -> None:
+        self.problem = _problem(message, event)
+
+
+class _Reading:
+    """Puts the events together; what cannot be taken is noted, and left out."""
+
+    def __init__(self) -> None:
+        self.root: Written | None = None
+        self.problems: list[Problem] = []
+        self.open: list[Written] = []
+        self.names: list[Written | None] = []  # of the mappings that are open: whose turn it is
+        self.documents = self.values = 0
+
+    def take(self, event: Any) -> None:
+        match event:
+            case yaml.DocumentStartEvent():
+                self.documents += 1
+                if self.documents == 2:
+                    self._note("There is a second document here; one is taken.", event)
+            case yaml.MappingStartEvent():
+                self._begin({}, event)
+            case yaml.SequenceStartEvent():
+                self._begin([], event)
+            case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
+                self.open.pop()
+                self.names.pop()
+            case yaml.ScalarEvent():
+                self._keep(_scalar(event), event)
+            case yaml.AliasEvent():
+                self._note("Aliases (*name) are not taken: write it out.", event)
+                self._keep(_written(None, event), event)
+
+    def _begin(self, value: Any, event: Any) -> None:
+        if len(self.open) >= MOST_LEVELS:
+            raise _TooMuch(f"This is nested more than {MOST_LEVELS} levels deep.", event)
+        written = _written(value, event)
+        self._keep(written, event)
+        self.open.append(written)
+        self.names.append(None)
+
+    def _keep(self, written: Written, event: Any) -> None:
+        self._check(event)
+        if not self.open:
+            self.root = self.root or written
+            return
+        holder = self.open[-1]
+        if isinstance(holder.value, list):
+            holder.value.append(written)
+        elif self.names[-1] is None:
+            self.names[-1] = written
+        else:
+            self._put(holder, self.names[-1], written)
+            self.names[-1] = None
+
+    def _put(self, holder: Written, name: Written, written: Written) -> None:
+        key, place = name.text, (name.line, name.column)
+        if isinstance(name.value, list | dict):
+            self._note("A name is text.", name)
+        elif key in holder.value:
+            self._note(f"{key!r} is written twice here.", name)
+        else:
+            holder.value[key] = written
+            holder.names[key] = place
+
+    def _check(self, event: Any) -> None:
+        self.values += 1
+        if self.values > MOST_VALUES:
+            raise _TooMuch(f"There are more than {MOST_VALUES:,} values in this.", event)
+        tag = getattr(event, "tag", None)
+        if tag not in (None, "!"):
+            self._note(f"Tags ({tag}) are not taken.", event)
+
+    def _note(self, message: str, where: Any) -> None:
+        if len(self.problems) < MOST_PROBLEMS:
+            self.problems.append(_problem(message, where))
+
+
+def _scalar(event: Any) -> Written:
+    is_plain = event.implicit[0] and not event.style
+    value = _meant(event.value) if is_plain else event.value
+    return replace(_written(value, event), text=event.value)
+
+
+def _meant(text: str) -> Any:
+    """As in JSON: a date is text, and so are yes and no."""
+    if text in WORDS:
+        return WORDS[text]
+    if len(text) > MOST_DIGITS:
+        return text
+    if WHOLE.fullmatch(text):
+        return int(text)
+    number = float(text) if NUMBER.fullmatch(text) else None
+    return text if number is None or number in (float("inf"), -float("inf")) else number
+
+
+def _written(value: Any, event: Any) -> Written:
+    mark = event.start_mark
+    return Written(line=mark.line + 1, column=mark.column + 1, value=value)
+
+
+def _problem(message: str, where: Any) -> Problem:
+    if isinstance(where, Written):
+        return Problem(message=message, line=where.line, column=where.column)
+    mark = where.start_mark
+    return Problem(message=message, line=mark.line + 1, column=mark.column + 1)
+
+
+def _unreadable(text: str, error: yaml.YAMLError) -> Problem:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    if mark is not None:
+        reason = getattr(error, "problem", None) or "its form is wrong"
+        line, column = mark.line + 1, mark.column + 1
+    else:
+        reason = getattr(error, "reason", "its form is wrong")
+        line, column = _control_character(text)
+    return Problem(message=f"This cannot be read: {reason}.", line=line, column=column)
+
+
+def _control_character(text: str) -> tuple[int, int]:
+    """Where the first one stands; a reader that meets one only says that it did."""
+    found = yaml.reader.Reader.NON_PRINTABLE.search(text)
+    before = text[: found.start()] if found else ""
+    return before.count("\n") + 1, len(before) - before.rfind("\n")
+
+
+def _has(held: Any, key: str | int) -> bool:
+    is_list = isinstance(held, Sequence) and not isinstance(held, str)
+    return is_list and isinstance(key, int) and key < len(held)

@@ -1,0 +1,314 @@
+"""A plan as a drawing: steps in columns, each behind what it depends on, and how they stand."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from unicodedata import east_asian_width
+
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from agents.engine.ordering import before, levels, needs
+from agents.engine.plan import ALWAYS, FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
+from agents.models import AgentStep
+
+MOST_NODES = 150
+MOST_BARS = 60
+WIDTH, HEIGHT = 184, 54
+APART, BESIDE, MARGIN = 44, 16, 3
+SHORT = 640
+BAR, TALL = 10, 120
+NAME_FITS, ABOUT_FITS = 17, 24
+PENDING = "pending"
+# Those that are over come first in a bar, as they did in time.
+STATUSES = [PENDING, *AgentStep.Status.values]
+
+Href = Callable[[ExecutionStep, "State"], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """How a step stands; `number` is that of the step of the run, `note` a few words more."""
+
+    status: str = PENDING
+    number: int | None = None
+    note: str = ""
+
+    @property
+    def label(self) -> str:
+        is_known = self.status in AgentStep.Status.values
+        return str(AgentStep.Status(self.status).label) if is_known else _("not begun")
+
+
+def drawn(
+    plan: ExecutionPlan, states: Mapping[str, State], href: Href, *, label: str = ""
+) -> SafeString:
+    """The drawing; with very many steps, columns become bars of how many stand how."""
+    columns = levels(plan.steps)
+    named = {step.name: states.get(step.name, State()) for step in plan.steps}
+    context = {"label": label or _("Plan"), "count": len(plan.steps), "is_empty": not columns}
+    if len(plan.steps) > MOST_NODES:
+        bars = list(_bars(columns, named, href))
+        box = f"0 0 {len(bars) * BAR} {TALL}"
+        return render_to_string("_graph_bars.html", {**context, "bars": bars, "box": box})
+    rows = _untangled(columns)
+    drawings = [_drawing(plan, rows, named, href, is_wide=wide) for wide in (True, False)]
+    return render_to_string("_graph.html", {**context, "drawings": drawings})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A step, where it is drawn, and what it says."""
+
+    x: int
+    y: int
+    step: ExecutionStep
+    state: State
+    href: str
+
+    width = WIDTH
+    height = HEIGHT
+
+    @property
+    def icon(self) -> str:
+        return ICONS[self.step.kind]
+
+    @property
+    def name(self) -> str:
+        return squeezed(self.step.name, NAME_FITS)
+
+    @property
+    def about(self) -> str:
+        return shortened(self.state.note or _about(self.step), ABOUT_FITS)
+
+    @property
+    def is_loop(self) -> bool:
+        return self.step.for_each is not None or bool(self.step.until)
+
+    @property
+    def is_conditional(self) -> bool:
+        is_first = self.step.condition == ALWAYS and not needs(self.step)
+        return self.step.condition != SUCCESS and not is_first
+
+    @property
+    def is_nested(self) -> bool:
+        return self.step.plan is not None
+
+    @property
+    def sentence(self) -> str:
+        """Everything about it, for whoever cannot see the drawing, and for a pointer."""
+        return " · ".join([f"{self.step.name}: {self.state.label}", *_words(self)])
+
+
+ICONS = {"tool": "tool", "agent": "answer", "ask": "waiting", "plan": "trace"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edge:
+    line: str
+    head: str
+    is_for_failure: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    is_wide: bool
+    width: int
+    height: int
+    nodes: list[Node]
+    edges: list[Edge]
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it fits beside something else."""
+        return self.width <= SHORT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """So many steps of a bar that stand alike."""
+
+    status: str
+    y: str
+    height: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    x: int
+    href: str
+    sentence: str
+    pieces: list[Piece]
+
+    width = BAR - 2
+
+
+def shortened(text: str, fits: int) -> str:
+    """So much of it as fits, where a Japanese character takes the room of two others."""
+    room = fits
+    for place, character in enumerate(text):
+        room -= 2 if east_asian_width(character) in "WF" else 1
+        if room < 0:
+            return text[: max(place - 1, 1)] + "…"
+    return text
+
+
+def squeezed(text: str, fits: int) -> str:
+    """As `shortened`, but with its end, too: that is often what tells two steps apart."""
+    if shortened(text, fits) == text:
+        return text
+    end = shortened(text[::-1], fits // 2).removesuffix("…")
+    return shortened(text, fits - fits // 2) + end[::-1]
+
+
+def _about(step: ExecutionStep) -> str:
+    if step.plan is not None:
+        count = len(step.plan.steps)
+        return ngettext("%(count)d step", "%(count)d steps", count) % {"count": count}
+    if step.ask:
+        what = _("approval") if step.approves else _("question")
+        return f"{what} · {step.role}" if step.role else what
+    return step.agent or step.tool or step.role
+
+
+def _words(node: Node) -> Iterator[str]:
+    step = node.step
+    yield _about(step)
+    if node.state.note:
+        yield node.state.note
+    if node.is_conditional:
+        yield _("condition: %(words)s") % {"words": step.condition}
+    if step.for_each is not None:
+        yield _("for each: %(words)s") % {"words": shortened(str(step.for_each), 80)}
+    if step.until:
+        yield _("until: %(words)s") % {"words": step.until}
+
+
+def _untangled(columns: Sequence[Sequence[ExecutionStep]]) -> list[list[ExecutionStep]]:
+    """Each column in the order of what it depends on, so that few lines cross."""
+    row: dict[str, float] = {}
+    ordered = []
+    for column in columns:
+        middles = {step.name: _middle(step, row, place) for place, step in enumerate(column)}
+        inside = sorted(column, key=lambda step: middles[step.name])
+        row |= {step.name: place for place, step in enumerate(inside)}
+        ordered.append(inside)
+    return ordered
+
+
+def _middle(step: ExecutionStep, row: Mapping[str, float], place: int) -> float:
+    known = [row[name] for name in needs(step) if name in row]
+    return sum(known) / len(known) if known else place
+
+
+def _drawing(
+    plan: ExecutionPlan,
+    rows: list[list[ExecutionStep]],
+    states: Mapping[str, State],
+    href: Href,
+    *,
+    is_wide: bool,
+) -> Drawing:
+    most = max(map(len, rows), default=0)
+    nodes = []
+    for level, column in enumerate(rows):
+        for place, step in enumerate(column):
+            along, across = level, place + (most - len(column)) / 2
+            state = states[step.name]
+            x, y = _corner(along, across, is_wide)
+            nodes.append(Node(x=x, y=y, step=step, state=state, href=href(step, state)))
+    return Drawing(
+        is_wide=is_wide,
+        width=max((node.x for node in nodes), default=0) + WIDTH + MARGIN,
+        height=max((node.y for node in nodes), default=0) + HEIGHT + MARGIN,
+        nodes=nodes,
+        edges=list(_edges(plan, nodes, is_wide)),
+    )
+
+
+def _corner(along: float, across: float, is_wide: bool) -> tuple[int, int]:
+    if is_wide:
+        x, y = along * (WIDTH + APART), across * (HEIGHT + BESIDE)
+    else:
+        x, y = across * (WIDTH + BESIDE), along * (HEIGHT + APART)
+    return round(x) + MARGIN, round(y) + MARGIN
+
+
+def _edges(plan: ExecutionPlan, nodes: list[Node], is_wide: bool) -> Iterator[Edge]:
+    by_name = {node.step.name: node for node in nodes}
+    is_before = before(plan.steps)
+    for node in nodes:
+        known = [name for name in dict.fromkeys(needs(node.step)) if name in by_name]
+        for name in known:
+            # What another line leads to already needs none of its own.
+            if not any(is_before(name, other) for other in known):
+                is_for_failure = node.step.condition == FAILURE
+                yield _edge(by_name[name], node, is_wide, is_for_failure)
+
+
+def _edge(start: Node, end: Node, is_wide: bool, is_for_failure: bool) -> Edge:
+    if is_wide:
+        x1, y1 = start.x + WIDTH, start.y + HEIGHT // 2
+        x2, y2 = end.x - 1, end.y + HEIGHT // 2
+        bend = APART // 2
+        line = f"M{x1} {y1}C{x1 + bend} {y1} {x2 - bend} {y2} {x2 - 5} {y2}"
+        head = f"M{x2} {y2}l-7 -4v8Z"
+    else:
+        x1, y1 = start.x + WIDTH // 2, start.y + HEIGHT
+        x2, y2 = end.x + WIDTH // 2, end.y - 1
+        bend = APART // 2
+        line = f"M{x1} {y1}C{x1} {y1 + bend} {x2} {y2 - bend} {x2} {y2 - 5}"
+        head = f"M{x2} {y2}l-4 -7h8Z"
+    return Edge(line=line, head=head, is_for_failure=is_for_failure)
+
+
+def _bars(
+    columns: Sequence[Sequence[ExecutionStep]], states: Mapping[str, State], href: Href
+) -> Iterator[Bar]:
+    """Neighbouring columns in one bar, where there are more of them than can be told apart."""
+    size = ceil(len(columns) / MOST_BARS)
+    groups = [
+        [step for column in columns[at : at + size] for step in column]
+        for at in range(0, len(columns), size)
+    ]
+    most = max(map(len, groups))
+    first = 1
+    for place, group in enumerate(groups):
+        yield _bar(place, group, first, most, states, href)
+        first += len(group)
+
+
+def _bar(
+    place: int,
+    group: Sequence[ExecutionStep],
+    first: int,
+    most: int,
+    states: Mapping[str, State],
+    href: Href,
+) -> Bar:
+    counted = Counter(states[step.name].status for step in group)
+    open_step = next((s for s in group if states[s.name].status != "done"), group[0])
+    pieces, y = [], float(TALL)
+    for status in sorted(counted, key=_place, reverse=True):
+        height = counted[status] / most * TALL
+        y -= height
+        pieces.append(Piece(status=status, y=f"{y:.2f}", height=f"{height:.2f}"))
+    return Bar(
+        x=place * BAR + 1,
+        href=href(open_step, states[open_step.name]),
+        sentence=_counted(first, first + len(group) - 1, counted),
+        pieces=pieces,
+    )
+
+
+def _place(status: str) -> int:
+    return STATUSES.index(status) if status in STATUSES else 0
+
+
+def _counted(first: int, last: int, counted: Counter[str]) -> str:
+    parts = [f"{State(status=status).label} {count}" for status, count in counted.most_common()]
+    about = {"first": first, "last": last, "parts": ", ".join(parts)}
+    return _("Steps %(first)d–%(last)d: %(parts)s") % about

@@ -1,0 +1,73 @@
+"""Workflows at a terminal: start one and follow it, or see what is wrong with a text."""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from uuid import uuid4
+
+from django.core.management.base import CommandError
+
+from agents.engine.definition import Definition, read
+from agents.engine.errors import AgentError
+from agents.management.commands import ask
+from agents.models import Run, Workflow
+from agents.workflows import company, starting
+
+
+class Command(ask.Command):
+    help = (
+        "Starts a workflow and prints what comes of it, or checks a definition. Like ask, it "
+        f"leaves a run that waits for your word where there is no terminal, with {ask.WAITS}."
+    )
+
+    def add_arguments(self, parser) -> None:
+        commands = parser.add_subparsers(dest="command", required=True)
+        run = commands.add_parser("run", help="start a workflow and see it to its end")
+        run.add_argument("name")
+        run.add_argument("--param", action="append", default=[], metavar="KEY=VALUE")
+        run.add_argument("--json", action="store_true", help="one event a line, as JSON")
+        check = commands.add_parser("check", help="say what is wrong with a definition")
+        check.add_argument("file", help="YAML or JSON; - reads what comes in")
+
+    def handle(self, command: str, **options) -> None:
+        if command == "check":
+            self._check(options["file"])
+        else:
+            self.as_json = options["json"]
+            self.see_to_its_end(_prepared(options["name"], options["param"]))
+
+    def _check(self, file: str) -> None:
+        definition = read(_text(file))
+        for problem in definition.problems:
+            self.stdout.write(f"{file}:{problem.line}:{problem.column}: {problem.message}")
+        for problem in map(definition.placed, company.present().missing(definition.plan)):
+            self._tell(f"{file}:{problem.line}:{problem.column}: {problem.message}")
+        if definition.problems:
+            raise CommandError("It cannot be used as it is.")
+        self.stdout.write(_summary(definition))
+
+
+def _summary(definition: Definition) -> str:
+    count = len(list(definition.plan.walk()))
+    return f"{definition.name}: {count} step{'' if count == 1 else 's'}, nothing wrong."
+
+
+def _text(file: str) -> str:
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"{file} cannot be read: {error}") from error
+
+
+def _prepared(name: str, given: Iterable[str]) -> Run:
+    pairs = [text.partition("=") for text in given]
+    if unclear := [key for key, sign, _value in pairs if not sign]:
+        raise CommandError(f"Write it as KEY=VALUE, and not {unclear[0]!r}.")
+    try:
+        workflow = starting.named(name, Workflow.objects.filter(enabled=True))
+        wish = starting.wish(workflow, {key: value for key, _sign, value in pairs})
+        return starting.start(wish, None, f"workflow.{uuid4().hex}")
+    except starting.NotStarted as error:
+        raise CommandError(error) from error
+    except AgentError as error:
+        raise CommandError(f"{error} {error.advice}") from error

@@ -1,0 +1,1 @@
+"""Workflows: written by administrators, kept in every version, started by anybody."""

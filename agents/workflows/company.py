@@ -1,0 +1,51 @@
+"""Who and what a workflow can count on now: tools, agents, people with a role."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from django.contrib.auth.models import Group
+
+from agents import toolset
+from agents.engine.plan import ExecutionPlan
+from agents.engine.soundness import Schemas, missing
+from agents.engine.tool import ONE_TEXT
+from agents.engine.written import MOST_PROBLEMS, Problem
+from agents.models import Agent, ToolRegistration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Company:
+    tools: Schemas
+    agents: frozenset[str]
+    roles: frozenset[str]
+
+    def missing(self, plan: ExecutionPlan) -> list[Problem]:
+        """What this plan needs and is not there, as far as one wants to read it."""
+        found = missing(plan, self.tools, self.agents, self.roles)
+        return list(islice(found, MOST_PROBLEMS))
+
+
+def present() -> Company:
+    agents = Agent.objects.filter(enabled=True)
+    groups = Group.objects.values_list("name", flat=True)
+    roles = {role for agent in agents for role in agent.role_names}
+    return Company(
+        tools=_schemas(),
+        agents=frozenset(agent.name for agent in agents),
+        roles=frozenset(roles | {name.lower() for name in groups}),
+    )
+
+
+def _schemas() -> Schemas:
+    rows = ToolRegistration.objects.filter(enabled=True, is_gone=False)
+    here = {tool.name: getattr(tool, "parameters", ONE_TEXT) for tool in toolset.made(rows)}
+    remote = [row for row in rows if row.source == ToolRegistration.Source.MCP]
+    return here | {row.name: _parameters(row.definition) for row in remote}
+
+
+def _parameters(definition: Any) -> Mapping[str, Any]:
+    function = definition if isinstance(definition, dict) else {}
+    parameters = function.get("function", function).get("parameters")
+    return parameters if isinstance(parameters, dict) else {}

@@ -1,0 +1,154 @@
+"""A dry run: which steps would be done in which order and with what, without doing any.
+
+What a step would give is not known, so what refers to it is shown as it is written.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from agents.engine.errors import BadExpression
+from agents.engine.expressions import Expression, filled, parse, pieces
+from agents.engine.ordering import order
+from agents.engine.plan import ALWAYS, FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
+from agents.sentences import told
+
+MOST_SHOWN = 200
+MOST_CHARACTERS = 400
+
+Fate = Literal["runs", "skipped", "depends", "fails"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """A step as it would be done; `level` is how many plans it is inside of."""
+
+    step: ExecutionStep
+    level: int
+    fate: Fate
+    why: str = ""
+    times: str = ""
+    arguments: tuple[tuple[str, str], ...] = ()
+    question: str = ""
+
+
+def rehearse(plan: ExecutionPlan, parameters: Mapping[str, Any]) -> list[Act]:
+    """The steps in an order in which they could be done, as far as one wants to read."""
+    names = {"parameters": {**plan.parameters, **parameters}}
+    acts = []
+    for act in _acts(plan, names, 0):
+        acts.append(act)
+        if len(acts) == MOST_SHOWN:
+            break
+    return acts
+
+
+def _acts(plan: ExecutionPlan, names: Mapping[str, Any], level: int) -> Iterator[Act]:
+    for step in order(plan.steps):
+        inside = dict(names)
+        times = _times(step, inside)
+        act = _act(step, inside, level, times)
+        yield act
+        if step.plan is not None and act.fate != "skipped":
+            more = {"parameters": {**names["parameters"], **step.plan.parameters}}
+            yield from _acts(step.plan, inside | more, level + 1)
+
+
+def _act(step: ExecutionStep, names: Mapping[str, Any], level: int, times: str) -> Act:
+    try:
+        fate, why = _fate(step, names)
+        arguments = [(name, _shown(_told(v, names))) for name, v in step.arguments.items()]
+        return Act(
+            step=step,
+            level=level,
+            fate=fate,
+            why=why,
+            times=times,
+            arguments=tuple(arguments),
+            question=_shown(_told(step.ask, names)) if step.ask else "",
+        )
+    except BadExpression as error:
+        return Act(step=step, level=level, fate="fails", why=told(str(error)))
+
+
+def _fate(step: ExecutionStep, names: Mapping[str, Any]) -> tuple[Fate, str]:
+    if step.condition == FAILURE:
+        return "depends", _("only where a step before it has failed")
+    if step.condition in (ALWAYS, SUCCESS):
+        always = _("whatever became of the steps before it")
+        return "runs", always if step.condition == ALWAYS and step.depends_on else ""
+    expression = parse(step.condition)
+    if not _is_known(expression, names):
+        return "depends", _("only if %(condition)s") % {"condition": step.condition}
+    about = {"condition": step.condition}
+    if expression.value(names):
+        return "runs", _("because %(condition)s") % about
+    return "skipped", _("it is not so that %(condition)s") % about
+
+
+def _times(step: ExecutionStep, names: dict[str, Any]) -> str:
+    """How often it is done; the first item stands for all of them."""
+    if step.until:
+        about = {"rounds": step.rounds, "condition": step.until}
+        return _("until %(condition)s, %(rounds)d times at most") % about
+    if step.for_each is None:
+        return ""
+    items = _items(step, names)
+    if not isinstance(items, list):
+        return _("once for each of %(items)s") % {"items": step.for_each}
+    names |= {"item": items[0] if items else None, "index": 0}
+    count = len(items)
+    return ngettext("%(count)d time", "%(count)d times", count) % {"count": count}
+
+
+def _items(step: ExecutionStep, names: Mapping[str, Any]) -> Any:
+    if not isinstance(step.for_each, str):
+        return _told(list(step.for_each), names)
+    try:
+        expression = parse(step.for_each)
+        return expression.value(names) if _is_known(expression, names) else None
+    except BadExpression:
+        return None
+
+
+def _is_known(expression: Expression, names: Mapping[str, Any]) -> bool:
+    return not expression.steps and expression.names <= names.keys()
+
+
+def _told(value: Any, names: Mapping[str, Any]) -> Any:
+    """The value with all filled in that is known, and the rest as it is written."""
+    if isinstance(value, Mapping):
+        return {name: _told(one, names) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_told(one, names) for one in value]
+    if not isinstance(value, str):
+        return value
+    unknown = [
+        p for p in pieces(value) if isinstance(p, Expression) and not _is_known(p, names)
+    ]
+    return filled(value, names) if not unknown else _partly(value, names)
+
+
+def _partly(template: str, names: Mapping[str, Any]) -> str:
+    words = []
+    for piece in pieces(template):
+        if isinstance(piece, str):
+            words.append(piece)
+        elif _is_known(piece, names):
+            words.append(_text(piece.value(names)))
+        else:
+            words.append(f"⟨{piece.text}⟩")
+    return "".join(words)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _shown(value: Any) -> str:
+    text = _text(value)
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"

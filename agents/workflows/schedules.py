@@ -1,0 +1,84 @@
+"""Workflows that start by themselves: whoever notices first that one is due starts it, once."""
+
+import logging
+from datetime import datetime
+
+from channels.db import database_sync_to_async
+from cronsim import CronSim, CronSimError
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from agents import runs
+from agents.engine.errors import AgentError
+from agents.models import Run, Schedule
+from agents.sentences import told
+from agents.workflows import starting
+
+logger = logging.getLogger(__name__)
+
+
+class NoTime(ValueError):
+    """There is no such time; the text says why."""
+
+
+def following(cron: str, after: datetime) -> datetime:
+    """The next time that is meant, in the time zone of this installation; raises NoTime."""
+    try:
+        return next(CronSim(cron, timezone.localtime(after)))
+    except CronSimError as error:
+        raise NoTime(_("This is no time as in a crontab: %(why)s.") % {"why": error}) from error
+    except StopIteration:
+        raise NoTime(_("That time never comes.")) from None
+
+
+async def look_around(run: Run | None) -> None:
+    """Start what is due; asked at every look around, and of no use when a run is over."""
+    if run is None:
+        for started in await database_sync_to_async(start_due)(timezone.now()):
+            runs.launch(started)
+
+
+def start_due(now: datetime) -> list[Run]:
+    """The runs that are due, as rows; what was missed is made up for once, however often."""
+    due = Schedule.objects.filter(enabled=True, workflow__enabled=True, next_at__lte=now)
+    fresh = Schedule.objects.filter(enabled=True, next_at=None, trouble="")
+    for schedule in fresh:
+        _take(schedule, now)
+    started = []
+    for schedule in due.select_related("workflow", "user"):
+        try:
+            started.append(_started(schedule, now))
+        except Exception:  # whatever it was, the others need not wait for it
+            logger.exception("Schedule %s could not be started.", schedule.pk)
+    return [run for run in started if run is not None]
+
+
+def _started(schedule: Schedule, now: datetime) -> Run | None:
+    """The run, kept in one transaction with the next time; None where another was quicker."""
+    try:
+        with transaction.atomic():
+            return _run(schedule) if _take(schedule, now, last_run_at=now) else None
+    except (starting.NotStarted, runs.StillAnswering, AgentError) as reason:
+        sentence = told(str(reason)) or _("The last run is not over yet.")
+        logger.warning("Schedule %s was not started: %s", schedule.pk, sentence)
+        _take(schedule, now, trouble=sentence)
+        return None
+
+
+def _take(schedule: Schedule, now: datetime, **facts: object) -> bool:
+    """Whether nobody else has moved it on meanwhile."""
+    try:
+        facts = {"next_at": following(schedule.cron, now), "trouble": "", **facts}
+    except NoTime as error:
+        facts = {"next_at": None, "trouble": str(error)}
+    same = Schedule.objects.filter(pk=schedule.pk, next_at=schedule.next_at)
+    return same.update(**facts) == 1
+
+
+def _run(schedule: Schedule) -> Run:
+    if not schedule.user.is_active:
+        raise starting.NotStarted(_("The person of this schedule is switched off."))
+    given = {name: starting.written(value) for name, value in schedule.parameters.items()}
+    wish = starting.wish(schedule.workflow, given)
+    return starting.start(wish, schedule.user, f"schedule.{schedule.pk}")

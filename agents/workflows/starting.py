@@ -1,0 +1,184 @@
+"""How a workflow is started, and with what: `/workflow name key=value`, or a form."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from agents import runs
+from agents.engine.definition import Definition, read
+from agents.models import Run, Workflow, WorkflowVersion
+from agents.sentences import told
+from agents.workflows import company
+
+COMMAND = "/workflow"
+FIELD = "parameter-"
+MOST_PARAMETERS = 100
+WORD = re.compile(
+    r"""([^\s="'「]+)=|"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|「([^」]*)」|(\S+)"""
+)
+TRUE, FALSE = {"true", "yes", "on", "1", "はい"}, {"false", "no", "off", "0", "いいえ", ""}
+
+
+class NotStarted(Exception):
+    """It was not started; the text says why, to the person who wanted it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """A version of a workflow, and what it is to be started with."""
+
+    version: WorkflowVersion
+    parameters: Mapping[str, Any]
+
+    @property
+    def query(self) -> str:
+        """As one would type it."""
+        given = [f"{name}={_quoted(written(v))}" for name, v in self.parameters.items()]
+        return " ".join([COMMAND, _quoted(self.version.workflow.name), *given])
+
+
+def wished(text: str, user: Any) -> Wish | None:
+    """What a message asks for, if it begins with the command; raises NotStarted."""
+    command, _blank, rest = text.strip().partition(" ")
+    if command.split("\n")[0] != COMMAND:
+        return None
+    name, given = _read(text.strip()[len(COMMAND) :])
+    mine = Workflow.objects.for_user(user).filter(enabled=True)
+    return wish(named(name, mine), given)
+
+
+def named(name: str, mine: QuerySet[Workflow]) -> Workflow:
+    """That of these which is called so; raises NotStarted."""
+    found = mine.filter(name=name).first() or mine.filter(name__iexact=name).first()
+    if found is None:
+        raise NotStarted(_unknown(name, list(mine.values_list("name", flat=True))))
+    return found
+
+
+def wish(workflow: Workflow, given: Mapping[str, str]) -> Wish:
+    """The newest version with these parameters, as typed; raises NotStarted."""
+    version = workflow.newest
+    if version is None or not workflow.enabled:
+        raise NotStarted(_("%(name)s is switched off.") % {"name": workflow.name})
+    definition = read(version.text)
+    problems = definition.problems or company.present().missing(definition.plan)
+    if problems:
+        raise NotStarted(told(problems[0].message))
+    return Wish(version=version, parameters=parameters(definition, given))
+
+
+def parameters(definition: Definition, given: Mapping[str, str]) -> dict[str, Any]:
+    """All parameters, typed as their defaults are; raises NotStarted."""
+    declared = definition.plan.parameters
+    for name in given.keys() - declared.keys():
+        near = get_close_matches(name, declared, n=1)
+        raise NotStarted(_not_declared(name, near))
+    values = {name: _typed(name, given[name], declared[name]) for name in given}
+    found = {**declared, **values}
+    for name, value in found.items():
+        if value is None:
+            raise NotStarted(_("%(name)s has to be given.") % {"name": name})
+    return found
+
+
+def given(form: Mapping[str, str]) -> dict[str, str]:
+    """The parameters in a form, as they were typed."""
+    fields = [(key, text) for key, text in form.items() if key.startswith(FIELD)]
+    return {key.removeprefix(FIELD): text.replace("\0", "") for key, text in fields}
+
+
+def start(wish: Wish, user: Any, topic: str) -> Run:
+    """The run as a row, on its way as soon as it is launched."""
+    return runs.prepare(
+        query=wish.query,
+        topic=topic,
+        user=user,
+        workflow=wish.version,
+        parameters=dict(wish.parameters),
+    )
+
+
+def _read(text: str) -> tuple[str, dict[str, str]]:
+    """A name, which may have blanks in it, and what is behind it."""
+    name: list[str] = []
+    given: dict[str, str] = {}
+    key = ""
+    for found in WORD.finditer(text):
+        begun, *values = found.groups()
+        if begun:
+            key = begun
+            given[key] = ""
+        elif key and not given[key]:
+            given[key] = _unescaped(values)
+        elif key:
+            given[key] += f" {_unescaped(values)}"
+        else:
+            name.append(_unescaped(values))
+    return " ".join(name), dict(list(given.items())[:MOST_PARAMETERS])
+
+
+def _unescaped(values: Iterable[str | None]) -> str:
+    text = next(value for value in values if value is not None)
+    return re.sub(r"\\(.)", r"\1", text)
+
+
+def _typed(name: str, text: str, default: Any) -> Any:
+    try:
+        return _as(text, default)
+    except ValueError:
+        about = {"name": name, "text": text[:60]}
+        raise NotStarted(_("%(text)s does not fit the parameter %(name)s.") % about) from None
+
+
+def _as(text: str, default: Any) -> Any:
+    """The text as something of the kind of the default."""
+    if isinstance(default, bool):
+        if text.lower() not in TRUE | FALSE:
+            raise ValueError
+        return text.lower() in TRUE
+    if isinstance(default, int):
+        return int(text)
+    if isinstance(default, float):
+        return float(text)
+    if isinstance(default, list | dict):
+        value = json.loads(text)
+        if not isinstance(value, type(default)):
+            raise ValueError
+        return value
+    return text if text or default is not None else None
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    if not known:
+        return _("There is no workflow that you could start.")
+    if not name:
+        return _("Say which workflow: %(names)s.") % {"names": ", ".join(known[:10])}
+    near = get_close_matches(name, known, n=1, cutoff=0.4) or known[:1]
+    about = {"name": name[:60], "near": near[0]}
+    return _("There is no workflow named %(name)s. Did you mean %(near)s?") % about
+
+
+def _not_declared(name: str, near: list[str]) -> str:
+    if not near:
+        return _("This workflow has no parameter %(name)s.") % {"name": name}
+    about = {"name": name, "near": near[0]}
+    return _("This workflow has no parameter %(name)s. Did you mean %(near)s?") % about
+
+
+def written(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _quoted(text: str) -> str:
+    if text and not re.search(r"""[\s="'「」\\]""", text):
+        return text
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

@@ -1,0 +1,15 @@
+from django.urls import path
+
+from agents.workflows import views
+
+app_name = "workflows"
+urlpatterns = [
+    path("workflows/", views.listing, name="list"),
+    path("workflows/new/", views.new, name="new"),
+    path("workflows/check/", views.check, name="check"),
+    path("workflows/completions/", views.completions, name="completions"),
+    path("workflows/<int:pk>/", views.workflow, name="workflow"),
+    path("workflows/<int:pk>/edit/", views.edit, name="edit"),
+    path("workflows/<int:pk>/versions/<int:number>/", views.version, name="version"),
+    path("workflows/<int:pk>/versions/<int:number>/restore/", views.restore, name="restore"),
+]

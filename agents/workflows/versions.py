@@ -1,0 +1,94 @@
+"""What a workflow was at any time: each change is a version, and none is ever changed."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import unified_diff
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
+
+from agents.engine.definition import Definition, read
+from agents.models import Workflow, WorkflowVersion
+
+
+class NotSaved(Exception):
+    """It was not kept; the text says why, to the person who wrote it."""
+
+
+class Overtaken(NotSaved):
+    """Somebody else has saved another version meanwhile."""
+
+    def __init__(self, newest: WorkflowVersion) -> None:
+        who = newest.author.get_username() if newest.author else "—"
+        about = {"number": newest.number, "who": who}
+        super().__init__(
+            _("Version %(number)d was saved meanwhile by %(who)s. Both texts are here.") % about
+        )
+        self.newest = newest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A line of the difference between two versions: kept, added or removed."""
+
+    sign: str
+    text: str
+
+
+def save(text: str, user: Any, *, workflow: Workflow | None = None, base: int = 0) -> Workflow:
+    """A new version on top of the one it was made from; the same text again is none."""
+    text = cleaned(text)
+    definition = read(text)
+    if definition.problems:
+        raise NotSaved(_("It has problems, so it was not saved. Mend them first."))
+    try:
+        with transaction.atomic():
+            return _saved(text, definition, user, workflow, base)
+    except IntegrityError:
+        raise NotSaved(
+            _("There is a workflow named %(name)s already.") % {"name": definition.name}
+        ) from None
+
+
+def restore(workflow: Workflow, number: int, user: Any) -> Workflow:
+    """The text of an old version as the newest one."""
+    old = workflow.versions.get(number=number)
+    newest = workflow.newest
+    return save(old.text, user, workflow=workflow, base=newest.number if newest else 0)
+
+
+def difference(old: str, new: str) -> Iterator[Line]:
+    """The lines that changed, with a few around them."""
+    lines = unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=3)
+    for line in lines:
+        if not line.startswith(("---", "+++")):
+            yield Line(sign=line[:1], text=line if line.startswith("@@") else line[1:])
+
+
+def cleaned(text: str) -> str:
+    """As every database takes it, with the line ends of this system."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
+    return text.encode(errors="replace").decode()
+
+
+def _saved(
+    text: str, definition: Definition, user: Any, workflow: Workflow | None, base: int
+) -> Workflow:
+    if workflow is None:
+        workflow = Workflow.objects.create(**_facts(definition))
+    else:
+        Workflow.objects.select_for_update().get(pk=workflow.pk)  # one at a time
+        newest = workflow.newest
+        if newest is not None and newest.text == text:
+            return workflow
+        if newest is not None and newest.number != base:
+            raise Overtaken(newest)
+        Workflow.objects.filter(pk=workflow.pk).update(**_facts(definition))
+        workflow.refresh_from_db()
+    workflow.versions.create(number=base + 1, text=text, author=user)
+    return workflow
+
+
+def _facts(definition: Definition) -> dict[str, str]:
+    return {"name": definition.name, "description": definition.description}

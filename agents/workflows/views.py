@@ -1,0 +1,273 @@
+"""Pages for workflows: everybody sees and starts them, administrators write them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.decorators import permission_required
+from django.db.models import Count, Max
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.functional import cached_property
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from agents import graphs
+from agents.display import RunView
+from agents.engine.definition import Definition, read
+from agents.engine.plan import ExecutionStep
+from agents.engine.written import Problem
+from agents.models import Run, Workflow, WorkflowVersion
+from agents.models.workflows import MAY_CHANGE
+from agents.sentences import told
+from agents.workflows import company, rehearsal, starting, versions
+from agents.workflows.examples import EXAMPLES
+
+SHOWN_RUNS = 10
+SHOWN_VERSIONS = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """A problem as a page shows it: a link to the line in which it stands."""
+
+    line: int
+    column: int
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """A parameter as a form asks for it."""
+
+    name: str
+    value: str
+    kind: str
+    is_required: bool
+
+    @property
+    def key(self) -> str:
+        return f"{starting.FIELD}{self.name}"
+
+    @property
+    def is_on(self) -> bool:
+        return self.value.lower() in starting.TRUE
+
+
+class Sheet:
+    """A text in the editor: what it says, what is wrong with it, and what it would do."""
+
+    def __init__(self, text: str, typed: dict[str, str] | None = None) -> None:
+        self.text = text
+        self.typed = typed or {}
+
+    @cached_property
+    def definition(self) -> Definition:
+        return read(self.text)
+
+    @cached_property
+    def problems(self) -> list[Trouble]:
+        return [_trouble(problem) for problem in self.definition.problems]
+
+    @cached_property
+    def missing(self) -> list[Trouble]:
+        """What it needs and is not there: that can be seen to later."""
+        found = company.present().missing(self.definition.plan)
+        return [_trouble(self.definition.placed(problem)) for problem in found]
+
+    @cached_property
+    def graph(self) -> SafeString:
+        steps = self.definition.plan.steps
+        lines = {step.name: self._line(place) for place, step in enumerate(steps)}
+
+        def href(step: ExecutionStep, state: graphs.State) -> str:
+            return f"#line-{lines[step.name]}"
+
+        label = _("The steps of this workflow")
+        return graphs.drawn(self.definition.plan, {}, href, label=label)
+
+    @cached_property
+    def fields(self) -> list[Field]:
+        declared = self.definition.plan.parameters.items()
+        return [_field(name, value, self.typed.get(name)) for name, value in declared]
+
+    @cached_property
+    def rehearsed(self) -> list[rehearsal.Act]:
+        """What it would do with what was typed; what does not fit is as ever."""
+        return rehearsal.rehearse(self.definition.plan, self._parameters[0])
+
+    @property
+    def complaint(self) -> str:
+        """Why it could not be started with what was typed."""
+        return self._parameters[1]
+
+    @cached_property
+    def _parameters(self) -> tuple[dict[str, Any], str]:
+        declared = self.definition.plan.parameters
+        given = {name: text for name, text in self.typed.items() if name in declared}
+        try:
+            return starting.parameters(self.definition, given), ""
+        except starting.NotStarted as reason:
+            return {}, str(reason)
+
+    def _line(self, place: int) -> int:
+        problem = Problem(message="", path=("steps", place))
+        return self.definition.placed(problem).line
+
+
+@require_GET
+def listing(request: HttpRequest) -> HttpResponse:
+    rows = Workflow.objects.for_user(request.user).annotate(
+        number=Max("versions__number"), run_count=Count("versions__runs", distinct=True)
+    )
+    context = {"workflows": rows, "examples": EXAMPLES.values(), "may_edit": _may_edit(request)}
+    return render(request, "workflows/list.html", context)
+
+
+@require_GET
+def workflow(request: HttpRequest, pk: int) -> HttpResponse:
+    """What it does and how it went; here it is started."""
+    found = get_object_or_404(Workflow.objects.for_user(request.user), pk=pk)
+    newest = _newest(found)
+    runs = Run.objects.for_user(request.user).filter(workflow__workflow=found)
+    context = {
+        "workflow": found,
+        "newest": newest,
+        "sheet": Sheet(newest.text),
+        "runs": [RunView(run) for run in runs.select_related("workflow")[:SHOWN_RUNS]],
+        "may_edit": _may_edit(request),
+        "versions": found.versions.select_related("author")[:SHOWN_VERSIONS],
+        "schedules": found.schedules.filter(enabled=True).select_related("user"),
+        "may_schedule": request.user.is_staff and request.user.has_perm("agents.add_schedule"),
+    }
+    return render(request, "workflows/workflow.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+@permission_required(MAY_CHANGE, raise_exception=True)
+def new(request: HttpRequest) -> HttpResponse:
+    if request.method == "POST":
+        return _save(request, None)
+    example = EXAMPLES.get(request.GET.get("example", ""))
+    return _editor(request, None, example.text if example else "")
+
+
+@require_http_methods(["GET", "POST"])
+def edit(request: HttpRequest, pk: int) -> HttpResponse:
+    found = get_object_or_404(Workflow.objects.for_editor(request.user), pk=pk)
+    if request.method == "POST":
+        return _save(request, found)
+    newest = _newest(found)
+    return _editor(request, found, newest.text, base=newest.number)
+
+
+@require_POST
+@permission_required(MAY_CHANGE, raise_exception=True)
+def check(request: HttpRequest) -> HttpResponse:
+    """What is wrong with a text that is being written, and what it would do."""
+    sheet = Sheet(_text(request), starting.given(request.POST))
+    return render(request, "workflows/edit.html#checked", {"sheet": sheet})
+
+
+@require_GET
+def completions(request: HttpRequest) -> JsonResponse:
+    """What can be written behind `/workflow`, for the field in which one asks."""
+    mine = Workflow.objects.for_user(request.user).filter(enabled=True)
+    found = mine.values_list("name", "description")
+    return JsonResponse({"workflows": [{"name": n, "about": about} for n, about in found]})
+
+
+@require_GET
+def version(request: HttpRequest, pk: int, number: int) -> HttpResponse:
+    """A version, and what it changed."""
+    found = get_object_or_404(Workflow.objects.for_editor(request.user), pk=pk)
+    shown = _version(found, number)
+    before = found.versions.filter(number__lt=shown.number).order_by("-number").first()
+    context = {
+        "workflow": found,
+        "version": shown,
+        "before": before,
+        "newest": _newest(found),
+        "lines": list(versions.difference(before.text, shown.text)) if before else [],
+    }
+    return render(request, "workflows/version.html", context)
+
+
+@require_POST
+def restore(request: HttpRequest, pk: int, number: int) -> HttpResponse:
+    found = get_object_or_404(Workflow.objects.for_editor(request.user), pk=pk)
+    old = _version(found, number)
+    try:
+        versions.restore(found, old.number, request.user)
+    except versions.NotSaved as reason:
+        return _editor(request, found, old.text, base=_newest(found).number, reason=reason)
+    return redirect("workflows:workflow", pk)
+
+
+def _save(request: HttpRequest, found: Workflow | None) -> HttpResponse:
+    text = _text(request)
+    base = request.POST.get("base", "")
+    number = int(base) if base.isdecimal() and len(base) < 9 else 0
+    try:
+        saved = versions.save(text, request.user, workflow=found, base=number)
+    except versions.NotSaved as reason:
+        return _editor(request, found, text, base=number, reason=reason)
+    return redirect("workflows:workflow", saved.pk)
+
+
+def _editor(
+    request: HttpRequest,
+    found: Workflow | None,
+    text: str,
+    *,
+    base: int = 0,
+    reason: versions.NotSaved | None = None,
+) -> HttpResponse:
+    newest = reason.newest if isinstance(reason, versions.Overtaken) else None
+    context = {
+        "workflow": found,
+        "sheet": Sheet(text, starting.given(request.POST)),
+        # Whoever saves now has seen the other text.
+        "base": newest.number if newest else base,
+        "reason": reason,
+        "newest": newest,
+        "lines": list(versions.difference(newest.text, text)) if newest else [],
+        "examples": () if text else EXAMPLES.values(),
+    }
+    status = 200 if reason is None else 409 if newest else 422
+    return render(request, "workflows/edit.html", context, status=status)
+
+
+def _may_edit(request: HttpRequest) -> bool:
+    return request.user.has_perm(MAY_CHANGE)
+
+
+def _newest(found: Workflow) -> WorkflowVersion:
+    newest = found.newest
+    if newest is None:
+        raise Http404
+    return newest
+
+
+def _version(found: Workflow, number: int) -> WorkflowVersion:
+    rows = found.versions.select_related("author")
+    return get_object_or_404(rows, number=min(number, 2**31 - 1))
+
+
+def _text(request: HttpRequest) -> str:
+    return versions.cleaned(request.POST.get("text", ""))
+
+
+def _trouble(problem: Problem) -> Trouble:
+    return Trouble(line=problem.line, column=problem.column, sentence=told(problem.message))
+
+
+def _field(name: str, default: Any, typed: str | None) -> Field:
+    kinds = {bool: "flag", int: "whole", float: "number", list: "json", dict: "json"}
+    written = "" if default is None else starting.written(default)
+    return Field(
+        name=name,
+        value=written if typed is None else typed,
+        kind=kinds.get(type(default), "text"),
+        is_required=default is None,
+    )

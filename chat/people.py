@@ -1,0 +1,98 @@
+"""Pages on which a session is shared: who is in it, and the way in."""
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from chat import sharing
+from chat.models import ChatSession, Invitation, Member
+
+
+@require_http_methods(["GET", "POST"])
+def people(request: HttpRequest, pk: int) -> HttpResponse:
+    """Everybody in it sees who else is; whoever it belongs to lets people in."""
+    if request.method == "GET":
+        seen = ChatSession.objects.for_user(request.user)
+        return _panel(request, get_object_or_404(seen, pk=pk))
+    chat = _own(request, pk)
+    name, right = request.POST.get("name", ""), request.POST.get("right", "")
+    try:
+        sharing.add(chat, name, right)
+    except sharing.NotShared as reason:
+        return _panel(request, chat, 422, problem=str(reason), name=name[:150])
+    return _shown(request, chat)
+
+
+@require_POST
+def remove(request: HttpRequest, pk: int, user: int) -> HttpResponse:
+    chat = _own(request, pk)
+    try:
+        sharing.remove(chat, user)
+    except Member.DoesNotExist:
+        raise Http404 from None
+    return _shown(request, chat)
+
+
+@require_POST
+def leave(request: HttpRequest, pk: int) -> HttpResponse:
+    chat = get_object_or_404(ChatSession.objects.for_user(request.user), pk=pk)
+    try:
+        sharing.leave(chat, request.user)
+    except Member.DoesNotExist:
+        raise Http404 from None
+    return redirect("chat:new")
+
+
+@require_POST
+def invite(request: HttpRequest, pk: int) -> HttpResponse:
+    """Make a link, and show it: it is not shown again."""
+    chat = _own(request, pk)
+    right, hours = request.POST.get("right", ""), request.POST.get("hours", "")
+    try:
+        token = sharing.invite(chat, right, hours)
+    except sharing.NotShared as reason:
+        return _panel(request, chat, 422, problem=str(reason))
+    url = request.build_absolute_uri(reverse("chat:join", args=[token]))
+    return _panel(request, chat, made=url)
+
+
+@require_POST
+def withdraw(request: HttpRequest, pk: int, link: int) -> HttpResponse:
+    chat = _own(request, pk)
+    try:
+        sharing.withdraw(chat, link)
+    except Invitation.DoesNotExist:
+        raise Http404 from None
+    return _shown(request, chat)
+
+
+@require_GET
+def join(request: HttpRequest, token: str) -> HttpResponse:
+    try:
+        chat = sharing.join(token, request.user)
+    except sharing.NotShared as reason:
+        return render(request, "chat/no_way_in.html", {"reason": str(reason)}, status=404)
+    return redirect("chat:session", chat.pk)
+
+
+def _own(request: HttpRequest, pk: int) -> ChatSession:
+    owned = ChatSession.objects.owned_by(request.user).select_related("user")
+    return get_object_or_404(owned, pk=pk)
+
+
+def _shown(request: HttpRequest, chat: ChatSession) -> HttpResponse:
+    return _panel(request, chat) if request.htmx else redirect("chat:people", chat.pk)
+
+
+def _panel(
+    request: HttpRequest, chat: ChatSession, status: int = 200, **told: str
+) -> HttpResponse:
+    context = {"session": chat, "panel": sharing.panel(chat, request.user), **told}
+    # A page that takes elements in leaves out answers that say that something is wrong.
+    if request.htmx:
+        response = render(request, "chat/people.html#panel", context)
+    else:
+        response = render(request, "chat/people.html", context, status=status)
+    response["Cache-Control"] = "no-store"
+    return response

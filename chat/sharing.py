@@ -1,0 +1,202 @@
+"""Who else is in a session: named people, and whoever opens a link in time."""
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from agents import audit, live
+from agents.review.judging import storable
+from agents.review.sharing import BYTES, LIFETIMES, digest
+from chat import queue
+from chat.models import ChatSession, Invitation, Member
+
+MOST_MEMBERS = 100
+RIGHTS = {"read": gettext_lazy("can read"), "write": gettext_lazy("can read and write")}
+READS_ONLY = gettext_lazy("You can read this session, but not write in it.")
+
+
+class NotShared(Exception):
+    """Nobody was let in; the text says why, to the person who tried."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """Who is in a session, and what somebody can do about it."""
+
+    is_owner: bool
+    owner: Any
+    members: QuerySet[Member]
+    invitations: QuerySet[Invitation]
+    rights: dict[str, Any]
+    lifetimes: list[tuple[int, Any]]
+
+
+def panel(session: ChatSession, user) -> Panel:
+    is_owner = session.user_id == user.pk
+    links = session.invitations.open()
+    return Panel(
+        is_owner=is_owner,
+        owner=session.user,
+        members=guests(session).select_related("user"),
+        invitations=links if is_owner else links.none(),
+        rights=RIGHTS,
+        lifetimes=list(LIFETIMES.items()),
+    )
+
+
+def guests(session: ChatSession) -> QuerySet[Member]:
+    """All but its owner."""
+    return session.members.exclude(user=session.user_id)
+
+
+def has_members(session: ChatSession) -> bool:
+    """Whether it is shared, or was: what others said in it stays."""
+    return session.is_shared or session.members.exists()
+
+
+def may_write(session: ChatSession, user) -> bool:
+    """Of what the person may see anyway: whether they take part in it."""
+    is_owner = session.user_id == user.pk
+    return is_owner or session.members.filter(user=user.pk, may_write=True).exists()
+
+
+def add(session: ChatSession, name: str, right: str) -> None:
+    """Let somebody in by their name, or change what somebody who is in may do."""
+    name = storable(name).strip()
+    person = get_user_model().objects.filter(username=name, is_active=True).first()
+    if right not in RIGHTS:
+        raise NotShared(_("Choose what they may do."))
+    if person is None:
+        raise NotShared(_("There is nobody with the name “%(name)s”.") % {"name": name[:150]})
+    if person.pk == session.user_id:
+        raise NotShared(_("This session is yours: you are in it."))
+    with _held(session):
+        _seat(session, person, right == "write")
+        audit.record(session.user, audit.MEMBER_ADDED, _name(session), who=name, right=right)
+
+
+def remove(session: ChatSession, user: int) -> None:
+    """Show somebody out; the link that they came by is withdrawn, or they would come back.
+
+    Raises Member.DoesNotExist for whoever is not there.
+    """
+    with _held(session):
+        member = guests(session).select_related("user", "invitation").get(user=user)
+        if member.invitation is not None:
+            withdraw(session, member.invitation.pk)
+        _unseat(session, member, by=session.user)
+
+
+def leave(session: ChatSession, user) -> None:
+    """Raises Member.DoesNotExist for the owner, and for whoever is not there."""
+    with _held(session):
+        _unseat(session, guests(session).select_related("user").get(user=user.pk), by=user)
+
+
+def invite(session: ChatSession, right: str, hours: str) -> str:
+    """A link's token, which is told this once: only its digest is kept."""
+    if right not in RIGHTS or hours not in map(str, LIFETIMES):
+        raise NotShared(_("Choose what they may do, and how long the link works."))
+    token = secrets.token_urlsafe(BYTES)
+    link = session.invitations.create(
+        digest=digest(token),
+        may_write=right == "write",
+        expires_at=timezone.now() + timedelta(hours=int(hours)),
+    )
+    about = {"link": link.pk, "right": right, "hours": int(hours)}
+    audit.record(session.user, audit.INVITED, _name(session), **about)
+    return token
+
+
+def withdraw(session: ChatSession, pk: int) -> None:
+    """Raises Invitation.DoesNotExist for one that is not there."""
+    link = session.invitations.get(pk=pk)
+    session.invitations.filter(pk=pk, withdrawn_at=None).update(withdrawn_at=timezone.now())
+    audit.record(session.user, audit.INVITATION_WITHDRAWN, _name(session), link=link.pk)
+
+
+def join(token: str, user) -> ChatSession:
+    """Whoever opens a link in time is in, with its right, or with the greater one they had."""
+    links = Invitation.objects.select_related("session__user")
+    link = links.filter(digest=digest(token)).first()
+    if link is None or not link.session.user.is_active:
+        raise NotShared(_("This link leads nowhere: it was never there, or it is gone."))
+    session = link.session
+    if _has_as_much(user, link):
+        return session
+    with _held(session):
+        _check_open(link)
+        _seat(session, user, link.may_write, link)
+        right = "write" if link.may_write else "read"
+        about = {"who": user.get_username(), "right": right, "link": link.pk}
+        audit.record(user, audit.MEMBER_ADDED, _name(session), **about)
+    return session
+
+
+def _has_as_much(user, link: Invitation) -> bool:
+    sessions = ChatSession.objects
+    had = sessions.writable_by(user) if link.may_write else sessions.for_user(user)
+    return had.filter(pk=link.session_id).exists()
+
+
+def _check_open(link: Invitation) -> None:
+    if Invitation.objects.open().filter(pk=link.pk).exists():
+        return
+    if link.withdrawn_at is not None:
+        raise NotShared(_("This link was withdrawn. Ask whoever sent it for a new one."))
+    raise NotShared(_("This link has expired. Ask whoever sent it for a new one."))
+
+
+@contextmanager
+def _held(session: ChatSession) -> Iterator[None]:
+    """Nobody else changes who is in it meanwhile; whoever looks at it is told afterwards."""
+    with transaction.atomic():
+        if not queue.hold(session):
+            raise NotShared(_("This session is not there any more."))
+        yield
+        shared = guests(session).exists()
+        ChatSession.objects.filter(pk=session.pk).update(is_shared=shared)
+        tell = partial(async_to_sync(live.publish), session.topic, "people.changed")
+        transaction.on_commit(tell)
+
+
+def _seat(session: ChatSession, person, may_write: bool, link: Invitation | None = None):
+    if guests(session).exclude(user=person).count() >= MOST_MEMBERS:
+        raise NotShared(_("There are %(most)d people here already.") % {"most": MOST_MEMBERS})
+    if not may_write:
+        _unqueue(session, person)
+    _put(session, session.user, may_write=True)
+    _put(session, person, may_write=may_write, invitation=link)
+
+
+def _put(session: ChatSession, person, **right: Any) -> None:
+    new = {"topic": session.topic, **right}
+    Member.objects.update_or_create(right, new, session=session, user_id=person.pk)
+
+
+def _unseat(session: ChatSession, member: Member, by) -> None:
+    _unqueue(session, member.user)
+    who = member.user.get_username()
+    member.delete()
+    audit.record(by, audit.MEMBER_REMOVED, _name(session), who=who)
+
+
+def _unqueue(session: ChatSession, person) -> None:
+    """What somebody still had to say before they lost the right to is not said."""
+    session.messages.queued().filter(author=person).delete()
+
+
+def _name(session: ChatSession) -> str:
+    return f"chat:{session.pk}"

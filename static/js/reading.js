@@ -1,0 +1,15 @@
+// The chat of somebody who reads along: nothing is written here.
+
+import { watch } from "./connection.js";
+import { rate } from "./rating.js";
+import { start } from "./run.js";
+import { follow } from "./scroll.js";
+import { tend } from "./sessions.js";
+import { share } from "./sharing.js";
+
+start();
+watch();
+tend();
+rate();
+follow();
+share();

@@ -1,0 +1,348 @@
+"""The demo model plans, checks and answers: whole runs over the sample shop and a handbook."""
+
+from datetime import date
+
+import pytest
+
+from agents import samples
+from agents.engine.approval import AskPerson
+from agents.engine.events import Type
+from agents.engine.fallback import FallbackStrategy
+from agents.engine.guardrails import Guardrails
+from agents.engine.orchestrator import RESULTS, Orchestrator
+from agents.engine.planner import ReActPlanner
+from agents.engine.tool import ToolRegistry
+from agents.llm.demo import judging, telling
+from agents.llm.demo import report as reports
+from agents.tools.calculator import CalculatorTool
+from agents.tools.search import Passage, SearchTool
+from tests.agents.test_demo_model import ShopTool, demo
+
+TODAY = date(2026, 11, 15)
+SEASONS = (
+    Passage(
+        document="Using the chat",
+        source="using.md",
+        heading="Why do the sample shop's sales differ from month to month?",
+        chunk=1,
+        text="The shop sells gifts, so its revenue is highest in December.",
+    ),
+    Passage(
+        document="チャットの使い方",
+        source="ja/using.md",
+        heading="サンプルの店の売上は、なぜ月によって違うのですか？",
+        chunk=1,
+        text="贈り物の店なので、売上は12月に最も多くなります。",
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory):
+    path = tmp_path_factory.mktemp("samples") / "shop.sqlite3"
+    samples.make_database(path, TODAY)
+    return path
+
+
+@pytest.fixture(params=["native", "react"])
+def dialect(request):
+    return request.param
+
+
+@pytest.fixture
+def run(shop, dialect):
+    """A whole run of an agent that works by a plan, as its events."""
+
+    async def find(query, top_k):
+        return SEASONS[:top_k]
+
+    async def whole(question, **options):
+        tools = [CalculatorTool(), ShopTool(shop), SearchTool(find), AskPerson()]
+        parts = (ToolRegistry(tools), Guardrails(), FallbackStrategy(pause=0))
+        planner = ReActPlanner(demo(), "demo", dialect=dialect)
+        agent = Orchestrator(planner, *parts, name="planner", **options)
+        return [event async for event in agent.stream(question)]
+
+    return whole
+
+
+def of(events, type):
+    return [event.data for event in events if event.type is type]
+
+
+def plans(events):
+    return [{step["name"]: step for step in plan["steps"]} for plan in of(events, Type.PLAN)]
+
+
+def checks(events):
+    return [check["is_met"] for check in of(events, Type.EVALUATION)]
+
+
+def ended(events):
+    return events[-1].data["stopped_reason"], events[-1].data.get("detail", "")
+
+
+async def test_two_best_months_are_compared_and_the_difference_explained(run):
+    events = await run("compare this year's best month with last year's and explain")
+
+    (plan,) = plans(events)
+    assert [*plan] == [
+        "best month by revenue in 2026",
+        "best month by revenue in 2025",
+        "difference",
+        "change in percent",
+        "orders and their average",
+        "look for the reason: why revenue differs from month to month",
+    ]
+    assert checks(events) == [True] * 5
+    assert events[-1].data["answer"] == (
+        "The best month by revenue in 2026 is **July 2026**, with **1,139**. "
+        "The best month by revenue in 2025 is **December 2025**, with **1,741**.\n\n"
+        "**December 2025** is ahead: July 2026 is **602** below it (-34.6%). "
+        "2026 is not over yet, so this may still change.\n\n"
+        "July 2026 had **26** orders of 43.81 on average; December 2025 had **44** orders of "
+        "39.57 on average. So the difference comes mostly from the number of orders.\n\n"
+        "The shop sells gifts, so its revenue is highest in December. [1]\n\n"
+        "Sources:\n- [1] Using the chat › Why do the sample shop's sales differ from month to "
+        "month? (using.md #1)"
+    )
+
+
+async def test_two_best_months_are_compared_in_japanese(run):
+    events = await run("今年と去年の最高の月を比べて、理由も説明して")
+
+    (plan,) = plans(events)
+    assert [*plan][:3] == ["2026年の売上が最も多い月", "2025年の売上が最も多い月", "差"]
+    assert events[-1].data["answer"] == (
+        "2026年の売上が最も多い月は **2026年7月**（**1,139**）です。"
+        "2025年の売上が最も多い月は **2025年12月**（**1,741**）です。\n\n"
+        "多かったのは **2025年12月** です。2026年7月は2025年12月を **602** 下回りました"
+        "（-34.6%）。2026年はまだ終わっていないため、変わる可能性があります。\n\n"
+        "2026年7月は注文 **26** 件・平均 43.81、2025年12月は注文 **44** 件・平均 39.57でした。"
+        "違いは主に注文数によるものです。\n\n"
+        "贈り物の店なので、売上は12月に最も多くなります。 [2]\n\n"
+        "出典:\n- [2] チャットの使い方 › サンプルの店の売上は、なぜ月によって違うのですか？ "
+        "(ja/using.md #1)"
+    )
+
+
+async def test_what_does_not_wait_for_anything_is_done_side_by_side(run):
+    events = await run("Compare this year's revenue with last year's")
+
+    (plan,) = plans(events)
+    assert all(step["parallel"] for step in plan.values())
+    assert plan["difference"]["depends_on"] == ["revenue in 2026", "revenue in 2025"]
+    assert "depends_on" not in plan["revenue in 2026"]
+
+
+@pytest.mark.parametrize(
+    ("question", "kept", "lost", "instead", "words"),
+    [
+        (
+            "Compare this year's revenue with 2019",
+            "revenue in 2026",
+            "revenue in 2019",
+            "revenue in 2025",
+            "Nothing was found for “revenue in 2019”, so “revenue in 2025” is used instead.",
+        ),
+        (
+            "今年の売上を2019年と比べて",
+            "2026年の売上",
+            "2019年の売上",
+            "2025年の売上",
+            "見つかりませんでした: 2019年の売上。代わりに、2025年の売上を使います。",
+        ),
+    ],
+)
+async def test_a_year_without_data_fails_its_check_and_another_takes_its_place(
+    run, question, kept, lost, instead, words
+):
+    events = await run(question)
+
+    first, second = plans(events)
+    assert lost in first
+    assert instead in second
+    assert first[kept] == second[kept]
+    changes = of(events, Type.PLAN)[1]["changes"]
+    assert (changes[kept], changes[lost], changes[instead]) == ("kept", "removed", "added")
+    assert checks(events).count(False) == 1
+    assert ended(events)[0] == "completed"
+    assert events[-1].data["answer"].startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("greeting", "words"), [("Hello", "works by a plan"), ("こんにちは", "計画を立て直します")]
+)
+async def test_a_greeting_needs_no_steps(run, greeting, words):
+    events = await run(greeting)
+
+    assert plans(events) == [{}]
+    assert not of(events, Type.TOOL_CALL)
+    assert words in events[-1].data["answer"]
+
+
+WIDER = [
+    ("What was the revenue in 2019?", "revenue by year", "| 2025 | 8,608.00 |"),
+    ("2019年の売上は？", "年別の売上", "| 2025 | 8,608.00 |"),
+    ("What was the best month in 2019?", "best month by revenue", "**December 2024**"),
+    ("revenue of Sencha", "revenue for names that contain Sencha", "is **1,740**"),
+    ("Senchaの売上は？", "名前に「Sencha」を含むものの売上", "は **1,740** です"),
+    ("What is 10% of the revenue in 2019?", "revenue in 2026", "**860.95**"),
+]
+
+
+@pytest.mark.parametrize(("question", "instead", "words"), WIDER, ids=lambda v: v[:20])
+async def test_where_nothing_is_found_the_next_plan_looks_wider(run, question, instead, words):
+    events = await run(question)
+
+    first, second = plans(events)
+    assert instead not in first
+    assert instead in second
+    assert checks(events)[0] is False
+    assert ended(events)[0] == "completed"
+    assert instead in events[-1].data["answer"]
+    assert words in events[-1].data["answer"]
+
+
+IN_VAIN = [
+    ("Revenue of Unobtainium", 2, "Nothing was found for “revenue for Unobtainium”"),
+    ("Compare revenue in Tokyo with Seoul", 1, "Nothing was found for “revenue in Seoul”"),
+    ("東京とソウルの売上を比べて", 1, "ソウルの売上に当たるものが見つからず"),
+]
+
+
+@pytest.mark.parametrize(("question", "tried", "reason"), IN_VAIN, ids=lambda v: str(v)[:20])
+async def test_where_nothing_is_left_to_try_it_is_cancelled_with_the_reason(
+    run, question, tried, reason
+):
+    events = await run(question)
+
+    assert len(plans(events)) == tried
+    assert ended(events)[0] == "cancelled"
+    assert reason in ended(events)[1]
+
+
+BEYOND = [
+    ("Send an e-mail to Aiko", "There is no tool here to send an e-mail to Aiko."),
+    ("How many customers are there? And then book a flight.", "no tool here to book a flight"),
+    (
+        "佐藤さんにメールを送ってください",
+        "「佐藤さんにメールを送って」という依頼に使えるツール",
+    ),
+    ("write a poem", "I have no rule for this."),
+]
+
+
+@pytest.mark.parametrize(("question", "reason"), BEYOND, ids=lambda v: v[:20])
+async def test_what_no_tool_can_do_is_not_begun(run, question, reason):
+    events = await run(question)
+
+    assert not of(events, Type.TOOL_CALL)
+    assert ended(events)[0] == "cancelled"
+    assert reason in ended(events)[1]
+
+
+ANSWERS = [
+    ("What is 12.5% of 3480?", "The result is **435** (`3480 * 12.5 / 100`)."),
+    ("What is 10% of the revenue in 2025?", "**860.8** (`revenue in 2025 * 10 / 100`)"),
+    ("What was the average monthly revenue this year?", "The result is **782.68**"),
+    ("What share of revenue did the top 3 products make?", "The result is **31.33**"),
+    ("今年の月平均の売上は？", "答えは **782.68** です"),
+    ("What tables are there?", "- **products**: id, name, category, price"),
+    ("Why do sales differ from month to month?", "its revenue is highest in December. [1]"),
+    ("Compare revenue in Tokyo with Osaka", "the revenue in Tokyo is **153.50** below it"),
+    ("東京と大阪の売上を比べて", "東京の売上は大阪の売上を **153.50** 下回りました"),
+]
+
+
+@pytest.mark.parametrize(("question", "words"), ANSWERS, ids=lambda v: v[:20])
+async def test_other_questions_are_planned_too(run, question, words):
+    events = await run(question)
+
+    assert len(plans(events)) == 1
+    assert ended(events)[0] == "completed"
+    assert words in events[-1].data["answer"]
+
+
+async def test_two_questions_are_two_steps_and_answered_in_their_order(run):
+    events = await run("How many customers are there? Which product sold most this year?")
+
+    (plan,) = plans(events)
+    assert [*plan] == ["number of customers", "best product by revenue in 2026"]
+    assert events[-1].data["answer"] == (
+        "The number of customers is **36**.\n\n"
+        "The best product by revenue in 2026 is **Tenmoku Tea Bowl**, with **1,156**."
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        (
+            "Compare this year's revenue with last year's and ask my manager whether we grow",
+            "Please ask your manager whether we grow, and write down the answer.",
+        ),
+        (
+            "今年の売上を去年と比べて、上司に値上げしてよいか聞いて",
+            "上司に「値上げしてよいか」を確認し、回答を書いてください。",
+        ),
+    ],
+)
+async def test_a_person_is_asked_after_what_they_should_see_is_found(run, question, asked):
+    events = await run(question)
+
+    *found, last = plans(events)[0].values()
+    assert last["ask"] == asked
+    assert last["depends_on"] == [step["name"] for step in found]
+    assert len(found) == 4
+    assert events[-1].type is Type.RUN_PAUSED
+
+
+def test_the_answer_of_a_person_is_told():
+    report = reports.read(
+        [
+            {"role": "user", "content": "ask my manager whether we grow"},
+            {"role": "user", "content": told({"ask your manager": "Yes, we do."})},
+        ],
+        TODAY,
+    )
+
+    assert telling.answer(report) == "Your manager says: Yes, we do."
+
+
+def told(results):
+    parts = "\n\n".join(f"## {name} (done)\n{text}" for name, text in results.items())
+    return RESULTS.format(description="A plan.", results=parts)
+
+
+def checked(expected, result):
+    asked = f"Step: a (database)\nExpected: {expected}\nResult:\n{result}"
+    return judging.judge([{"role": "user", "content": asked}]).to_dict()
+
+
+ROWS = '{"columns": ["month", "revenue"], "rows": [["2025-12", 7.5]], "truncated": false}'
+EMPTY = '{"columns": ["revenue"], "rows": [[null]], "truncated": false}'
+
+
+@pytest.mark.parametrize(
+    ("expected", "result", "is_met", "reason"),
+    [
+        ("A figure.", ROWS, True, "It is there: 2025-12, 7.50."),
+        ("数値。", ROWS, True, "確認できました（2025-12, 7.50）。"),
+        ("A figure.", EMPTY, False, "The result is empty."),
+        ("数値。", EMPTY, False, "結果が空です。"),
+        ("The revenue in 2025", ROWS, True, "It is there: 2025-12, 7.50."),
+        ("The best month in 2024", ROWS, False, "It is about 2025."),
+        ("A figure above 10", ROWS, False, "The figure is 7.50."),
+        ("At least 3 rows", ROWS, False, "The number of rows is 1."),
+        ("The total", "nobody knows", False, "There is no figure in it."),
+        ("The total", "It is 5 in all.", True, "It is there: It is 5 in all."),
+        ("Anything", "Error: It broke.", False, "It is an error: It broke."),
+        ("A passage on tea", "No passage was found.", False, "No passage was found."),
+    ],
+)
+def test_a_result_is_judged_by_what_can_be_seen_of_it(expected, result, is_met, reason):
+    found = checked(expected, result)
+
+    assert (found["is_met"], found["reason"]) == (is_met, reason)
+    assert bool(found["feedback"]) is not is_met

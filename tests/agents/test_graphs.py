@@ -1,0 +1,86 @@
+import time
+from xml.etree import ElementTree
+
+import pytest
+
+from agents.engine.plan import ExecutionPlan, ExecutionStep
+from agents.graphs import State, drawn, shortened, squeezed
+
+EVIL = '</text><script>alert("x")</script>'
+
+
+def step(name, *needed, **more):
+    return ExecutionStep(**{"tool": "calculator", **more}, name=name, depends_on=needed)
+
+
+def linked(step, state):
+    return f"/steps/{state.number or 0}/"
+
+
+def nodes(plan, states=None):
+    """Those of the drawing for wide screens, which is the first."""
+    wide = ElementTree.fromstring(drawn(plan, states or {}, linked)).find("svg")
+    return wide.findall("a")
+
+
+def test_every_step_is_a_link_with_its_state_in_words():
+    plan = ExecutionPlan(steps=[step("収集"), step("分析", "収集", condition="failure")])
+    states = {"収集": State(status="done", number=7)}
+
+    first, second = nodes(plan, states)
+
+    assert first.get("href") == "/steps/7/"
+    assert first.get("data-status") == "done"
+    assert first.get("aria-label") == "収集: done · calculator"
+    assert second.get("aria-label") == "分析: not begun · calculator · condition: failure"
+
+
+def test_columns_follow_what_depends_on_what():
+    plan = ExecutionPlan(steps=[step("c", "a", "b"), step("a"), step("b", "a")])
+
+    at = {node.get("aria-label")[0]: int(node.find("svg").get("x")) for node in nodes(plan)}
+
+    assert at["a"] < at["b"] < at["c"]
+    assert drawn(plan, {}, linked).count('class="edge"') == 2 * 2  # a→c goes by way of b
+
+
+def test_a_name_is_text():
+    plan = ExecutionPlan(steps=[step(EVIL, condition=EVIL)])
+
+    html = drawn(plan, {EVIL: State(status='"><b>', note=EVIL)}, lambda step, state: '"><b>')
+
+    assert "<script" not in html
+    assert "<b>" not in html
+
+
+def test_a_circle_and_an_empty_plan_are_drawn_too():
+    assert len(nodes(ExecutionPlan(steps=[step("a", "b"), step("b", "a")]))) == 2
+    assert "Nothing to draw" in drawn(ExecutionPlan(), {}, linked)
+
+
+@pytest.mark.parametrize("is_chain", [True, False])
+def test_a_thousand_steps_become_bars(is_chain):
+    names = [f"s{n}" for n in range(1_000)]
+    pairs = zip(names, names[1:], strict=False)
+    steps = [step("s0"), *(step(name, *[last] * is_chain) for last, name in pairs)]
+    states = {name: State(status="done") for name in names[:500]}
+    begun = time.monotonic()
+
+    html = drawn(ExecutionPlan(steps=steps), states, linked)
+
+    assert time.monotonic() - begun < 3
+    assert 1 <= html.count('class="bar"') <= 60
+    assert "done" in html
+    assert len(html) < 30_000
+
+
+def test_a_long_name_is_cut_where_it_fills_the_box():
+    assert shortened("abc", 3) == "abc"
+    assert shortened("データ分析パイプライン", 10) == "データ分…"
+
+
+def test_names_that_differ_at_their_end_look_different():
+    names = [f"best month by revenue in {year}" for year in (2025, 2026)]
+
+    assert [squeezed(name, 17) for name in names] == ["best mon…in 2025", "best mon…in 2026"]
+    assert squeezed("difference", 17) == "difference"

@@ -1,0 +1,203 @@
+"""Panels and roles as the rows describe them: from the question to what is kept."""
+
+import json
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import Group
+
+from agents import assembly
+from agents.display import panels
+from agents.llm.direct_model import DirectModel
+from agents.management.commands import seed_demo
+from agents.models import Agent
+from agents.sentences import FORMS, SENTENCES
+from tests.conftest import asked, checked
+from tests.scripted import Says
+from tests.wire import WireServer, say
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("workshop"),
+]
+
+REVIEW = {
+    "description": "Have it reviewed",
+    "steps": [{"name": "look", "role": "Lawyer", "arguments": {"task": "Is it legal?"}}],
+}
+
+
+@pytest.fixture
+def panel(samples):
+    seed_demo.make_agents()
+    return Agent.objects.get(name="panel")
+
+
+async def test_the_panel_of_a_first_visit_shows_where_its_members_differ(panel):
+    run = await checked(await asked("How many orders were refunded?", agent=panel))
+
+    rows = [(s.kind, s.action) async for s in run.steps.filter(parent=None)]
+    assert rows == [
+        ("task", "helper"),
+        ("task", "librarian"),
+        ("evaluation", "agreement"),
+        ("answer", ""),
+    ]
+    assert "(helper)" in run.answer
+    assert "**Where they differed**\n\n- helper: “There are 23" in run.answer
+    check = await run.steps.aget(kind="evaluation")
+    assert check.action_input["groups"] == [["helper"], ["librarian"]]
+    assert [head["name"] for head in check.action_input["heads"]] == ["helper", "librarian"]
+
+
+async def test_members_that_say_the_same_need_nobody_to_compare_them(panel):
+    run = await checked(await asked("How do I approve a tool call?", agent=panel))
+
+    check = await run.steps.aget(kind="evaluation")
+    assert check.observation == "They all agree."
+    assert not await run.steps.filter(parent=check.number).aexists()
+
+
+@pytest.mark.parametrize(
+    ("merge", "chosen", "words"),
+    [("vote", "", "### helper"), ("judge", "helper", "> **helper**: It gives a figure.")],
+)
+async def test_a_panel_can_vote_or_have_a_judge(panel, merge, chosen, words):
+    panel.merge = merge
+    await panel.asave()
+
+    run = await checked(await asked("How many orders were refunded?", agent=panel))
+
+    check = await run.steps.aget(kind="evaluation")
+    assert check.action_input["chosen"] == chosen
+    assert words in run.answer
+
+
+@pytest.mark.parametrize("dialect", ["native", "react"])
+async def test_a_panel_is_asked_and_judged_over_the_wire(agent, monkeypatch, dialect):
+    judged = {"groups": [["a"], ["b"]], "differences": ["41 or 42."], "heading": "Differ"}
+    judged |= {"choice": "b", "reason": "It was worked out."}
+    answers = {"You are a.": "41", "You are b.": "42", "Then judge": json.dumps(judged)}
+
+    def reply(request):
+        told = request.body["messages"][0]["content"]
+        said = next(answer for mark, answer in answers.items() if mark in told)
+        return say(said if dialect == "native" else f"Final Answer: {said}", chunks=3)
+
+    how = {"model": "openai/gpt", "dialect": dialect}
+    members = [
+        await Agent.objects.acreate(name=name, instructions=f"You are {name}.", **how)
+        for name in "ab"
+    ]
+    panel = await Agent.objects.acreate(name="board", mode="panel", merge="judge", **how)
+    await sync_to_async(panel.handoffs.set)(members)
+    async with WireServer(reply) as server:
+        monkeypatch.setattr(assembly, "llm", lambda name: DirectModel("key", server.url))
+        run = await checked(await asked("What is 6 * 7?", agent=panel))
+
+    assert run.answer == "42\n\n> **b**: It was worked out.\n\n**Differ**\n\n- 41 or 42."
+    assert len(server.requests) == 3
+
+
+async def test_a_panel_is_told_what_was_said_before(panel):
+    before = [
+        {"role": "user", "content": "How many orders were refunded in 2024?"},
+        {"role": "assistant", "content": "None.\n\nNot one."},
+    ]
+    run = await asked("How many orders were refunded?", agent=panel, history=before)
+
+    assert "orders that were refunded" in run.answer
+
+
+async def test_a_step_for_a_role_goes_to_the_agent_that_has_it(agent, scripted):
+    lawyer = await Agent.objects.acreate(name="counsel", roles="lawyer, notary")
+    planner = await _planner(lawyer)
+    model = scripted(Says(answer=json.dumps(REVIEW)), Says(answer="Yes."), Says(answer="Good."))
+
+    run = await checked(await asked("May we?", agent=planner))
+
+    model.assert_used_up()
+    task = await run.steps.aget(kind="task")
+    call = await run.steps.aget(kind="tool")
+    assert (task.action, task.observation) == ("look", "Yes.")
+    assert (call.action, call.action_input) == ("ask_counsel", {"task": "Is it legal?"})
+    assert "lawyer, notary" in model.requests[0]["messages"][0]["content"]
+
+
+async def test_a_step_for_a_role_that_only_people_have_waits_for_one_of_them(agent, scripted):
+    await Group.objects.acreate(name="Lawyer")
+    planner = await _planner()
+    scripted(Says(answer=json.dumps(REVIEW)))
+
+    run = await asked("May we?", agent=planner)
+
+    question = await run.approvals.aget()
+    assert run.status == "waiting"
+    assert (question.role, question.tool) == ("Lawyer", "ask_person")
+
+
+async def test_a_plan_with_a_role_that_nobody_has_is_not_carried_out(agent, scripted):
+    planner = await _planner()
+    model = scripted(*[Says(answer=json.dumps(REVIEW))] * 3)
+
+    run = await asked("May we?", agent=planner)
+
+    model.assert_used_up()
+    assert run.status == "failed"
+    assert run.detail.endswith("'look' needs the role 'Lawyer', which is not there.")
+    assert not await run.steps.filter(kind="task").aexists()
+
+
+async def _planner(*colleagues):
+    planner = await Agent.objects.acreate(name="planner", mode="plan")
+    await sync_to_async(planner.handoffs.set)(colleagues)
+    return planner
+
+
+FACTS = {
+    "merge": "vote",
+    "heads": [
+        {"name": "a", "answer": "**42**", "problem": ""},
+        {"name": "b", "answer": "42", "problem": ""},
+        {"name": "c", "answer": "41", "problem": ""},
+        {"name": "d", "answer": "", "problem": "d could not finish: It is empty."},
+    ],
+    "groups": [["a", "b"], ["c"]],
+    "chosen": "a",
+    "differences": [],
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "labels"),
+    [
+        ({}, ["with the majority", "agrees with a", "differs", "no answer"]),
+        (
+            {"merge": "judge", "chosen": "c"},
+            ["agrees with b", "agrees with a", "chosen by the judge", "no answer"],
+        ),
+        (
+            {"merge": "synthesis", "chosen": "", "groups": [["a"], ["b"], ["c"]]},
+            ["differs", "differs", "differs", "no answer"],
+        ),
+    ],
+)
+def test_it_is_said_in_words_where_each_head_stands(changes, labels):
+    view = panels.PanelView(FACTS | changes, "2 of 3 agree: a, b.")
+
+    assert [head.label for head in view.heads] == labels
+    assert view.heads[0].answer == "<p><strong>42</strong></p>\n"
+    assert view.title.startswith("Panel of 4 agents · ")
+
+
+def test_what_a_panel_says_is_known_to_the_translators():
+    said = [
+        "2 of 3 agree: a, b.",
+        "They gave 2 different answers.",
+        "There is no majority: they gave 2 different answers.",
+        "Only b answered.",
+        "No member of the panel could answer. a: a could not finish: It is empty.",
+    ]
+
+    assert all(any(form.fullmatch(words) for form, _ in FORMS) for words in said)
+    assert {"They all agree.", "There was no judgement."} <= set(SENTENCES)

@@ -1,0 +1,226 @@
+"""A plan that a person is shown first: they run it, change it or decline it."""
+
+import json
+import re
+
+import pytest
+from django.test import AsyncClient
+
+from agents import approvals, runs
+from agents.approvals import NoSuchPlan, Word
+from agents.models import Approval, Run
+from tests.agents.test_plans import DOUBLE, card, sum_of, written
+from tests.conftest import asked, checked
+from tests.scripted import Says
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("workshop"),
+]
+
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture
+async def waiting(agent, scripted, person):
+    agent.mode, agent.shows_plan = "plan", True
+    await agent.asave()
+    scripted(written(sum_of("sum", "6 * 7"), DOUBLE), Says(answer="Done."))
+    run = await asked("Twice six times seven?", user=person)
+    assert run.status == "waiting", run.detail
+    return await Approval.objects.aget(run=run)
+
+
+@pytest.fixture
+async def client(person):
+    client = AsyncClient()
+    await client.aforce_login(person)
+    return client
+
+
+async def post(client, approval, verdict="approve", headers=HTMX, **fields):
+    """As the form sends it; a field of a step is named `0_expected`."""
+    named = {f"plan-{approval.pk}-{n.replace('_', '-', 1)}": v for n, v in fields.items()}
+    data = {f"digest-{approval.pk}": approval.digest, f"plan-{approval.pk}": "0 1"}
+    kept = {f"plan-{approval.pk}-1-after": "sum", "verdict": verdict}
+    path = f"/approvals/{approval.pk}/"
+    return await client.post(path, data | kept | named, headers=headers)
+
+
+async def finished(approval):
+    run = await Run.objects.aget(pk=approval.run_id)
+    await runs.wait(run)
+    return await checked(run)
+
+
+async def calls(run):
+    return [s.action_input["expression"] async for s in run.steps.filter(kind="tool")]
+
+
+async def test_a_plan_is_shown_in_words_and_not_as_json(waiting):
+    html = await card(await Run.objects.aget())
+
+    assert "helper shows its plan" in html
+    assert "Run it" in html
+    assert "after sum" in html
+    assert "${steps.sum.output} * 2" in html
+    assert "Exactly these arguments" not in html
+
+
+async def test_a_plan_that_is_left_as_it_is_is_run_as_it_is(waiting, client):
+    response = await post(client, waiting)
+
+    run = await finished(waiting)
+    await waiting.arefresh_from_db()
+    assert response.status_code == 204
+    assert (run.status, waiting.verdict) == ("completed", "approved")
+    assert await calls(run) == ["6 * 7", "42 * 2"]
+
+
+async def test_a_changed_step_is_the_one_that_is_done_and_the_change_is_told(waiting, client):
+    expected = {"0_argument-expression": "6 * 8", "1_expected": ""}
+
+    response = await post(client, waiting, **expected)
+
+    run = await finished(waiting)
+    await waiting.arefresh_from_db()
+    html = await card(run)
+    assert response.status_code == 204, response.content.decode()
+    assert waiting.verdict == "edited"
+    assert await calls(run) == ["6 * 8", "48 * 2"]
+    assert "ada changed the plan: 1 changed, 1 kept" in html
+
+
+async def test_a_step_is_left_out_and_nobody_waits_for_it(waiting, client):
+    changed = {"0_out": "1", "1_argument-expression": "2 * 2"}
+
+    await post(client, waiting, **changed)
+
+    run = await finished(waiting)
+    assert await calls(run) == ["2 * 2"]
+
+
+async def test_what_refers_to_a_step_that_is_left_out_is_told_beside_it(waiting, client):
+    response = await post(client, waiting, **{"0_out": "1"})
+
+    html = response.content.decode()
+    problem = re.search(r'data-key="1".*?<p class="problem">([^<]*)', html, re.S)
+    assert "which is not there" in problem[1]
+    assert 'name="plan-1-0-out" value="1" checked'.replace("-1-0", f"-{waiting.pk}-0") in html
+    assert "hx-swap-oob" in html
+    await waiting.arefresh_from_db()
+    assert waiting.is_waiting
+
+
+async def test_a_step_is_added_with_the_fields_of_its_tool(waiting, client):
+    picked = {f"plan-{waiting.pk}-pick": "tool:calculator"}
+    path = f"/approvals/{waiting.pk}/"
+    data = {f"plan-{waiting.pk}": "0 1", f"plan-{waiting.pk}-0-expected": "It is 42."}
+
+    response = await client.post(path, data | picked | {"verdict": "add"}, headers=HTMX)
+
+    html = response.content.decode()
+    assert f'name="plan-{waiting.pk}-2-argument-expression"' in html
+    assert f'name="plan-{waiting.pk}-2-what" value="tool:calculator"' in html
+    assert "It is 42." in html
+
+
+async def test_an_added_step_is_carried_out(waiting, client):
+    fields = {"2_name": "third", "2_what": "tool:calculator", "2_argument-expression": "1 + 1"}
+    keys = {f"plan-{waiting.pk}": "0 1 2"}
+    named = {f"plan-{waiting.pk}-{n.replace('_', '-', 1)}": v for n, v in fields.items()}
+    about = {f"digest-{waiting.pk}": waiting.digest, "verdict": "approve"}
+    about |= {f"plan-{waiting.pk}-1-after": "sum"}
+
+    response = await client.post(
+        f"/approvals/{waiting.pk}/", keys | named | about, headers=HTMX
+    )
+
+    run = await finished(waiting)
+    assert response.status_code == 204, response.content.decode()
+    assert sorted(await calls(run)) == ["1 + 1", "42 * 2", "6 * 7"]
+
+
+async def test_without_javascript_nothing_typed_is_lost(waiting, client):
+    response = await post(client, waiting, headers={}, **{"0_argument-expression": ""})
+
+    html = response.content.decode()
+    assert response.status_code == 422
+    assert "does not give &#x27;calculator&#x27; its argument &#x27;expression&#x27;" in html
+    assert "What waits for you" in html
+
+
+async def test_a_declined_plan_ends_with_the_reason(waiting, client):
+    await post(client, waiting, verdict="reject", **{"0_argument-expression": "6 * 8"})
+
+    run = await finished(waiting)
+    assert (run.status, run.stopped_reason) == ("stopped", "cancelled")
+    assert "Cancelled: The plan was declined." in await card(run)
+
+
+def plan(**more):
+    step = {"name": "a", "tool": "calculator", "arguments": {"expression": "1"}}
+    return {"description": "Mine.", "steps": [step | more], "parameters": {}}
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        (plan(tool="rocket"), "needs the tool 'rocket', which is not there"),
+        (plan(agent="nobody"), "is two things"),
+        (plan(depends_on=["a"]), "wait for each other"),
+        (plan(depends_on=["b"]), "there is no such step"),
+        (plan(arguments={"expression": 7}), "7 is not of type 'string'"),
+        (plan(arguments={"expression": "${steps.b"}), "In 'expression' of 'a', character 10"),
+        (plan(timeout="soon"), "number of seconds"),
+        (plan(speed=3), "There is no field 'speed' here"),
+        (plan() | {"steps": 5}, "'steps' is a list"),
+        (plan() | {"steps": []}, "needs at least one step"),
+        (plan() | {"steps": ["x"]}, "A step is a mapping"),
+    ],
+)
+async def test_a_plan_that_cannot_be_carried_out_is_not_taken(value, sentence, waiting, person):
+    word = Word(digest=waiting.digest, is_approved=True, arguments=json.dumps(value))
+
+    with pytest.raises(NoSuchPlan) as refused:
+        await approvals.decide(person, waiting.pk, word)
+
+    said = [words for each in refused.value.problems.values() for words in each]
+    assert any(sentence in words for words in said), said
+    await waiting.arefresh_from_db()
+    assert waiting.is_waiting
+
+
+async def test_the_whole_plan_can_be_written_as_json(waiting, client):
+    mine = {f"arguments-{waiting.pk}": json.dumps(plan(arguments={"expression": "5 * 5"}))}
+    about = {f"digest-{waiting.pk}": waiting.digest, f"plan-{waiting.pk}": "0 1"}
+
+    response = await client.post(
+        f"/approvals/{waiting.pk}/", about | mine | {"verdict": "approve"}, headers=HTMX
+    )
+
+    assert response.status_code == 204, response.content.decode()
+    assert await calls(await finished(waiting)) == ["5 * 5"]
+
+
+async def test_what_is_wrong_with_the_json_is_told_above_it(waiting, client):
+    several = plan() | {"steps": [{"name": n, "tool": "rocket"} for n in "abcd"]}
+    mine = {f"arguments-{waiting.pk}": json.dumps(several, indent=1).replace("\n", "\r\n")}
+    about = {f"digest-{waiting.pk}": waiting.digest, f"plan-{waiting.pk}": "0 1"}
+
+    response = await client.post(
+        f"/approvals/{waiting.pk}/", about | mine | {"verdict": "approve"}, headers=HTMX
+    )
+
+    html = response.content.decode()
+    assert html.count("which is not there") == 4
+    assert html.index("which is not there") > html.index("The whole plan as JSON")
+    assert '"rocket"'.replace('"', "&quot;") in html
+
+
+async def test_somebody_elses_plan_is_not_there(waiting, stranger):
+    client = AsyncClient()
+    await client.aforce_login(stranger)
+
+    for verdict in ("add", "approve", "reject"):
+        assert (await post(client, waiting, verdict=verdict)).status_code == 404

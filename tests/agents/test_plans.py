@@ -1,0 +1,197 @@
+"""Runs that work by a plan: how far it came is shown, live and afterwards alike."""
+
+import json
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from agents import runs, trace
+from agents.engine.events import Stamp, Type
+from agents.fragments import Watched
+from agents.masking import Veil
+from agents.models import AgentStep
+from tests.conftest import asked
+from tests.review.test_replay import compare
+from tests.scripted import Says
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("workshop"),
+]
+
+
+def written(*steps, description="Work it out.", **more):
+    """What a model says that writes a plan."""
+    return Says(answer=json.dumps({"description": description, "steps": steps, **more}))
+
+
+def sum_of(name, expression, **more):
+    return {"name": name, "tool": "calculator", "arguments": {"expression": expression}, **more}
+
+
+def checked(is_met, reason="", feedback=""):
+    found = {"is_met": is_met, "reason": reason, "feedback": feedback}
+    return Says(answer=json.dumps(found))
+
+
+DOUBLE = sum_of("double", "${steps.sum.output} * 2", depends_on=["sum"])
+
+
+@pytest.fixture
+def planner(agent):
+    agent.mode = "plan"
+    agent.save()
+    return agent
+
+
+async def card(run, **about):
+    return await sync_to_async(Watched(run.pk, **about).snapshot)()
+
+
+async def test_a_plan_is_shown_with_its_progress_and_a_link_to_each_step(
+    planner, scripted, person
+):
+    scripted(written(sum_of("sum", "6 * 7"), DOUBLE), Says(answer="It is 84."))
+
+    run = await asked("Twice six times seven?", user=person)
+
+    html = await card(run)
+    task = await AgentStep.objects.aget(run=run, kind="task", action="double")
+    assert run.status == "completed", run.detail
+    assert '<progress max="2" value="2"' in html
+    assert "2 of 2 done" in html
+    assert f'href="#step-{run.pk}-{task.number}"' in html
+    assert "Work it out." in html
+
+
+async def test_a_plan_that_fails_its_check_is_shown_with_the_one_that_came_after(
+    planner, scripted, person
+):
+    first = [sum_of("sum", "6 * 7"), sum_of("last", "1 - 1", expected_outcome="More than 0.")]
+    second = [sum_of("sum", "6 * 7"), sum_of("last", "2 - 1", expected_outcome="More than 0.")]
+    scripted(
+        written(*first),
+        checked(False, "It is 0.", "Take 2."),
+        written(*second, description="Do it better."),
+        checked(True, "It is 1."),
+        Says(answer="It is 1."),
+    )
+
+    run = await asked("More than nothing?", user=person)
+
+    html = await card(run)
+    checks = [step async for step in run.steps.filter(kind="evaluation").order_by("number")]
+    kept = await run.steps.aget(kind="task", action="sum")
+    assert "Plan 2 of 2" in html
+    assert "1 changed, 1 kept" in html
+    assert "2 of 2 done" in html
+    assert "Why it was planned anew" in html
+    assert "Plan 1 of 2 · 1 of 2 done · 1 failed" in html
+    assert "kept from plan 1" in html
+    assert f'href="#step-{run.pk}-{kept.number}"' in html
+    assert [step.action_input["is_met"] for step in checks] == [False, True]
+    assert "Not as expected: It is 0." in html
+    assert "As expected: It is 1." in html
+
+
+async def test_what_is_done_for_each_item_is_folded_in_a_chat_and_whole_in_its_trace(
+    planner, scripted, person
+):
+    each = sum_of("each", "${item} * 2", for_each=list(range(30)))
+    scripted(written(each), Says(answer="Done."))
+
+    run = await asked("Double them all.", user=person)
+
+    chat, trace = await card(run), await card(run, place="trace")
+    assert 'aria-label="each: done · calculator · 30 of 30 items' in chat
+    assert chat.count('data-kind="task"') == 1
+    assert "each[7]" not in chat
+    assert "Each of them is in the trace." in chat
+    assert trace.count('data-kind="task"') > 30
+
+
+async def test_a_step_that_is_skipped_says_why(planner, scripted, person):
+    rescue = sum_of("rescue", "0", depends_on=["sum"], condition="failure")
+    scripted(written(sum_of("sum", "6 * 7"), rescue), Says(answer="42"))
+
+    run = await asked("Six times seven?", user=person)
+
+    html = await card(run)
+    assert "rescue · Nothing before it failed." in html
+    assert "1 of 2 done" in html
+    assert "1 skipped" in html
+
+
+async def test_a_plan_that_cannot_be_made_ends_with_its_reason(planner, scripted, person):
+    scripted(written(cancel="There are no such figures."))
+
+    run = await asked("What will it be in 2090?", user=person)
+
+    html = await card(run)
+    assert run.stopped_reason == "cancelled"
+    assert "Cancelled: There are no such figures." in html
+    assert "You stopped this run" not in html
+
+
+@pytest.mark.parametrize("place", ["chat", "trace"])
+async def test_every_moment_of_a_plan_is_what_a_page_had_been_shown(
+    place, planner, scripted, person, monkeypatch
+):
+    monkeypatch.setattr(Watched, "rest", 0)
+    each = sum_of("each", "${item} * 2", for_each=[1, 2], parallel=True)
+    scripted(
+        written(sum_of("sum", "1 - 1", expected_outcome="More than 0."), each),
+        checked(False, "It is 0.", "Take 2."),
+        written(sum_of("sum", "2 - 1"), each),
+        Says(answer="Done."),
+    )
+
+    run = await asked("Step by step.", user=person)
+
+    assert run.status == "completed", run.detail
+    assert await sync_to_async(compare)(run, place) > 40
+
+
+async def test_names_in_a_plan_are_masked_for_whoever_may_not_see_them(
+    planner, scripted, person
+):
+    scripted(written(sum_of("for ada@example.org", "6 * 7")), Says(answer="42"))
+
+    run = await asked("Six times seven?", user=person)
+
+    html = await card(run, place="trace", veil=Veil())
+    assert "ada@example.org" not in html
+    assert "1 of 1 done" in html
+
+
+async def test_a_plan_of_a_thousand_steps_is_shown_as_bars_and_not_at_every_event(agent):
+    run = await sync_to_async(runs.prepare)(query="Much", topic="chat.1", agent=agent)
+    page, stamp = Watched(run.pk), Stamp("flow")
+    steps = [{"name": f"s{n}", "tool": "calculator"} for n in range(1000)]
+    about = {"step": 1, "turn": 1, "plan": 1, "kind": "plan"}
+    told = {"description": "", "steps": steps, "parameters": {}, "by": "", "changes": {}}
+    events = [
+        stamp(Type.TASK, **about, name="plan", work="plan"),
+        stamp(Type.PLAN, **about, **told, feedback=[]),
+    ]
+    for n in range(1000):
+        task = {"step": n + 2, "turn": 1, "plan": 1, "kind": "task"}
+        events.append(stamp(Type.TASK, **task, name=f"s{n}", work="tool", what="calculator"))
+
+    frames = await sync_to_async(_watched)(run, page, events)
+
+    cards = [html for html in frames if f'id="plan-{run.pk}"' in html]
+    assert 'class="bars"' in cards[0]
+    assert len(cards) < 100
+    assert page.is_owed
+    assert "1000 running" in await sync_to_async(page.owed)()
+
+
+def _watched(run, page, events):
+    page.begin(run)
+    frames = []
+    for at in range(0, len(events), 10):
+        batch = events[at : at + 10]
+        trace.keep([(run.pk, event) for event in batch])
+        frames.append(page.changes([event.to_dict() for event in batch]))
+    return frames

@@ -1,0 +1,181 @@
+"""A run asks people: it waits as a state, an expert answers, and it goes on with the answer."""
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import Group
+from django.test import AsyncClient
+
+from agents import approvals, runs
+from agents.approvals import NotDecided, Word
+from agents.models import Approval, Run, ToolRegistration
+from tests.conftest import asked, checked
+from tests.scripted import Says
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+SECRET = "the takeover of Kraken Inc."
+QUESTION = "May we store\naddresses for ten years?"
+ASK = Says.call("ask_person", "A lawyer knows.", question=QUESTION, role="Legal")
+DONE = Says(answer="No: five years.")
+
+
+@pytest.fixture
+def expert(stranger):
+    """Somebody who has nothing else to do with the run."""
+    stranger.groups.add(Group.objects.create(name="legal"))
+    return stranger
+
+
+@pytest.fixture
+async def question(agent, scripted, person):
+    tool = await ToolRegistration.objects.aget(name="ask_person")
+    await agent.tools.aadd(tool)
+    scripted(ASK, DONE)
+    run = await asked(f"Think about {SECRET}", user=person)
+    assert run.status == "waiting"
+    return await Approval.objects.aget(run=run)
+
+
+async def client_of(user):
+    client = AsyncClient()
+    await sync_to_async(client.force_login)(user)
+    return client
+
+
+async def inbox(user):
+    return (await (await client_of(user)).get("/approvals/")).content.decode()
+
+
+async def send(user, question, verdict, words):
+    form = {"verdict": verdict, f"digest-{question.pk}": question.digest}
+    form[f"reason-{question.pk}"] = words
+    return await (await client_of(user)).post(f"/approvals/{question.pk}/", form)
+
+
+async def over(question):
+    run = await Run.objects.aget(pk=question.run_id)
+    await runs.wait(run)
+    return await checked(run)
+
+
+async def test_an_expert_sees_the_question_and_nothing_else_of_the_run(question, expert):
+    shown = await inbox(expert)
+    client = await client_of(expert)
+
+    assert "Questions for you" in shown
+    assert "May we store<br>addresses for ten years?" in shown
+    assert "ada needs somebody of “Legal”" in shown
+    assert SECRET not in shown
+    assert f"/traces/{question.run_id}/" not in shown
+    assert (await client.get(f"/traces/{question.run_id}/")).status_code == 404
+    assert 'class="badge">1' in (await client.get("/approvals/link/")).content.decode()
+
+
+async def test_the_run_goes_on_with_the_answer_and_says_whose_it_was(question, expert, person):
+    answer = await send(expert, question, "approve", "  Five at most.\nSee § 17. ")
+
+    run = await over(question)
+    assert answer.status_code == 302
+    assert answer.headers["Location"] == "/approvals/"
+    assert run.answer == DONE.answer
+    step = await run.steps.aget(kind="tool")
+    assert step.observation == "Five at most.\nSee § 17."
+    page = await (await client_of(person)).get(f"/traces/{run.pk}/")
+    assert "Answered by eve" in page.content.decode()
+    assert "Five at most.<br>See § 17." in page.content.decode()
+
+
+async def test_an_expert_declines_with_a_reason_which_the_model_is_told(question, expert):
+    await send(expert, question, "reject", "Ask the board.")
+
+    run = await over(question)
+    step = await run.steps.aget(kind="tool")
+    assert "eve declined. They said: “Ask the board.”." in step.observation
+    assert step.status == "rejected"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"), [(" \0 ", "Write your answer first."), ("x" * 10_001, "too long")]
+)
+async def test_no_answer_is_no_answer_and_too_much_is_not_cut(words, said, question, expert):
+    answer = await send(expert, question, "approve", words)
+
+    assert answer.status_code == 422
+    assert said in answer.content.decode()
+    assert (await Run.objects.aget()).is_waiting
+
+
+@pytest.mark.parametrize("group", ["", "sales", "lega", "l%", "legal_"])
+async def test_whoever_is_not_in_the_group_is_not_asked(group, question, stranger):
+    if group:
+        await stranger.groups.aadd(await Group.objects.acreate(name=group))
+
+    assert "May we store" not in await inbox(stranger)
+    assert (await send(stranger, question, "approve", "Yes.")).status_code == 404
+
+
+async def test_a_call_that_only_names_a_role_is_not_the_experts(question, expert):
+    await Approval.objects.aupdate(why="tool")
+
+    assert "ask_person" not in await inbox(expert)
+    assert (await send(expert, question, "approve", "Yes.")).status_code == 404
+
+
+async def test_whoever_asked_sees_for_whom_it_waits_and_may_answer_or_stop(
+    question, expert, person
+):
+    page = await (await client_of(person)).get(f"/traces/{question.run_id}/")
+    assert "It waits for somebody of the group “Legal”." in page.content.decode()
+    assert "Answer it yourself" in page.content.decode()
+
+    await runs.stop(await Run.objects.aget())
+
+    run = await over(question)
+    assert run.status == "stopped"
+    assert (await Approval.objects.aget()).verdict == "withdrawn"
+    assert "May we store" not in await inbox(expert)
+
+
+async def test_where_nobody_has_the_role_whoever_asked_is_told(question, person):
+    shown = await inbox(person)
+
+    assert "in which there is nobody" in shown
+    assert "Answer it yourself" not in shown
+    await send(person, question, "approve", "Five.")
+    assert (await over(question)).answer == DONE.answer
+
+
+async def test_the_first_answer_counts(question, expert, person):
+    word = Word(digest=question.digest, is_approved=True, reason="Five.")
+    await approvals.decide(expert, question.pk, word)
+
+    with pytest.raises(NotDecided, match="decided already"):
+        await approvals.decide(person, question.pk, word)
+    await over(question)
+
+
+async def test_an_open_inbox_is_told_of_what_is_new_and_of_what_is_gone(question, expert):
+    client, path = await client_of(expert), "/approvals/new/"
+
+    new = (await client.get(path)).content.decode()
+    same = await client.get(path, {"shown": question.pk})
+    gone = (await client.get(path, {"shown": [question.pk, 99, "x\0"]})).content.decode()
+
+    assert 'hx-swap-oob="beforeend:#questions"' in new
+    assert "May we store" in new
+    assert same.status_code == 204
+    assert '<div id="asked-99" hx-swap-oob="delete">' in gone
+    assert "May we store" not in gone
+
+
+async def test_a_role_longer_than_any_group_is_kept_as_far_as_it_goes(agent, scripted, person):
+    await agent.tools.aadd(await ToolRegistration.objects.aget(name="ask_person"))
+    scripted(Says.call("ask_person", question="?", role="r" * 500), DONE)
+
+    run = await asked("Ask.", user=person)
+
+    assert run.status == "waiting"
+    assert (await Approval.objects.aget()).role == "r" * 150

@@ -1,0 +1,200 @@
+"""Several people and one agent: a session in two browsers, and an expert who is asked."""
+
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests import wire
+from tests.browser.conftest import AWAY, account, serve
+from tests.browser.conversation import CALCULATION, answered, ask, html, last_run
+from tests.browser.server import Server
+
+QUESTION = "May we keep addresses for ten years?"
+GROUP = """
+from django.contrib.auth.models import Group, User
+from agents.models import Agent, ToolRegistration
+Group.objects.create(name="legal").user_set.add(User.objects.get(username="lawyer"))
+Agent.objects.get(name="helper").tools.add(ToolRegistration.objects.get(name="ask_person"))
+"""
+
+
+def let_in(page: Page, name: str, right: str) -> None:
+    page.get_by_role("link", name="Share").click()
+    page.get_by_label("Let somebody in by their user name").fill(name)
+    page.locator("#person-right").select_option(right)
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.locator("#people .members li")).to_have_count(2)
+    page.get_by_role("button", name="Close", exact=True).click()
+    expect(page.locator("#share-session")).to_be_hidden()
+
+
+def test_what_one_asks_is_watched_by_the_other_as_it_happens(visit, server, page, guest):
+    answered(page, CALCULATION)
+    let_in(page, "guest", "read")
+    other = visit(server, storage_state=guest)
+    other.goto(page.url)
+    expect(other.locator(".reads-only")).to_be_visible()
+    expect(other.locator("#ask")).to_have_count(0)
+    expect(page.locator("#present li")).to_have_attribute("title", "guest")
+    expect(other.locator("#present li")).to_have_attribute("title", "demo")
+
+    ask(page, "What is 6 times 7?")
+
+    expect(other.locator(".run[data-status=completed]")).to_have_count(2)
+    expect(last_run(other).locator(".answer")).to_contain_text("42")
+    expect(other.locator(".author").last).to_contain_text("demo")
+    watched = html(other.locator("#messages"))
+    other.reload()
+    assert html(other.locator("#messages")) == watched
+    other.close()
+    expect(page.locator("#present")).to_be_hidden()
+
+
+def test_whoever_may_write_asks_under_their_own_name_and_comments(visit, server, page, guest):
+    answered(page, CALCULATION)
+    let_in(page, "guest", "write")
+    other = visit(server, storage_state=guest)
+    other.goto(page.url)
+    ask(other, "What is 6 times 7?")
+    expect(page.locator(".run[data-status=completed]")).to_have_count(2)
+    expect(page.locator(".author")).to_have_text("guest asked")
+
+    step = last_run(other).locator(".step").nth(1)
+    step.locator("summary").click()
+    step.get_by_label("Comment on step 2").fill("Is this right?")
+    step.get_by_label("Comment on step 2").press("Control+Enter")
+
+    seen = last_run(page).locator(".step").nth(1)
+    expect(seen.locator(".comment-count")).to_have_text("1 comments")
+    seen.locator("summary").click()
+    expect(seen.locator(".said-of")).to_contain_text("Is this right?")
+    expect(seen.get_by_role("button", name="Delete")).to_have_count(0)
+    step.get_by_role("button", name="Delete").click()
+    expect(seen.locator(".comment-count")).to_be_hidden()
+
+
+def test_a_link_lets_in_and_whoever_is_removed_sees_no_more(visit, server, page, guest, watch):
+    watch.expect("404")
+    answered(page, CALCULATION)
+    page.get_by_role("link", name="Share").click()
+    page.get_by_role("button", name="Make a link").click()
+    link = page.locator("#invitation").inner_text()
+    other = visit(server, storage_state=guest)
+    other.goto(link)
+    expect(other).to_have_url(page.url)
+    expect(other.locator(".session:has([aria-current=page]) .whose")).to_contain_text("demo")
+
+    page.get_by_role("button", name="Close", exact=True).click()
+    page.get_by_role("link", name="Share").click()
+    page.get_by_role("button", name="Remove guest").click()
+
+    expect(other.locator("#connection")).to_contain_text("The connection was closed.")
+    assert other.goto(link).status == 404
+    expect(other.get_by_text("This link was withdrawn.")).to_be_visible()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("locale", ["en-GB", "ja"])
+def test_sharing_fits_a_phone(visit, server, theme, locale):
+    narrow = {"width": 390, "height": 844}
+    page = visit(server, locale=locale, color_scheme=theme, viewport=narrow)
+    answered(page, CALCULATION)
+
+    page.locator(".top a[hx-target='#people']").click()
+
+    expect(page.locator("#share-session")).to_be_visible()
+    page.locator("#people .let-in button").last.click()
+    expect(page.locator("#invitation")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.locator("#share-session").evaluate("d => d.scrollWidth <= d.clientWidth")
+
+
+# An expert who is asked
+
+
+def lawyer(request: wire.Request) -> wire.Reply:
+    """Asks a person first, and repeats what they said."""
+    last = request.body["messages"][-1]
+    if last["role"] == "tool":
+        return wire.say(f"They say: {last['content']}")
+    return wire.call(("ask_person", json.dumps({"question": QUESTION, "role": "legal"})))
+
+
+@pytest.fixture(scope="module")
+def asking_server(tmp_path_factory) -> Iterator[Server]:
+    """One whose model has to ask a person whatever it is asked."""
+    with wire.serve_in_thread(lawyer) as model:
+        more = {
+            "ASHIATO_MODEL": "openai/scripted",
+            "ASHIATO_MODEL_URL": model.url,
+            "ASHIATO_MODEL_KEY": "none",
+            "ASHIATO_MODEL_DISCOVERY": "false",
+        }
+        yield from serve(tmp_path_factory.mktemp("asking"), 0.003, **more)
+
+
+@pytest.fixture(scope="module")
+def expert(browser, asking_server, signed_in) -> dict:
+    cookies = account(browser, asking_server, signed_in, "lawyer")
+    asking_server.manage("shell", "-c", GROUP)
+    return cookies
+
+
+def test_an_expert_answers_in_the_inbox_and_the_run_goes_on(visit, asking_server, expert):
+    asker, inbox = visit(asking_server), visit(asking_server, storage_state=expert)
+    inbox.goto("/approvals/")
+    expect(inbox.locator(".nothing")).to_be_visible()
+
+    asker.goto("/")
+    ask(asker, "What about our addresses?")
+    expect(asker.locator(".asked-of")).to_contain_text("It waits for somebody of the group")
+
+    card = inbox.locator(".waiting")
+    expect(card).to_contain_text(QUESTION)
+    expect(inbox.locator(".to-approvals .badge")).to_contain_text("1")
+    assert "our addresses" not in inbox.content()
+    card.locator("textarea").fill("Five years, not ten.")
+    card.locator("textarea").press("Control+Enter")
+
+    run = last_run(asker)
+    expect(run).to_have_attribute("data-status", "completed")
+    expect(run.locator(".answer")).to_contain_text("They say: Five years, not ten.")
+    expect(run.locator(".asked-of")).to_contain_text("Answered by lawyer")
+    expect(inbox.locator(".nothing")).to_be_visible()
+
+
+def test_a_question_waits_over_a_restart(visit, asking_server, expert, watch):
+    watch.expect(AWAY)
+    asker, inbox = visit(asking_server), visit(asking_server, storage_state=expert)
+    asker.goto("/")
+    ask(asker, "And our invoices?")
+    expect(asker.locator(".asked-of")).to_be_visible()
+
+    asking_server.kill()
+    asking_server.start()
+
+    inbox.goto("/approvals/")
+    inbox.locator(".waiting textarea").fill("Ten years.")
+    inbox.get_by_role("button", name="Send the answer").click()
+    expect(last_run(asker)).to_have_attribute("data-status", "completed")
+    expect(last_run(asker).locator(".answer")).to_contain_text("Ten years.")
+
+
+def test_an_expert_declines_and_an_empty_answer_is_none(visit, asking_server, expert):
+    asker, inbox = visit(asking_server), visit(asking_server, storage_state=expert)
+    asker.goto("/")
+    ask(asker, "And our contracts?")
+    expect(asker.locator(".asked-of")).to_be_visible()
+    inbox.goto("/approvals/")
+
+    inbox.get_by_role("button", name="Send the answer").click()
+    expect(inbox.get_by_role("alert")).to_have_text("Write your answer first.")
+    inbox.locator(".waiting textarea").fill("Not my field.")
+    inbox.get_by_role("button", name="Decline").click()
+
+    expect(last_run(asker).locator(".asked-of")).to_contain_text("Declined by lawyer")
+    expect(last_run(asker).locator(".asked-of")).to_contain_text("Not my field.")
+    expect(last_run(asker)).to_have_attribute("data-status", re.compile("completed"))

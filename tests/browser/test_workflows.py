@@ -1,0 +1,143 @@
+"""Writing a workflow, and starting it."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conversation import ask, last_run
+from tests.browser.test_accessible import faults
+
+SUM = """\
+name: {name}
+parameters:
+  count: 3
+  to: null
+steps:
+  - name: work out
+    tool: calculator
+    arguments:
+      expression: "6 * ${{parameters.count}}"
+"""
+
+
+@pytest.fixture(params=["light", "dark"])
+def reader(request, visit, server) -> Page:
+    return visit(server, color_scheme=request.param, reduced_motion="reduce")
+
+
+def written(page: Page, name: str) -> str:
+    """A workflow that was saved; gives the address of its page."""
+    page.goto("/workflows/new/")
+    page.get_by_label("Definition").fill(SUM.format(name=name))
+    expect(page.locator(".checked .node:visible")).to_have_count(1)
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", name=name)).to_be_visible()
+    return page.url
+
+
+def test_a_problem_is_told_while_one_types_and_leads_to_its_line(page: Page):
+    page.goto("/workflows/new/?example=pipeline")
+    text = page.get_by_label("Definition")
+    expect(page.locator("#problems")).to_contain_text("It can be saved.")
+    expect(page.get_by_text("needs the tool 'analyzer', which is not there.")).to_be_visible()
+
+    text.fill(text.input_value().replace('depends_on: ["前処理"]', 'depends_on: ["前処"]'))
+    expect(page.locator("#problems")).to_contain_text("1 problem")
+    page.get_by_role("link", name="Line 12").click()
+
+    expect(page.locator(".problems").first).to_contain_text("Did you mean '前処理'?")
+    expect(text).to_be_focused()
+    chosen = text.evaluate("t => t.value.slice(t.selectionStart, t.selectionEnd)")
+    assert chosen == '"前処"]'
+
+
+def test_a_step_in_the_drawing_leads_to_its_lines(page: Page):
+    page.goto("/workflows/new/?example=pipeline")
+    text = page.get_by_label("Definition")
+
+    page.get_by_role("link", name=re.compile("^分析")).click()
+
+    expect(text).to_be_focused()
+    before = text.evaluate("t => t.value.slice(0, t.selectionStart)")
+    assert before.count("\n") == 9
+
+
+def test_a_workflow_is_started_from_its_page_and_seen_in_the_chat(page: Page):
+    written(page, "Sums of a page")
+    page.get_by_label("count").fill("7")
+    page.get_by_role("textbox", name="to needed").fill("Ada")
+
+    page.get_by_role("button", name="Start").click()
+
+    expect(page).to_have_url(re.compile(r"/chat/\d+/$"))
+    expect(last_run(page)).to_have_attribute("data-status", "completed")
+    expect(last_run(page)).to_contain_text("42")
+
+
+def test_a_workflow_is_offered_in_the_chat_and_started_by_its_name(page: Page):
+    written(page, "Sums of a chat")
+    page.goto("/")
+    text = page.locator("#text")
+
+    text.press_sequentially("/work")
+    expect(page.get_by_role("option", name="Sums of a chat")).to_be_visible()
+    text.press_sequentially("flow of a ch")
+    text.press("ArrowDown")
+    text.press("Enter")
+    expect(text).to_have_value('/workflow "Sums of a chat" ')
+    ask(page, '/workflow "Sums of a chat" count=2 to=Ada')
+
+    expect(last_run(page)).to_have_attribute("data-status", "completed")
+    expect(last_run(page)).to_contain_text("12")
+
+
+def test_an_unknown_workflow_is_told_and_what_was_typed_stays(page: Page, watch):
+    watch.expect("status of 422")
+    written(page, "Sums to be found")
+    page.goto("/")
+
+    ask(page, "/workflow Sums to be fond")
+
+    expect(page.locator("#notice")).to_contain_text("Did you mean Sums to be found?")
+    expect(page.locator("#text")).to_have_value("/workflow Sums to be fond")
+
+
+def test_whoever_saves_later_sees_both_texts(page: Page, visit, server, watch):
+    watch.expect("status of 409")
+    address = written(page, "Sums of two")
+    other = visit(server)
+    other.goto(f"{address}edit/")
+    page.goto(f"{address}edit/")
+    page.get_by_label("Definition").fill(SUM.format(name="Sums of two").replace("6 *", "7 *"))
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("link", name="Version 2")).to_be_visible()
+
+    other.get_by_label("Definition").fill(SUM.format(name="Sums of two").replace("6 *", "8 *"))
+    other.get_by_role("button", name="Save").click()
+
+    expect(other.get_by_role("alert")).to_contain_text("Version 2 was saved meanwhile")
+    expect(other.locator("tr[data-sign='-']")).to_contain_text("7 *")
+    expect(other.locator("tr[data-sign='+']")).to_contain_text("8 *")
+    other.get_by_role("button", name="Save").click()
+    expect(other.get_by_role("link", name="Version 3")).to_be_visible()
+
+
+def test_the_pages_have_no_serious_fault(reader: Page):
+    address = written(reader, f"Sums {reader.evaluate('Date.now()')}")
+    for page in ("/workflows/", address, f"{address}edit/", f"{address}versions/1/"):
+        reader.goto(page)
+        assert faults(reader) == [], page
+    reader.goto("/workflows/new/?example=sales")
+    reader.get_by_label("Definition").fill("name: w\nsteps: [{tol: x}]")
+    expect(reader.locator("#problems")).to_contain_text("problems")
+    assert faults(reader) == []
+
+
+def test_on_a_phone_nothing_sticks_out(phone: Page):
+    address = written(phone, "Sums of a phone")
+    for page in ("/workflows/", address, f"{address}edit/", "/workflows/new/?example=pipeline"):
+        phone.goto(page)
+        assert phone.evaluate("document.documentElement.scrollWidth") <= 390, page
+    expect(phone.locator(".graph .narrow").first).to_be_visible()
+    expect(phone.locator(".graph .wide").first).to_be_hidden()

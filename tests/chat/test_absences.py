@@ -1,0 +1,140 @@
+"""That a page was away from a run is kept with the run, and nothing else is."""
+
+from datetime import timedelta
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.db import OperationalError
+from django.utils import timezone
+
+from agents import absences
+from agents.models import Absence, Run
+from chat.models import ChatSession, Message
+from tests.conftest import tab
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LOST, CLOSED = 1006, 1001
+
+
+@pytest.fixture
+def chat(person):
+    return ChatSession.objects.create(user=person, title="Sums")
+
+
+@pytest.fixture
+def run(chat, person):
+    return Run.objects.create(topic=chat.topic, user=person, query="?", agent_name="helper")
+
+
+@pytest.fixture
+def message(chat, person, run):
+    return Message.objects.create(session=chat, author=person, text="?", run=run, client_id="a")
+
+
+async def visited(person, message, *, code=CLOSED, **told):
+    """A page comes and goes; what was told of itself is in its address."""
+    asked = "&".join(f"{name}={value}" for name, value in told.items())
+    address = f"/ws/chat/{message.session_id}/?after={message.pk}&{asked}"
+    async with tab(person, address) as page:
+        await page.receive_from()
+        await page.disconnect(code, timeout=10)
+
+
+async def kept():
+    return [row async for row in Absence.objects.order_by("pk")]
+
+
+async def test_a_page_that_loses_a_live_run_and_comes_back_was_away(person, message, run):
+    await visited(person, message, code=LOST, page="one")
+    (away,) = await kept()
+    assert (away.run_id, away.reason, away.came_back_at) == (run.pk, "lost", None)
+
+    await visited(person, message, page="one", away=4000)
+
+    away = (await kept())[0]
+    assert away.came_back_at - away.left_at == timedelta(seconds=4)
+
+
+async def test_a_page_whose_server_was_gone_says_itself_how_long_it_was_away(person, message):
+    await visited(person, message, page="one", away=2500, code=LOST)
+
+    back, again = await kept()
+    assert back.came_back_at - back.left_at == timedelta(seconds=2.5)
+    assert again.came_back_at is None
+
+
+async def test_one_page_that_comes_back_is_not_another_one(person, message):
+    await visited(person, message, code=LOST, page="one")
+    await visited(person, message, code=LOST, page="other", away=10)
+
+    assert [(a.page, a.came_back_at is None) for a in await kept()] == [
+        ("one", True),
+        ("other", False),
+        ("other", True),
+    ]
+
+
+async def test_whoever_closed_the_page_comes_back_on_any_other(person, message):
+    await visited(person, message, code=CLOSED, page="one")
+    assert [(a.reason, a.came_back_at) for a in await kept()] == [("closed", None)]
+
+    await visited(person, message, code=LOST, page="other")
+
+    assert [a.came_back_at is None for a in await kept()] == [False, True]
+
+
+async def test_of_a_page_on_which_nothing_runs_nothing_is_written(person, message, run):
+    ended_at = timezone.now() - timedelta(minutes=1)
+    await Run.objects.filter(pk=run.pk).aupdate(status="completed", ended_at=ended_at)
+
+    await visited(person, message, code=LOST, page="one")
+    await visited(person, message, page="one", away=500)
+
+    assert await kept() == []
+
+
+async def test_a_page_was_away_from_a_run_that_ended_without_it(person, message, run):
+    now = timezone.now()
+    await Run.objects.filter(pk=run.pk).aupdate(status="completed", ended_at=now)
+
+    await visited(person, message, page="one", away=60_000)
+
+    (away,) = await kept()
+    assert away.left_at < now < away.came_back_at
+
+
+@pytest.mark.parametrize("page", ["", "%00", "A b", "x" * 41, "%ED%A0%80"])
+@pytest.mark.parametrize("away", ["", "-1", "9" * 18, "9" * 99, "%00"])
+async def test_a_page_that_says_nonsense_is_served_all_the_same(person, message, page, away):
+    await visited(person, message, page=page, away=away)
+
+    assert await kept() == []
+
+
+async def test_nobody_was_away_for_longer_than_a_week(person, message):
+    await visited(person, message, page="one", away="9" * 18)
+
+    away = (await kept())[0]
+    assert away.came_back_at - away.left_at == absences.MOST_AWAY
+
+
+async def test_a_page_that_never_rests_fills_no_table(message, run):
+    def flutter():
+        for _ in range(absences.MOST_OF_A_RUN + 3):
+            absences.came_back([run.pk], "one", timedelta(seconds=1))
+
+    await sync_to_async(flutter)()
+
+    assert len(await kept()) == absences.MOST_OF_A_RUN
+
+
+async def test_a_full_disk_keeps_nobody_from_watching(person, message, monkeypatch, caplog):
+    def full(*_):
+        raise OperationalError("database or disk is full")
+
+    monkeypatch.setattr(Absence.objects, "bulk_create", full)
+
+    await visited(person, message, code=LOST, page="one", away=10)
+
+    assert "could not be kept" in caplog.text

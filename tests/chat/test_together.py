@@ -1,0 +1,334 @@
+"""Several people in one session: who gets in, who sees, who writes, who decides."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.test import Client
+from django.utils import timezone
+
+from agents.models import AgentStep, Approval, AuditEntry, Membership, Run
+from chat import sessions, sharing
+from chat.models import ChatSession, Invitation, Message
+from tests.conftest import frames_until, tab
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+FINISHED = 'class="run" data-status="completed"'
+MAIL = "ada@example.com"
+
+
+@pytest.fixture
+def run(chat, person):
+    """Asked by the owner, over, with something personal in it and one step."""
+    run = Run.objects.create(
+        user=person,
+        topic=chat.topic,
+        agent_name="helper",
+        query=f"Who is {MAIL}?",
+        answer="**Ada**",
+        status="completed",
+        ended_at=timezone.now(),
+    )
+    AgentStep.objects.create(
+        run=run, number=1, kind="thought", status="done", started_at=run.started_at
+    )
+    Message.objects.create(session=chat, author=person, run=run, text=run.query, client_id="a")
+    return run
+
+
+@pytest.fixture
+def question(chat, person):
+    """A call that waits, in a run of the owner."""
+    run = Run.objects.create(user=person, topic=chat.topic, query="?", status="waiting")
+    Message.objects.create(session=chat, author=person, run=run, text="?", client_id="q")
+    return Approval.objects.create(
+        run=run, step=1, call_id="c", tool="shop", arguments="{}", asked_at=run.started_at
+    )
+
+
+def client_of(user):
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def in_with(chat, user, right):
+    sharing.add(chat, user.get_username(), right)
+    return client_of(user)
+
+
+def page(client, chat):
+    return client.get(f"/chat/{chat.pk}/")
+
+
+def test_somebody_who_was_let_in_to_read_sees_all_of_it_and_has_no_composer(
+    chat, run, stranger
+):
+    shown = page(in_with(chat, stranger, "read"), chat).content.decode()
+
+    assert MAIL in shown
+    assert "<strong>Ada</strong>" in shown
+    assert 'class="author">ada' in shown
+    assert "You are reading along." in shown
+    assert 'id="ask"' not in shown
+    assert 'class="rating"' not in shown
+
+
+def test_a_session_shared_with_me_is_in_my_list_with_whose_it_is(chat, run, stranger, person):
+    client = in_with(chat, stranger, "read")
+
+    theirs = client.get("/chat/sessions/").content.decode()
+    found = client.get("/chat/sessions/?q=Sums").content.decode()
+    own = client_of(person).get("/chat/sessions/").content.decode()
+
+    assert "Sums" in theirs
+    assert "Sums" in found
+    assert "</span>ada</span>" in theirs
+    assert "</span>ada</span>" in found
+    assert "data-rename" not in theirs
+    assert "</span>ada</span>" not in own
+    assert "data-rename" in own
+
+
+@pytest.mark.parametrize("right", ["read", "write"])
+def test_only_the_owner_renames_deletes_and_shares(right, chat, stranger):
+    client = in_with(chat, stranger, right)
+    link = Invitation.objects.create(session=chat, digest="d", expires_at=timezone.now())
+
+    for path in ["rename", "delete", "people", "links", f"links/{link.pk}/withdraw"]:
+        answer = client.post(f"/chat/{chat.pk}/{path}/", {"title": "x", "name": "root"})
+        assert answer.status_code == 404, path
+    removed = client.post(f"/chat/{chat.pk}/people/{chat.user_id}/remove/")
+
+    assert removed.status_code == 404
+    assert ChatSession.objects.get().title == "Sums"
+
+
+def test_a_reader_can_neither_ask_nor_stop_by_any_door(chat, question, stranger):
+    client = in_with(chat, stranger, "read")
+
+    said = client.post(f"/chat/{chat.pk}/messages/", {"text": "6 * 7"})
+    stopped = client.post(f"/chat/{chat.pk}/stop/")
+
+    assert said.status_code == 422
+    assert "You can read this session, but not write in it." in said.content.decode()
+    assert stopped.status_code == 404
+    assert Message.objects.count() == 1
+    assert Run.objects.get().is_live
+
+
+async def test_a_reader_is_refused_every_frame(chat, question, stranger):
+    await sync_to_async(sharing.add)(chat, "eve", "read")
+    frames = [
+        {"type": "message", "text": "6 * 7", "client_id": "b"},
+        {"type": "stop", "run": question.run_id},
+        {"type": "send_now", "message": 1},
+        {"type": "withdraw", "message": 1},
+    ]
+    async with tab(stranger, f"/ws/chat/{chat.pk}/") as socket:
+        await frames_until(socket, "composer-state")
+        for frame in frames:
+            await socket.send_json_to(frame)
+            await frames_until(socket, "not write in it")
+
+    assert await Message.objects.acount() == 1
+    assert (await Run.objects.aget()).is_live
+
+
+async def test_what_a_writer_asks_is_seen_by_the_owner_live_and_is_the_writers(
+    chat, stranger, person
+):
+    await sync_to_async(sharing.add)(chat, "eve", "write")
+    path = f"/ws/chat/{chat.pk}/"
+    async with tab(person, path) as owner, tab(stranger, path) as writer:
+        await writer.send_json_to({"type": "message", "text": "6 * 7", "client_id": "b"})
+        seen = "".join(await frames_until(owner, FINISHED))
+        own = "".join(await frames_until(writer, FINISHED))
+
+    assert 'class="author">eve' in seen
+    assert 'class="author"' not in own
+    assert 'class="rating' in own
+    assert 'class="rating' not in seen
+    run = await Run.objects.aget()
+    assert run.user_id == stranger.pk
+    assert await sync_to_async(lambda: Run.objects.for_user(person).get())() == run
+
+
+def test_the_run_and_its_trace_are_shown_as_they_are_and_the_look_is_kept(chat, run, stranger):
+    client = in_with(chat, stranger, "read")
+
+    trace = client.get(f"/traces/{run.pk}/")
+    listed = client.get("/traces/").content.decode()
+
+    assert MAIL in trace.content.decode()
+    assert f"/chat/{chat.pk}/" in trace.content.decode()
+    assert MAIL in listed
+    assert AuditEntry.objects.filter(action="run.viewed", actor=stranger).exists()
+
+
+def test_a_member_makes_no_public_link_of_what_is_anothers(chat, run, stranger):
+    client = in_with(chat, stranger, "write")
+
+    shown = client.get(f"/traces/{run.pk}/").content.decode()
+
+    assert client.get(f"/traces/{run.pk}/share/").status_code == 404
+    assert client.post(f"/traces/{run.pk}/flag/").status_code == 404
+    assert client.post(f"/traces/{run.pk}/rating/", {"rating": "good"}).status_code == 404
+    assert 'id="share"' not in shown
+    assert "Ask for a review" not in shown
+
+
+@pytest.mark.parametrize(("right", "status"), [("read", 404), ("write", 302)])
+def test_whoever_may_write_decides_and_the_event_says_who(
+    right, status, chat, question, stranger, person
+):
+    client = in_with(chat, stranger, right)
+    asked = {"step": 1, "id": "c", "turn": 1}
+    question.run.events.create(
+        seq=1, type="approval_requested", agent="helper", time=timezone.now(), data=asked
+    )
+
+    listed = client.get("/approvals/").content.decode()
+    word = {"verdict": "reject", f"digest-{question.pk}": question.digest}
+    answer = client.post(f"/approvals/{question.pk}/", word)
+
+    assert (f'id="approval-{question.pk}"' in listed) == (status == 302)
+    assert answer.status_code == status
+    said = question.run.events.filter(type="approval_resolved")
+    assert [e.data["by_name"] for e in said] == (["eve"] if status == 302 else [])
+
+
+def test_whoever_was_shown_out_sees_and_decides_nothing_there(chat, run, question, stranger):
+    client = in_with(chat, stranger, "write")
+    own = Run.objects.create(user=stranger, topic=chat.topic, query="mine", status="completed")
+    sharing.remove(chat, stranger.pk)
+
+    assert page(client, chat).status_code == 404
+    assert client.get(f"/traces/{run.pk}/").status_code == 404
+    assert client.get(f"/traces/{own.pk}/").status_code == 200
+    assert not Approval.objects.for_user(stranger).exists()
+    assert not ChatSession.objects.get().is_shared
+    assert Run.objects.for_user(chat.user).filter(pk=own.pk).exists()
+
+
+def test_what_somebody_had_queued_goes_with_their_right_to_write(chat, question, stranger):
+    in_with(chat, stranger, "write")
+    sessions.say(chat, stranger, "and then?", "b")
+    assert chat.messages.queued().count() == 1
+
+    sharing.add(chat, "eve", "read")
+
+    assert not chat.messages.queued().exists()
+
+
+async def test_the_page_of_whoever_is_shown_out_is_closed(chat, stranger):
+    await sync_to_async(sharing.add)(chat, "eve", "read")
+    async with tab(stranger, f"/ws/chat/{chat.pk}/") as socket:
+        await frames_until(socket, "composer-state")
+        await sync_to_async(sharing.remove)(chat, stranger.pk)
+
+        closing = await socket.receive_output(10)
+        while closing["type"] != "websocket.close":
+            closing = await socket.receive_output(10)
+    assert closing["code"] == 4404
+
+
+def test_a_member_leaves_and_the_owner_cannot(chat, stranger, person):
+    client = in_with(chat, stranger, "read")
+
+    assert client_of(person).post(f"/chat/{chat.pk}/leave/").status_code == 404
+    assert client.post(f"/chat/{chat.pk}/leave/").status_code == 302
+    assert page(client, chat).status_code == 404
+
+
+@pytest.mark.parametrize("name", ["nobody", "ada", "", "n\0obody"])
+def test_who_cannot_be_let_in_is_said_in_words(name, chat, person, stranger):
+    client = client_of(person)
+
+    answer = client.post(f"/chat/{chat.pk}/people/", {"name": name, "right": "read"})
+
+    assert answer.status_code == 422
+    assert 'class="problem"' in answer.content.decode()
+    assert not Membership.objects.exists()
+
+
+# By a link
+
+
+def invited(client, chat, right="read", hours="24"):
+    answer = client.post(f"/chat/{chat.pk}/links/", {"right": right, "hours": hours})
+    return answer.context["made"].partition("testserver")[2]
+
+
+@pytest.mark.parametrize("right", ["read", "write"])
+def test_whoever_opens_a_link_is_in_with_its_right(right, chat, person, stranger):
+    link, client = invited(client_of(person), chat, right), client_of(stranger)
+
+    answer = client.get(link)
+
+    assert answer.headers["Location"] == f"/chat/{chat.pk}/"
+    assert ChatSession.objects.writable_by(stranger).exists() == (right == "write")
+    assert ChatSession.objects.for_user(stranger).exists()
+    assert link.split("/")[2] not in json.dumps(list(Invitation.objects.values()), default=str)
+
+
+def test_a_link_takes_no_right_away(chat, person, stranger):
+    in_with(chat, stranger, "write")
+
+    client_of(stranger).get(invited(client_of(person), chat, "read"))
+
+    assert ChatSession.objects.writable_by(stranger).exists()
+
+
+def test_a_link_that_expired_or_was_withdrawn_says_so(chat, person, stranger):
+    owner, client = client_of(person), client_of(stranger)
+    late, withdrawn = invited(owner, chat), invited(owner, chat)
+    newest, oldest = Invitation.objects.all()
+    Invitation.objects.filter(pk=oldest.pk).update(
+        expires_at=timezone.now() - timedelta(hours=1)
+    )
+    owner.post(f"/chat/{chat.pk}/links/{newest.pk}/withdraw/")
+
+    words = [client.get(link) for link in (late, withdrawn, "/join/never-made/")]
+
+    assert [answer.status_code for answer in words] == [404] * 3
+    for answer, said in zip(words, ["expired", "withdrawn", "leads nowhere"], strict=True):
+        assert said in answer.content.decode()
+    assert not ChatSession.objects.for_user(stranger).exists()
+
+
+def test_whoever_was_shown_out_does_not_come_back_by_the_same_link(chat, person, stranger):
+    link, client = invited(client_of(person), chat), client_of(stranger)
+    client.get(link)
+
+    client_of(person).post(f"/chat/{chat.pk}/people/{stranger.pk}/remove/")
+
+    assert client.get(link).status_code == 404
+    assert page(client, chat).status_code == 404
+
+
+def test_nothing_of_sharing_outlives_the_session(chat, stranger, person):
+    in_with(chat, stranger, "read")
+    invited(client_of(person), chat)
+
+    sessions.delete(chat)
+
+    assert not Membership.objects.exists()
+    assert not Invitation.objects.exists()
+
+
+def test_who_let_whom_in_is_kept(chat, stranger):
+    in_with(chat, stranger, "read")
+    sharing.remove(chat, stranger.pk)
+
+    entries = AuditEntry.objects.filter(subject=f"chat:{chat.pk}").order_by("pk")
+    assert [entry.action for entry in entries] == [
+        "session.member_added",
+        "session.member_removed",
+    ]
+    assert all(entry.detail["who"] == "eve" for entry in entries)

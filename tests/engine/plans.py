@@ -1,0 +1,49 @@
+"""Plans and who carries them out, for tests."""
+
+from typing import Any
+
+from agents.engine import FallbackStrategy, Guardrails, ReActPlanner, RetryPolicy, ToolRegistry
+from agents.engine.events import Type
+from agents.engine.plan import ExecutionPlan, ExecutionStep
+from agents.engine.workflow import Workflow
+from tests.scripted import ScriptedModel
+
+
+def step(name: str, tool: str = "echo", *depends_on: str, **more: Any) -> ExecutionStep:
+    more.setdefault("arguments", {"text": name})
+    return ExecutionStep(tool, name=name, depends_on=depends_on, **more)
+
+
+def workflow(
+    *steps: ExecutionStep, tools=(), script=(), parameters=None, **options
+) -> Workflow:
+    planner = ReActPlanner(ScriptedModel(*script), "scripted")
+    return Workflow(
+        planner,
+        ToolRegistry(tools),
+        Guardrails(),
+        FallbackStrategy(pause=0),
+        retry=RetryPolicy(max_retries=0),
+        plan=ExecutionPlan("A test", steps, parameters or {}),
+        name="flow",
+        **options,
+    )
+
+
+async def told(runtime, query="Go."):
+    return [event async for event in runtime.stream(query)]
+
+
+def of(events, type: Type):
+    return [event.data for event in events if event.type is type]
+
+
+def outcomes(events) -> dict[str, str]:
+    """What became of each step, by its name."""
+    ends = [data for data in of(events, Type.STEP) if data["kind"] == "task"]
+    return {data["action"]: data["status"] for data in ends}
+
+
+def outputs(events) -> dict[str, Any]:
+    ends = [data for data in of(events, Type.STEP) if data["kind"] == "task"]
+    return {data["action"]: data["output"] for data in ends}

@@ -1,0 +1,322 @@
+import json
+import time
+
+import pytest
+
+from agents.engine.definition import read
+from agents.engine.ordering import levels
+from agents.engine.plan import ExecutionPlan, ExecutionStep
+from agents.engine.soundness import problems
+
+PIPELINE = """\
+workflow:
+  name: "データ分析パイプライン"
+  steps:
+    - name: "データ収集"
+      tool: "data_collector" # Tool Registryに登録されたツール名
+      condition: "always"   # 実行条件
+    - name: "前処理"
+      tool: "data_preprocessor"
+      depends_on: ["データ収集"] # 依存するステップ
+    - name: "分析"
+      tool: "analyzer"
+      depends_on: ["前処理"]
+      parallel: true # 並列実行の可否
+    - name: "レポート生成"
+      tool: "report_generator"
+      depends_on: ["分析"]
+"""
+
+
+def said(text):
+    return [f"{problem.line}: {problem.message}" for problem in read(text).problems]
+
+
+def workflow(*lines):
+    return "\n".join(["name: w", "steps:", *(f"  {line}" for line in lines)])
+
+
+def test_the_pipeline_of_the_handbook_is_read_as_it_stands():
+    definition = read(PIPELINE)
+
+    assert definition.problems == ()
+    assert definition.name == "データ分析パイプライン"
+    assert [step.name for step in definition.plan.steps] == [
+        "データ収集",
+        "前処理",
+        "分析",
+        "レポート生成",
+    ]
+    assert definition.plan.steps[2] == ExecutionStep(
+        tool="analyzer", name="分析", depends_on=("前処理",), parallel=True
+    )
+
+
+def test_json_is_read_too_and_says_the_same():
+    plan = read(PIPELINE).plan
+    written = json.dumps({"name": "同じ😀", **plan.to_dict()})
+
+    definition = read(written)
+
+    assert definition.problems == ()
+    assert definition.name == "同じ😀"
+    assert definition.plan == plan
+
+
+def test_every_field_has_its_meaning():
+    text = """\
+name: everything
+description: All of it.
+parameters: {month: 2026-11, cities: [Ueno, 秋葉原], limit: 3}
+steps:
+  - name: read
+    tool: database
+    arguments: {sql: "select 1 -- ${parameters.month}", n: 5}
+    timeout: 1.5m
+    retry: 2
+    expected_outcome: A number.
+  - name: each
+    agent: Reader
+    arguments: {task: "${item} of ${steps.read.output}"}
+    for_each: ${parameters.cities}
+    depends_on: read
+    condition: len(steps.read.output) > 0
+    until: output != ""
+    rounds: 3
+  - name: sure
+    ask: Shall we?
+    approves: yes please
+    role: legal
+  - name: inner
+    plan:
+      steps:
+        - {tool: calculator, arguments: {input: "${parameters.limit} + 1"}}
+"""
+    definition = read(text)
+
+    assert said(text) == ["21: 'approves' is true or false."]
+    first, each, _, inner = definition.plan.steps
+    assert (first.timeout, first.retry, first.arguments["n"]) == (90, 2, 5)
+    assert (each.for_each, each.depends_on, each.rounds) == ("parameters.cities", ("read",), 3)
+    assert inner.plan.steps[0].name == "step 1"
+    assert definition.plan.parameters["month"] == "2026-11"
+
+
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [
+        (["- name: a", "  tol: x"], "4: There is no field 'tol' here. Did you mean 'tool'?"),
+        (
+            ["- {tool: x, when: 1}"],
+            "3: There is no field 'when' here. Did you mean 'condition'?",
+        ),
+        (["- name: a"], "3: The step 'a' needs one of tool, agent, ask and plan."),
+        (
+            ["- {name: a, tool: x,", "  agent: y}"],
+            "4: The step 'a' is two things: tool and agent.",
+        ),
+        (
+            ["- {name: a, tool: x}", "- {name: a, tool: y}"],
+            "4: There are two steps called 'a'.",
+        ),
+        (
+            ["- {name: load, tool: x}", "- {name: b, tool: y, depends_on: [laod]}"],
+            "4: 'b' depends on 'laod', and there is no such step. Did you mean 'load'?",
+        ),
+        (
+            ["- {tool: x, timeout: soon}"],
+            "3: 'timeout' is a number of seconds, or such as 30s or 5m.",
+        ),
+        (
+            ["- {name: a, tool: x, timeout: -1}"],
+            "3: The step 'a' needs timeout from 0.001 to 86,400.",
+        ),
+        (
+            ["- {name: a, tool: x, until: output, rounds: 0}"],
+            "3: The step 'a' needs rounds from 1 to 100.",
+        ),
+        (["- {name: a, tool: x, retry: 99}"], "3: The step 'a' needs retry from 0 to 10."),
+        (["- {name: a, tool: x, retry: no}"], "3: 'retry' is a whole number."),
+        (
+            ["- {name: a, tool: x, approves: true}"],
+            "3: The step 'a' approves, but asks nothing.",
+        ),
+        (["- {name: a, tool: [x]}"], "3: 'tool' is text."),
+        (
+            ["- {name: a, tool: x, arguments: 5}"],
+            "3: 'arguments' is a mapping of names to values.",
+        ),
+        (
+            ["- {name: a, tool: x, condition: 1 +}"],
+            "3: In 'condition' of 'a', character 4: A value is expected here, and not the end.",
+        ),
+        (
+            ["- name: a", "  tool: x", "  arguments:", "    q: [1, '${1 =}']"],
+            "6: In 'q' of 'a', character 5: '}' is expected here, and not '='.",
+        ),
+        (
+            ["- {name: a, tool: x, condition: steps.a.output}"],
+            "3: These steps wait for each other: a → a.",
+        ),
+        (
+            ["- {name: a, tool: x, condition: 'steps.c.output'}"],
+            "3: 'a' refers to the step 'c', which is not there.",
+        ),
+        (
+            ["- {name: a, tool: x, condition: 'itme == 1', for_each: [1]}"],
+            "3: 'a' refers to 'itme', and there is no such name here.",
+        ),
+        (
+            ["- {name: a, tool: x, arguments: {q: '${parameters.month}'}}"],
+            "3: 'a' refers to the parameter 'month', which is not declared.",
+        ),
+        (["- {name: a, name: b, tool: x}"], "3: 'name' is written twice here."),
+        (
+            ["- &a {name: a, tool: x}", "- *a"],
+            "4: Aliases (*name) are not taken: write it out.",
+        ),
+        (
+            ["- !!python/name:os.system {tool: x}"],
+            "3: Tags (tag:yaml.org,2002:python/name:os.system) are not taken.",
+        ),
+        (["- just text"], "3: A step is a mapping with a name and what it does."),
+        (["- {name: a, plan: {steps: []}}"], "3: A plan needs at least one step."),
+    ],
+)
+def test_each_problem_has_its_line_and_its_reason(lines, sentence):
+    assert sentence in said(workflow(*lines))
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "1: A workflow is a mapping with a name and steps."),
+        ("- 1", "1: A workflow is a mapping with a name and steps."),
+        ("name: a\nsteps: b", "2: 'steps' is a list."),
+        ("name: a", "1: A plan needs at least one step."),
+        ("workflow: 5", "1: 'workflow' is a mapping with a name and steps."),
+        (
+            "name: a\nsteps:\n  - b: c: d",
+            "3: This cannot be read: mapping values are not allowed in this context.",
+        ),
+        ("name: a\n\0", "2: This cannot be read: control characters are not allowed."),
+        ("---\nname: a\n---\nname: b", "3: There is a second document here; one is taken."),
+        ("name: a\n? [b]\n: c", "2: A name is text."),
+    ],
+)
+def test_a_text_that_is_no_workflow_says_why(text, sentence):
+    assert sentence in said(text)
+
+
+def test_half_a_character_is_no_trouble():
+    assert said("name: \ud800\nsteps: [{tool: x}]") == []
+
+
+def test_a_circle_is_named():
+    pairs = ("ab", "bc", "ca", "da")
+    lines = [f"- {{name: {a}, tool: x, depends_on: [{b}]}}" for a, b in pairs]
+
+    assert said(workflow(*lines)) == ["3: These steps wait for each other: a → c → b → a."]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a: &a [x]\nb: &b [*a,*a]\nc: &c [*b,*b]", "Aliases"),
+        ("name: " + "[" * 100_000, "nested more than 40 levels"),
+        ("x" * 1_000_001, "longer than 1,000,000"),
+        ("name: w\nsteps: [" + "[]," * 110_000 + "]", "more than 100,000 values"),
+        ("name: w\nsteps:\n" + "- {tool: x}\n" * 2_001, "at most 2,000 steps"),
+        (
+            "name: w\nsteps:\n" + "- {tool: x, depends_on: [a, b, c, d, e, f]}\n" * 2_000,
+            "no such",
+        ),
+    ],
+)
+def test_a_bomb_is_refused_soon(text, words):
+    begun = time.monotonic()
+
+    found = said(text)
+
+    assert any(words in sentence for sentence in found)
+    assert len(found) <= 200
+    assert time.monotonic() - begun < 20
+
+
+def test_a_chain_of_two_thousand_steps_is_read():
+    lines = [f"- {{name: s{n}, tool: x, depends_on: [s{n - 1}]}}" for n in range(1, 2_000)]
+    text = workflow("- {name: s0, tool: x}", *lines)
+
+    definition = read(text)
+
+    assert definition.problems == ()
+    assert len(levels(definition.plan.steps)) == 2_000
+
+
+def test_a_nested_plan_sees_what_was_before_it():
+    text = """\
+name: w
+steps:
+  - {name: first, tool: x}
+  - name: inner
+    depends_on: [first]
+    for_each: [1, 2]
+    plan:
+      steps:
+        - {name: a, tool: x, arguments: {q: "${steps.first.output} ${item}"}}
+        - {name: b, tool: x, arguments: {q: "${steps.inner.output}"}}
+"""
+    assert said(text) == [
+        "10: 'b' refers to the step 'inner', which may not be over: add it to depends_on."
+    ]
+
+
+def test_a_reference_is_a_dependency():
+    plan = read(
+        workflow(
+            "- {name: end, tool: x, condition: steps.start.output > 1}",
+            "- {name: start, tool: x}",
+        )
+    ).plan
+
+    assert [[step.name for step in level] for level in levels(plan.steps)] == [
+        ["start"],
+        ["end"],
+    ]
+
+
+def test_levels_put_each_step_behind_all_that_it_depends_on():
+    plan = read(
+        workflow(
+            "- {name: end, tool: x, depends_on: [left, right]}",
+            "- {name: left, tool: x, depends_on: [start]}",
+            "- {name: start, tool: x}",
+            "- {name: right, tool: x}",
+        )
+    ).plan
+
+    names = [[step.name for step in level] for level in levels(plan.steps)]
+
+    assert names == [["start", "right"], ["left"], ["end"]]
+
+
+def test_a_plan_of_a_model_is_held_against_the_tools_that_there_are():
+    plan = ExecutionPlan(
+        steps=(
+            ExecutionStep("databse", {"sql": "select 1"}),
+            ExecutionStep("calculator", {}, name="sum"),
+            ExecutionStep(agent="Reeder", name="ask"),
+            ExecutionStep("calculator", {"input": "1", "more": 2}, name="more"),
+        )
+    )
+    schema = {"properties": {"input": {}}, "required": ["input"], "additionalProperties": False}
+
+    found = problems(plan, {"database": {}, "calculator": schema}, ["Reader"])
+
+    assert [problem.message for problem in found] == [
+        "'step 1' needs the tool 'databse', which is not there. Did you mean 'database'?",
+        "'sum' does not give 'calculator' its argument 'input'.",
+        "'ask' needs the agent 'Reeder', which is not there. Did you mean 'Reader'?",
+        "'calculator' takes no argument 'more'.",
+    ]
+    assert found[0].path == ("steps", 0, "tool")

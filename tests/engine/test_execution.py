@@ -1,0 +1,302 @@
+import asyncio
+
+import pytest
+
+from agents.engine import ToolResult
+from agents.engine.approval import AskPerson
+from agents.engine.events import Event, Stamp, Type
+from agents.engine.plan import ALWAYS, FAILURE, ExecutionPlan, ExecutionStep
+from tests.engine.conftest import Echo
+from tests.engine.plans import of, outcomes, outputs, step, told, workflow
+from tests.scripted import Says
+
+
+async def _fails(input):
+    return ToolResult(error="It is broken.", mendable=True)
+
+
+class Rows:
+    """A tool that gives a table."""
+
+    name, description, effect = "rows", "Gives rows.", "read"
+    parameters = {"type": "object"}
+
+    async def execute(self, input):
+        return ToolResult('{"rows": [{"total": 3}, {"total": 5}]}')
+
+
+async def test_a_step_begins_when_what_it_depends_on_is_done():
+    echo = Echo()
+
+    events = await told(workflow(step("b", "echo", "a"), step("a"), tools=[echo]))
+
+    assert [input["text"] for input in echo.inputs] == ["a", "b"]
+    assert outcomes(events) == {"a": "done", "b": "done"}
+    assert events[-1].data["stopped_reason"] == "completed"
+    assert events[-1].data["answer"] == "b"
+
+
+async def test_outputs_are_passed_on_by_reference_as_the_data_that_they_are():
+    echo = Echo()
+    later = step("b", arguments={"text": "${steps.a.output.rows[1].total} of ${parameters.m}"})
+
+    await told(
+        workflow(step("a", "rows"), later, tools=[echo, Rows()], parameters={"m": "May"})
+    )
+
+    assert echo.inputs == [{"text": "5 of May"}]
+
+
+async def test_steps_that_are_parallel_run_side_by_side_and_others_one_at_a_time():
+    at_once, most = {"fast": 0, "slow": 0}, {"fast": 0, "slow": 0}
+
+    def counting(kind):
+        async def does(input):
+            at_once[kind] += 1
+            most[kind] = max(most[kind], at_once[kind])
+            await asyncio.sleep(0.02)
+            at_once[kind] -= 1
+            return ToolResult("ok")
+
+        return Echo(kind, does)
+
+    beside = [step(f"f{n}", "fast", parallel=True) for n in range(5)]
+    alone = [step(f"s{n}", "slow") for n in range(3)]
+    await told(workflow(*beside, *alone, tools=[counting("fast"), counting("slow")]))
+
+    assert most == {"fast": 5, "slow": 1}
+
+
+async def test_what_comes_after_a_failure_is_not_reached_unless_it_asks_for_it():
+    broken = Echo("broken", _fails)
+    steps = [
+        step("a", "broken"),
+        step("next", "echo", "a"),
+        step("after", "echo", "next"),
+        step("mend", "echo", "a", condition=FAILURE),
+        step("last", "echo", "a", "mend", condition=ALWAYS),
+    ]
+
+    events = await told(workflow(*steps, tools=[Echo(), broken]))
+
+    assert outcomes(events) == {"a": "failed", "mend": "done", "last": "done"}
+    assert events[-1].data["stopped_reason"] == "error"
+    assert events[-1].data["detail"] == "“a”: It is broken."
+
+
+async def test_a_condition_that_is_not_true_skips_a_step_and_says_why():
+    steps = [
+        step("a", "rows"),
+        step("b", condition="steps.a.output.rows[0].total > 3"),
+        step("c", "echo", "b"),
+    ]
+
+    events = await told(workflow(*steps, tools=[Echo(), Rows()]))
+
+    assert outcomes(events) == {"a": "done", "b": "skipped", "c": "done"}
+    skipped = next(e for e in of(events, Type.STEP) if e.get("action") == "b")
+    assert "steps.a.output.rows[0].total > 3" in skipped["reason"]
+
+
+async def test_a_step_is_done_for_each_item_and_gives_a_list():
+    each = step(
+        "b", for_each="steps.a.output.rows", arguments={"text": "${item.total}/${index}"}
+    )
+
+    events = await told(workflow(step("a", "rows"), each, tools=[Echo(), Rows()]))
+
+    assert outputs(events)["b"] == ["3/0", "5/1"]
+    assert outcomes(events)["b[1]"] == "done"
+
+
+async def test_a_step_is_done_until_it_is_true_and_no_longer_than_its_bound():
+    counts = iter(range(1, 10))
+
+    async def counts_up(input):
+        return ToolResult(str(next(counts)))
+
+    again = step("a", "count", until="number(output) >= 3", rounds=5)
+    never = step("b", "count", "a", until="number(output) > 100", rounds=2)
+    events = await told(workflow(again, never, tools=[Echo("count", counts_up)]))
+
+    assert outputs(events)["a"] == "3"
+    assert outcomes(events) == {"a": "done", "b": "failed"}
+    assert "2 rounds" in events[-1].data["detail"]
+
+
+async def test_a_step_that_fails_is_tried_again_as_often_as_it_says(monkeypatch):
+    monkeypatch.setattr("agents.engine.effort.PAUSE", 0)
+    results = iter([ToolResult(error="no", mendable=True), ToolResult("yes")])
+
+    async def at_last(input):
+        return next(results)
+
+    events = await told(workflow(step("a", "late", retry=2), tools=[Echo("late", at_last)]))
+
+    assert outputs(events) == {"a": "yes"}
+    assert len(of(events, Type.TOOL_CALL)) == 2
+
+
+async def test_a_step_that_takes_too_long_is_ended_and_leaves_no_open_row():
+    async def hangs(input):
+        await asyncio.sleep(60)
+
+    events = await told(workflow(step("a", "slow", timeout=0.05), tools=[Echo("slow", hangs)]))
+
+    assert outcomes(events) == {"a": "failed"}
+    assert "0.05 seconds" in events[-1].data["detail"]
+    begun = {e["step"] for t in (Type.TASK, Type.TOOL_CALL) for e in of(events, t)}
+    assert begun == {e["step"] for e in of(events, Type.STEP)}
+
+
+async def test_a_plan_within_a_plan_gives_what_its_last_step_gives():
+    inner = ExecutionPlan(
+        steps=[step("x"), step("y", "echo", "x", arguments={"text": "${steps.a.output}!"})]
+    )
+    nested = ExecutionStep(name="n", plan=inner, depends_on=("a",))
+
+    events = await told(workflow(step("a"), nested, tools=[Echo()]))
+
+    assert outputs(events)["n"] == "a!"
+    parents = {e["name"]: e.get("parent") for e in of(events, Type.TASK)}
+    rows = {e["name"]: e["step"] for e in of(events, Type.TASK)}
+    assert parents["x"] == parents["y"] == rows["n"]
+
+
+async def test_an_expectation_that_can_be_worked_out_needs_no_model():
+    steps = [
+        step("a", "rows", expected_outcome="${len(output.rows) == 2}"),
+        step("b", "rows", expected_outcome="${len(output.rows) > 2}"),
+    ]
+
+    events = await told(workflow(*steps, tools=[Rows()]))
+
+    assert [e["is_met"] for e in of(events, Type.EVALUATION)] == [True, False]
+    assert outcomes(events) == {"a": "done", "b": "failed"}
+
+
+async def test_an_expectation_in_words_is_judged_by_the_model():
+    no = '{"is_met": false, "reason": "There is no total.", "feedback": "Ask for it."}'
+    judged = step("a", expected_outcome="a total")
+
+    events = await told(workflow(judged, tools=[Echo()], script=[Says(answer=no)]))
+
+    assert of(events, Type.EVALUATION)[0]["reason"] == "There is no total."
+    assert outcomes(events) == {"a": "failed"}
+    assert [e.agent for e in events if e.type is Type.HANDOFF] == ["monitor"]
+
+
+async def test_a_question_to_a_person_waits_while_the_rest_goes_on():
+    asks = ExecutionStep(name="ask", ask="Which of ${steps.a.output}?", role="legal")
+    flow = workflow(
+        step("a"), asks, step("b"), step("c", "echo", "ask"), tools=[Echo(), AskPerson()]
+    )
+
+    events = await told(flow)
+
+    assert events[-1].type is Type.RUN_PAUSED
+    assert outcomes(events) == {"a": "done", "b": "done"}
+    question = of(events, Type.APPROVAL_REQUESTED)[0]
+    assert (question["why"], question["role"]) == ("question", "legal")
+    assert "Which of a?" in question["function"]["arguments"]
+
+    gone_on = [e async for e in flow.resume([*events, answered(events, "The first.")])]
+    assert outputs(gone_on)["ask"] == "The first."
+    assert outcomes(gone_on)["c"] == "done"
+
+
+async def test_what_a_person_does_not_approve_cancels_the_workflow_with_their_reason():
+    asks = ExecutionStep(name="ask", ask="Send it?", approves=True)
+    flow = workflow(asks, step("send", "echo", "ask"), tools=[Echo(), AskPerson()])
+    events = await told(flow)
+
+    no = answered(events, "Not now.", is_approved=False)
+    gone_on = [e async for e in flow.resume([*events, no])]
+
+    assert gone_on[-1].data["stopped_reason"] == "cancelled"
+    assert "Not now." in gone_on[-1].data["detail"]
+    assert "send" not in outcomes(gone_on)
+
+
+def answered(events, words: str, *, is_approved: bool = True) -> Event:
+    """The event of a person's word to the question that waits."""
+    asked = of(events, Type.APPROVAL_REQUESTED)[-1]
+    stamp = Stamp("flow", after=events[-1].seq)
+    stamp.parent = asked.get("parent")
+    facts = {"id": asked["id"], "step": asked["step"], "is_approved": is_approved}
+    said = {"arguments": None, "reason": words, "by": 1, "by_name": "ada"}
+    return stamp(Type.APPROVAL_RESOLVED, **facts, **said)
+
+
+CUT = [
+    step("a", "rows"),
+    step(
+        "b", "echo", "a", parallel=True, arguments={"text": "b${steps.a.output.rows[0].total}"}
+    ),
+    step("c", parallel=True, for_each=[1, 2], arguments={"text": "n${item}"}),
+    step("d", "echo", "b", "c", condition="len(steps.c.output) == 3"),
+    step("e", "echo", "d", expected_outcome="${output == 'e'}"),
+]
+
+
+async def test_a_workflow_that_is_cut_off_after_any_event_comes_to_the_same_end():
+    whole = await told(workflow(*CUT, tools=[Echo(), Rows()]))
+
+    for at in range(1, len(whole)):
+        rest = [e async for e in workflow(*CUT, tools=[Echo(), Rows()]).resume(whole[:at])]
+        events = [*whole[:at], *rest]
+        assert [event.seq for event in events] == list(range(1, len(events) + 1))
+        assert outcomes(events) == outcomes(whole), at
+        assert events[-1].data["answer"] == whole[-1].data["answer"]
+        ends = [e["step"] for e in of(events, Type.STEP)]
+        assert len(ends) == len(set(ends)), f"a row was ended twice after {at}"
+        responses = [e["tool_call_id"] for e in of(events, Type.TOOL_RESPONSE)]
+        assert len(responses) == len(set(responses))
+
+
+async def test_a_call_that_must_not_be_repeated_waits_for_a_person_after_a_cut():
+    once = Echo()
+    once.effect = "at_most_once"
+    whole = await told(workflow(step("a"), tools=[once]))
+    called = next(at for at, e in enumerate(whole) if e.type is Type.TOOL_CALL)
+
+    rest = [e async for e in workflow(step("a"), tools=[once]).resume(whole[: called + 1])]
+
+    assert rest[-1].type is Type.RUN_PAUSED
+    assert of(rest, Type.APPROVAL_REQUESTED)[0]["why"] == "unknown"
+    assert len(once.inputs) == 1
+
+
+async def test_what_goes_on_side_by_side_is_on_record_before_it_is_done():
+    kept, seen = [], []
+
+    async def looks(input):
+        seen.append(sum(event.type is Type.TOOL_CALL for event in kept))
+        return ToolResult("ok")
+
+    flow = workflow(*(step(f"s{n}", "look", parallel=True) for n in range(4)),
+                    tools=[Echo("look", looks)])  # fmt: skip
+    async for event in flow.stream("Go."):
+        kept.append(event)
+
+    assert all(count >= at for at, count in enumerate(seen, 1))
+
+
+async def test_a_stop_ends_all_that_is_under_way():
+    ended = []
+
+    async def hangs(input):
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append(input["text"])
+
+    flow = workflow(*(step(f"s{n}", "slow", parallel=True) for n in range(3)),
+                    tools=[Echo("slow", hangs)])  # fmt: skip
+    running = asyncio.create_task(told(flow))
+    await asyncio.sleep(0.1)
+    running.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert sorted(ended) == ["s0", "s1", "s2"]

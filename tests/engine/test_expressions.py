@@ -1,0 +1,207 @@
+import time
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.engine.errors import BadExpression
+from agents.engine.expressions import filled, parse, references
+
+NAMES = {
+    "steps": {
+        "前処理": {"output": {"rows": [{"total": 12}, {"total": 30}]}, "status": "done"},
+        "data in": {"output": "Tokyo"},
+    },
+    "parameters": {"month": "2026-11", "limit": 3},
+    "item": {"name": "Ueno"},
+    "index": 0,
+    "output": {"ok": True},
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("steps.前処理.output.rows[0].total", 12),
+        ("steps.前処理.output.rows[-1].total > 12", True),
+        ("steps.前処理.output.rows.1.total", 30),
+        ('steps["data in"].output', "Tokyo"),
+        ("parameters.month == '2026-11' and index == 0", True),
+        ('item.name in ["Ueno", "Akihabara"]', True),
+        ('"name" not in item', False),
+        ("not output.ok or len(steps.前処理.output.rows) == 2", True),
+        ("1 + 2 * 3 - 4 / 2", 5.0),
+        ("-(2 + 3) % 4", 3),
+        ("10 - 3 - 2", 5),
+        ('"a" + "b" + text(3)', "ab3"),
+        ("max(1, 5, 3) + min([4, 2]) + sum([1, 2.5])", 10.5),
+        ("round(2.345, 1)", 2.3),
+        ('number("42") + number("0.5")', 42.5),
+        ('upper("é") + lower("ABC")', "Éabc"),
+        ('contains(steps["data in"].output, "kyo")', True),
+        ('text([1, "二", null])', '[1, "二", null]'),
+        (r'"say \"yes\"\n"', 'say "yes"\n'),
+        ("parameters.absent or 7", 7),
+        ("true == 1", False),
+        ("1 == 1.0", True),
+        ('"1" == 1', False),
+        ("[1] + [2, 3]", [1, 2, 3]),
+        ("min([])", None),
+    ],
+)
+def test_an_expression_gives_what_it_says(text, value):
+    assert parse(text).value(NAMES) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["steps.nobody.output", "item.a.b[3].c", "output.ok.deep", "unheard", "item[0]", "index.x"],
+)
+def test_a_path_into_nothing_is_null(text):
+    assert parse(text).value(NAMES) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "words"),
+    [
+        ("", 0, "not the end"),
+        ("1 +", 3, "not the end"),
+        ("(1", 2, "')' is expected"),
+        ("a = 1", 2, "Did you mean '=='?"),
+        ("lenght([1])", 0, "Did you mean 'len"),
+        ("len()", 0, "takes 1 values"),
+        ("steps == 1", 0, "Say which step"),
+        ("steps[item].output", 6, "in quotes"),
+        ("__import__('os')", 0, "no function '__import__'"),
+        ("item.name.upper()", 15, "not expected"),
+        ("'open", 0, "A value is expected"),
+        ("a and", 5, "not the end"),
+        ("9" * 30, 0, "too large"),
+    ],
+)
+def test_what_cannot_be_read_says_where_and_why(text, position, words):
+    with pytest.raises(BadExpression) as caught:
+        parse(text)
+
+    assert words in str(caught.value)
+    assert caught.value.position == position
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('1 < "2"', "a number < text cannot be compared."),
+        ("null > 1", "null > a number cannot be compared."),
+        ('"x" * 1000000000', "text * a number cannot be worked out."),
+        ('"%s" % 5', "text % a number cannot be worked out."),
+        ('"a" + 1', "text + a number cannot be worked out."),
+        ("1 / 0", "This divides by zero."),
+        ("1000000000 * 1000000000 * 1000000000", "This number is too large."),
+        ("1 in 5", "a number cannot be looked for in a number."),
+        ("sum(item)", "sum() is of a list, and not of a mapping."),
+        ('number("ten")', "'ten' is not a number."),
+        ("len(5)", "len() is of text, a list or a mapping, and not of a number."),
+        ("huge / 3", "This number is too large."),
+    ],
+)
+def test_unlike_things_meet_in_a_sentence(text, sentence):
+    with pytest.raises(BadExpression) as caught:
+        parse(text).value(NAMES | {"huge": 10**400})
+
+    assert str(caught.value) == sentence
+
+
+def test_an_expression_names_the_steps_it_needs():
+    expression = parse('steps.a.output > steps["b c"].output[steps.d.output] and item.steps.x')
+
+    assert expression.steps == {"a", "b c", "d"}
+    assert expression.names == {"steps", "item"}
+
+
+def test_nothing_of_python_can_be_reached():
+    value = parse("item.__class__").value({"item": object()})
+    of_text = parse("item.upper").value({"item": "text"})
+
+    assert value is None
+    assert of_text is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(" * 400 + "1" + ")" * 400,
+        "not " * 400 + "true",
+        "-" * 1_900 + "1",
+        "[" * 900 + "]" * 900,
+        "a" + ".b" * 900,
+        "1+" * 1_500 + "1",
+    ],
+)
+def test_depth_and_length_have_an_end(text):
+    with pytest.raises(BadExpression, match="at most"):
+        parse(text)
+
+
+def test_a_long_chain_is_not_deep():
+    assert parse("+".join(["1"] * 900)).value({}) == 900
+
+
+@pytest.mark.parametrize("text", ["+".join(["item"] * 300), f"text([{'item,' * 300}item])"])
+@pytest.mark.parametrize("item", ["x" * 500_000, ["x" * 100] * 5_000])
+def test_what_is_made_has_an_end(text, item):
+    begun = time.monotonic()
+
+    with pytest.raises(BadExpression, match="more than 2,000,000 characters"):
+        parse(text).value({"item": item})
+
+    assert time.monotonic() - begun < 5
+
+
+@given(st.text(max_size=60) | st.text(alphabet="steps.a[0]()'\"+-=<>${} not in,1", max_size=60))
+def test_any_text_is_read_or_refused(text):
+    with suppress(BadExpression):
+        parse(text).value(NAMES)
+
+
+def test_arguments_are_filled_however_deep_they_stand():
+    given = {
+        "rows": "${steps.前処理.output.rows}",
+        "deep": [{"city": 'In ${ steps["data in"].output }, ${parameters.month}.'}],
+        "brace": "${'}' + text(1)}",
+        "plain": 5,
+    }
+
+    assert filled(given, NAMES) == {
+        "rows": [{"total": 12}, {"total": 30}],
+        "deep": [{"city": "In Tokyo, 2026-11."}],
+        "brace": "}1",
+        "plain": 5,
+    }
+
+
+def test_a_doubled_sign_is_a_sign_and_nothing_is_no_words():
+    assert filled("$${HOME} costs $5", {}) == "${HOME} costs $5"
+    assert filled("[${nothing}]", {}) == "[]"
+    assert filled("${nothing}", {}) is None
+
+
+def test_what_was_filled_in_is_not_read_again():
+    assert filled("${item} ", {"item": "${index}", "index": 1}) == "${index} "
+
+
+def test_references_are_found_in_arguments():
+    value = {"a": ["${steps.x.output} and ${steps.y.output}", {"b": "$${steps.z}"}]}
+
+    assert references(value) == {"x", "y"}
+
+
+@pytest.mark.parametrize("template", ["${", "${1", "a ${1 +} b", "${}"])
+def test_a_template_that_is_not_closed_is_refused(template):
+    with pytest.raises(BadExpression):
+        references(template)
+
+
+def test_filled_arguments_have_an_end():
+    with pytest.raises(BadExpression, match="more than 2,000,000 characters"):
+        filled(["${item}"] * 50, {"item": ["x" * 1_000] * 100})

@@ -1,0 +1,46 @@
+"""Answers that are the same but for how they are written."""
+
+import pytest
+
+from agents.engine.likeness import alike, normal
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Yes.", "yes"),
+        ("**42**", "42.00"),
+        ("1,234.50 dollars", "1234.5 dollars"),
+        ("Ｔｏｋｙｏ", "tokyo!"),
+        ("売上は、１，０００円です。", "売上は1000円です"),
+        ("- It is −5 °C", "it is -5 °C"),
+        ({"total": 3.0, "of": "A"}, {"of": "a", "total": 3}),
+        ("| a | b |", "a b"),
+    ],
+)
+def test_how_it_is_put_makes_no_difference(one, other):
+    assert normal(one) == normal(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("5", "-5"),
+        ("5", "5%"),
+        ("5 $", "5 €"),
+        ("1.5", "15"),
+        ("10.10.0.1", "10.1.0.1"),
+        ("1 2", "12"),
+        ("now here", "nowhere"),
+        ({"a": 1}, {"a": "1"}),
+        ("が", "か"),
+    ],
+)
+def test_what_is_said_does(one, other):
+    assert normal(one) != normal(other)
+
+
+def test_those_who_say_the_same_are_found_the_most_first():
+    found = alike({"a": "No.", "b": "Yes", "c": "yes!"})
+
+    assert found == [["b", "c"], ["a"]]

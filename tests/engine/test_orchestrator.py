@@ -1,0 +1,214 @@
+import json
+
+import pytest
+
+from agents.engine import FallbackStrategy, Guardrails, ReActPlanner, RetryPolicy, ToolRegistry
+from agents.engine.events import Event, Stamp, Type
+from agents.engine.orchestrator import Orchestrator
+from tests.engine.conftest import Echo
+from tests.engine.plans import of, outcomes, told
+from tests.scripted import Says, ScriptedModel
+
+
+@pytest.fixture
+def orchestrator(dialect):
+    """Builds an agent that works by a plan, and checks that its script was played out."""
+    models = []
+
+    def build(*script, tools=None, **options) -> Orchestrator:
+        models.append(ScriptedModel(*script, dialect=dialect))
+        planner = ReActPlanner(models[-1], "scripted", dialect=dialect)
+        registry = ToolRegistry([Echo()] if tools is None else tools)
+        parts = (planner, registry, Guardrails(), FallbackStrategy(pause=0))
+        retry = RetryPolicy(max_retries=0)
+        return Orchestrator(*parts, retry=retry, name="boss", **options)
+
+    yield build
+    for model in models:
+        model.assert_used_up()
+
+
+def plan(*steps, **more) -> Says:
+    return Says(answer=json.dumps({"description": "A plan", "steps": steps, **more}))
+
+
+def echo(name, text, **more):
+    return {"name": name, "tool": "echo", "arguments": {"text": text}, **more}
+
+
+def finds(is_met, reason="", feedback="") -> Says:
+    return Says(answer=json.dumps({"is_met": is_met, "reason": reason, "feedback": feedback}))
+
+
+async def test_a_plan_is_written_carried_out_and_answered_from(orchestrator):
+    steps = [echo("a", "1"), echo("b", "${steps.a.output}2")]
+    boss = orchestrator(plan(*steps), Says(answer="12."))
+
+    events = await told(boss, "What is it?")
+
+    assert outcomes(events) == {"a": "done", "b": "done"}
+    assert events[-1].data["answer"] == "12."
+    assert events[-1].data["stopped_reason"] == "completed"
+    asked = boss.planner.llm.requests[-1]["messages"]
+    assert any("## b (done)\n12" in str(message["content"]) for message in asked)
+
+
+async def test_an_agent_may_be_called_what_its_roles_are_called(orchestrator):
+    boss = orchestrator(
+        plan(echo("a", "1", expected_outcome="1")), finds(True), Says(answer="1")
+    )
+    boss.name = "planner"
+
+    assert (await told(boss))[-1].data["stopped_reason"] == "completed"
+
+
+async def test_a_result_that_is_not_as_expected_leads_to_another_plan(orchestrator):
+    boss = orchestrator(
+        plan(echo("a", "same"), echo("b", "wrong", expected_outcome="the right thing")),
+        finds(False, "It says wrong.", "Say right."),
+        plan(echo("a", "same"), echo("b", "right", expected_outcome="the right thing")),
+        finds(True, "It says right."),
+        Says(answer="Right."),
+    )
+
+    events = await told(boss)
+
+    versions = of(events, Type.PLAN)
+    assert [version["plan"] for version in versions] == [1, 2]
+    assert versions[1]["changes"] == {"a": "kept", "b": "changed"}
+    assert "It says wrong. Say right." in versions[1]["feedback"][0]
+    assert [e["is_met"] for e in of(events, Type.EVALUATION)] == [False, True]
+    assert events[-1].data["answer"] == "Right."
+    assert [i["text"] for i in boss.tools.get("echo").inputs] == ["same", "wrong", "right"]
+    replanned = str(boss.planner.llm.requests[2]["messages"])
+    assert "It says wrong." in replanned
+    assert "“a” gave: same" in replanned
+
+
+async def test_a_plan_that_keeps_failing_is_given_up_with_a_reason(orchestrator):
+    attempt = [plan(echo("a", "x", expected_outcome="y")), finds(False, "It is x.")]
+    boss = orchestrator(*attempt, *attempt, max_replans=1)
+
+    events = await told(boss)
+
+    assert events[-1].data["stopped_reason"] == "cancelled"
+    assert events[-1].data["detail"].startswith("Given up after 2 plans.")
+    assert "It is x." in events[-1].data["detail"]
+
+
+async def test_what_cannot_be_done_is_cancelled_with_the_planners_reason(orchestrator):
+    boss = orchestrator(plan(cancel="There is no tool for e-mail."))
+
+    events = await told(boss)
+
+    assert events[-1].data["stopped_reason"] == "cancelled"
+    assert events[-1].data["detail"] == "There is no tool for e-mail."
+
+
+async def test_a_question_that_needs_no_work_is_answered_at_once(orchestrator):
+    events = await told(orchestrator(plan(), Says(answer="Hello.")), "Hi")
+
+    assert events[-1].data["answer"] == "Hello."
+    assert not of(events, Type.TOOL_CALL)
+
+
+async def test_a_plan_that_cannot_be_carried_out_is_written_again(orchestrator):
+    unknown = {"name": "a", "tool": "ecko", "arguments": {}}
+    circle = [echo("a", "1", depends_on=["b"]), echo("b", "2", depends_on=["a"])]
+    boss = orchestrator(plan(unknown), plan(*circle), plan(echo("a", "1")), Says(answer="1"))
+
+    events = await told(boss)
+
+    rows = [e for e in of(events, Type.STEP) if e["kind"] == "plan"]
+    assert [row["status"] for row in rows] == ["failed", "failed", "done"]
+    assert "echo" in rows[0]["reason"]
+    assert "a" in rows[1]["reason"]
+    assert events[-1].data["stopped_reason"] == "completed"
+
+
+async def test_a_run_without_a_plan_that_works_ends_with_an_error_in_words(orchestrator):
+    wrong = [plan({"name": "a", "tool": "nothing"}) for _ in range(3)]
+
+    events = await told(orchestrator(*wrong))
+
+    assert events[-1].data["stopped_reason"] == "error"
+    assert events[-1].data["detail"].startswith("There is no plan that can be carried out:")
+
+
+async def test_a_person_may_change_the_plan_before_it_is_carried_out(orchestrator):
+    boss = orchestrator(plan(echo("a", "1")), Says(answer="2."), shows_plan=True)
+    events = await told(boss)
+    assert events[-1].type is Type.RUN_PAUSED
+    assert not outcomes(events)
+    question = of(events, Type.APPROVAL_REQUESTED)[0]
+
+    edited = json.dumps({"description": "Mine", "steps": [echo("a", "2")]})
+    gone_on = await _went_on(boss, events, word(events, arguments=edited))
+
+    assert question["why"] == "plan"
+    assert of(gone_on, Type.PLAN)[0]["by"] == "ada"
+    assert boss.tools.get("echo").inputs == [{"text": "2"}]
+    assert gone_on[-1].data["answer"] == "2."
+
+
+async def test_a_plan_that_a_person_declines_is_not_carried_out(orchestrator):
+    boss = orchestrator(plan(echo("a", "1")), shows_plan=True)
+    events = await told(boss)
+
+    gone_on = await _went_on(boss, events, word(events, is_approved=False, reason="Too dear."))
+
+    assert (gone_on[-1].data["stopped_reason"], gone_on[-1].data["detail"]) == (
+        "cancelled",
+        "Too dear.",
+    )
+
+
+async def _went_on(boss, events, said):
+    return [event async for event in boss.resume([*events, said])]
+
+
+def word(events, *, is_approved=True, arguments=None, reason="") -> Event:
+    asked = of(events, Type.APPROVAL_REQUESTED)[-1]
+    facts = {"id": asked["id"], "step": asked["step"], "is_approved": is_approved}
+    said = {"arguments": arguments, "reason": reason, "by": 1, "by_name": "ada"}
+    return Stamp("boss", after=events[-1].seq)(Type.APPROVAL_RESOLVED, **facts, **said)
+
+
+class Knowing(ScriptedModel):
+    """Says the same whenever it is asked the same: a turn that was cut off is taken again."""
+
+    async def stream(self, **request):
+        self.script = [self._says(str(request["messages"]))]
+        async for chunk in super().stream(**request):
+            yield chunk
+
+    def _says(self, asked: str) -> Says:
+        b = {"expected_outcome": "3", "parallel": True}
+        if "You plan work" in asked:
+            text = "3" if "A plan that was tried" in asked else "2"
+            return plan(echo("a", "1"), echo("b", text, **b))
+        if "You check the results" in asked:
+            is_met = "Result:\\n3" in asked
+            return finds(is_met, "It is 3." if is_met else "It is 2.", "Make it 3.")
+        return Says(answer="1 and 3.")
+
+
+async def test_a_planned_run_cut_off_after_any_event_comes_to_the_same_end(
+    orchestrator, dialect
+):
+    def boss():
+        agent = orchestrator()
+        agent.planner.llm = Knowing(dialect=dialect)
+        return agent
+
+    whole = await told(boss())
+    assert [e["plan"] for e in of(whole, Type.PLAN)] == [1, 2]
+
+    for at in range(1, len(whole)):
+        events = [*whole[:at], *[e async for e in boss().resume(whole[:at])]]
+        assert [event.seq for event in events] == list(range(1, len(events) + 1))
+        assert events[-1].data["answer"] == "1 and 3.", at
+        assert outcomes(events) == outcomes(whole)
+        assert [e["plan"] for e in of(events, Type.PLAN)] == [1, 2], at
+        ends = [e["step"] for e in of(events, Type.STEP)]
+        assert len(ends) == len(set(ends)), f"a row was ended twice after {at}"

@@ -1,0 +1,354 @@
+"""Several heads: all are asked at once, and one answer is made of what they say."""
+
+import asyncio
+import json
+from collections import Counter
+
+import pytest
+
+from agents.engine import (
+    AgentRuntime,
+    FallbackStrategy,
+    Guardrails,
+    ModelError,
+    Orchestrator,
+    OutputSchema,
+    Panel,
+    ReActPlanner,
+    RetryPolicy,
+    ToolRegistry,
+)
+from agents.engine.events import Type
+from agents.engine.handoff import Handoff
+from agents.engine.state import AgentState
+from agents.engine.termination import standard_policy
+from tests.engine.conftest import Echo
+from tests.engine.plans import of, outcomes, told
+from tests.engine.test_approval import Asks, _kept, collected, decided, types
+from tests.engine.test_takeover import Steady
+from tests.scripted import Says, ScriptedModel
+
+SUM = {"type": "object", "properties": {"sum": {"type": "number"}}, "required": ["sum"]}
+DIFFER = {
+    "groups": [["a"], ["b"]],
+    "differences": ["a says 42, b says 41."],
+    "heading": "Where they differed",
+}
+JUDGED = DIFFER | {"choice": "b", "reason": "It can be worked out."}
+
+
+class Asked:
+    """A model that says the same to the same, however often it was started anew."""
+
+    def __init__(self, dialect, answer="", form=None, after=None):
+        self.dialect = dialect
+        self.answer = answer
+        self.form = form
+        self.after = after
+        self.requests = []
+
+    async def stream(self, **request):
+        self.requests.append(request)
+        if self.after is not None:
+            await self.after
+        is_form = "JSON Schema" in str(request["messages"][-1]["content"])
+        answer = json.dumps(self.form) if is_form and self.form is not None else self.answer
+        if isinstance(answer, Exception):
+            raise answer
+        says = answer if isinstance(answer, Says) else Says(answer=answer)
+        async for chunk in ScriptedModel(says, dialect=self.dialect).stream(**request):
+            yield chunk
+
+
+@pytest.fixture
+def panel(dialect):
+    """Builds a panel of members, by what each of them answers, and its own model."""
+
+    def runtime(make, llm, tools, name, **options):
+        planner = ReActPlanner(llm, "asked", dialect=dialect)
+        options.setdefault("retry", RetryPolicy(max_retries=0))
+        rest = (ToolRegistry(tools), Guardrails(), FallbackStrategy(pause=0))
+        return make(planner, *rest, name=name, **options)
+
+    def build(members, answer="", form=None, tools=(), outputs=None, **options):
+        models = {
+            name: said if isinstance(said, Asked) else Asked(dialect, said, said)
+            for name, said in members.items()
+        }
+        heads = {
+            name: runtime(AgentRuntime, model, tools, name, output=(outputs or {}).get(name))
+            for name, model in models.items()
+        }
+        asks = [Handoff(name, lambda name=name: heads[name]) for name in heads]
+        return runtime(Panel, Asked(dialect, answer, form), asks, "panel", **options)
+
+    return build
+
+
+def verdict(events):
+    (found,) = of(events, Type.EVALUATION)
+    return found
+
+
+async def test_all_members_are_asked_the_question_itself(panel):
+    heads = panel({"a": "42", "b": "42."})
+
+    events = await told(heads, "What is ${6 * 7}?")
+
+    assert outcomes(events) == {"a": "done", "b": "done"}
+    asked = of(events, Type.HANDOFF)
+    assert {data["query"] for data in asked} == {"What is ${6 * 7}?"}
+    assert events[-1].data["answer"] == "42"
+    assert verdict(events)["reason"] == "They all agree."
+
+
+async def test_members_work_at_the_same_time(panel, dialect):
+    other_was_asked = asyncio.Event()
+
+    class Second(Asked):
+        def stream(self, **request):
+            other_was_asked.set()
+            return super().stream(**request)
+
+    waits = Asked(dialect, "yes", after=asyncio.wait_for(other_was_asked.wait(), 10))
+    heads = panel({"a": waits, "b": Second(dialect, "yes")})
+
+    events = await told(heads)
+
+    assert outcomes(events) == {"a": "done", "b": "done"}
+
+
+async def test_the_majority_wins_and_the_minority_is_kept(panel):
+    form = DIFFER | {"groups": [["a", "b"], ["c"]], "differences": ["c says 41."]}
+    heads = panel({"a": "It is 42.", "b": "42", "c": "41"}, form=form, merge="vote")
+
+    events = await told(heads)
+
+    assert verdict(events)["groups"] == [["a", "b"], ["c"]]
+    assert verdict(events)["reason"] == "2 of 3 agree: a, b."
+    assert events[-1].data["answer"] == ("It is 42.\n\n**Where they differed**\n\n- c says 41.")
+
+
+async def test_what_is_equal_word_for_word_stays_together_whatever_a_model_says(panel):
+    form = DIFFER | {"groups": [["a"], ["b"], ["c"]]}
+    heads = panel({"a": "42", "b": "42.", "c": "41"}, form=form, merge="vote")
+
+    events = await told(heads)
+
+    assert verdict(events)["groups"] == [["a", "b"], ["c"]]
+
+
+async def test_a_tie_is_named_and_every_answer_shown(panel):
+    heads = panel({"a": "42", "b": "41"}, form=DIFFER, merge="vote")
+
+    events = await told(heads)
+
+    assert verdict(events)["chosen"] == ""
+    assert verdict(events)["reason"] == "There is no majority: they gave 2 different answers."
+    answer = events[-1].data["answer"]
+    assert answer.startswith("### a\n\n42\n\n### b\n\n41\n\n**Where they differed**")
+    assert events[-1].data["stopped_reason"] == "completed"
+
+
+async def test_answers_that_are_data_are_counted_by_their_value(panel):
+    form, other = OutputSchema(SUM), {"sum": 41}
+    members = {"a": {"sum": 42}, "b": {"sum": 42.0}, "c": other}
+    heads = panel(members, merge="vote", outputs=dict.fromkeys("abc", form))
+
+    events = await told(heads)
+
+    assert heads.planner.llm.requests == []
+    assert verdict(events)["groups"] == [["a", "b"], ["c"]]
+    assert events[-1].data["output"] == {"sum": 42}
+
+
+async def test_a_synthesis_is_written_from_all_answers_and_what_differs(panel):
+    heads = panel({"a": "42", "b": "41"}, "It is 42 (a), or 41 (b).", DIFFER)
+
+    events = await told(heads)
+
+    sent = str(heads.planner.llm.requests[-1]["messages"][-1]["content"])
+    assert "### a\n\n42" in sent
+    assert "a says 42, b says 41." in sent
+    assert events[-1].data["answer"] == "It is 42 (a), or 41 (b)."
+    own = [e for e in events if e.type is Type.DELTA and "parent" not in e.data]
+    assert "".join(e.data["content"] for e in own) == "It is 42 (a), or 41 (b)."
+
+
+async def test_a_panel_can_answer_in_a_form_of_its_own(panel):
+    heads = panel({"a": "42", "b": "42"}, form={"sum": 42}, output=OutputSchema(SUM))
+
+    events = await told(heads)
+
+    assert events[-1].data["output"] == {"sum": 42}
+
+
+async def test_a_judge_picks_an_answer_and_says_why(panel):
+    heads = panel({"a": "42", "b": "41"}, form=JUDGED, merge="judge")
+
+    events = await told(heads)
+
+    assert verdict(events)["chosen"] == "b"
+    answer = events[-1].data["answer"]
+    assert answer.startswith("41\n\n> **b**: It can be worked out.\n\n**Where they differed**")
+    assert [e.agent for e in events if e.type is Type.HANDOFF] == ["a", "b", "judge"]
+
+
+async def test_without_a_judgement_every_answer_is_shown(panel):
+    heads = panel({"a": "42", "b": "41"}, ModelError("Down."), merge="judge")
+
+    events = await told(heads)
+
+    assert verdict(events)["reason"] == "There was no judgement."
+    assert events[-1].data["answer"] == "### a\n\n42\n\n### b\n\n41"
+
+
+async def test_a_member_that_fails_does_not_end_it(panel):
+    heads = panel({"a": ModelError("Down."), "b": "41"})
+
+    events = await told(heads)
+
+    assert outcomes(events) == {"a": "failed", "b": "done"}
+    assert "Down." in verdict(events)["heads"][0]["problem"]
+    assert verdict(events)["reason"] == "Only b answered."
+    assert events[-1].data["answer"] == "41"
+
+
+async def test_a_member_that_takes_too_long_is_not_waited_for(panel, dialect):
+    slow = Asked(dialect, "42", after=asyncio.Event().wait())
+    heads = panel({"a": slow, "b": "41"}, most_seconds=0.2)
+
+    events = await told(heads)
+
+    assert outcomes(events) == {"a": "failed", "b": "done"}
+    assert events[-1].data["answer"] == "41"
+
+
+async def test_nobody_answered_is_said_with_each_reason(panel):
+    heads = panel({"a": ModelError("Down."), "b": ModelError("Gone.")})
+
+    last = (await told(heads))[-1].data
+
+    assert last["stopped_reason"] == "error"
+    assert last["detail"].startswith("No member of the panel could answer.")
+    assert "Down." in last["detail"]
+    assert "Gone." in last["detail"]
+
+
+async def test_a_panel_without_members_says_so(panel):
+    last = (await told(panel({})))[-1].data
+
+    assert last["stopped_reason"] == "error"
+    assert last["detail"] == "This panel has no members."
+
+
+async def test_a_member_that_must_ask_a_person_holds_the_panel_up_until_then(panel):
+    tool = Asks()
+    first = {"a": "42", "b": Says.call("echo", text="x")}
+    paused = await told(panel(first, tools=[tool]))
+    later = panel({"a": "never asked", "b": "42"}, tools=[tool])
+    more = await collected(later.resume(decided(paused)))
+
+    assert types(paused)[-1] == "run_paused"
+    assert outcomes(paused) == {"a": "done"}
+    assert tool.inputs == [{"text": "x"}]
+    assert verdict(more)["reason"] == "They all agree."
+    assert more[-1].data["answer"] == "42"
+
+
+async def test_a_panel_that_has_spent_its_budget_gives_what_was_answered(panel):
+    heads = panel({"a": "42", "b": "41"}, policy=standard_policy(max_tokens=1))
+
+    last = (await told(heads))[-1].data
+
+    assert last["stopped_reason"] == "budget_exceeded"
+    assert "### a\n\n42" in last["answer"]
+
+
+async def test_a_member_that_is_asking_already_is_not_asked_again(panel):
+    heads = panel({"a": "42"})
+    heads.tools.register(Handoff("panel", lambda: heads))
+
+    events = await told(heads)
+
+    assert "This would go in circles" in verdict(events)["heads"][1]["problem"]
+    assert events[-1].data["answer"] == "42"
+
+
+async def test_members_know_what_was_said_before(panel):
+    heads = panel({"a": "Tokyo", "b": "Tokyo"})
+    state_after = heads.stream("Which city?", _said("Hello", "Hi. Ask me."))
+
+    events = await collected(state_after)
+
+    asked = of(events, Type.HANDOFF)[0]["query"]
+    assert asked.startswith("Said before:\nuser: Hello\nassistant: Hi. Ask me.")
+    assert asked.endswith("Question: Which city?")
+
+
+@pytest.mark.parametrize(
+    ("merge", "form"), [("vote", DIFFER), ("synthesis", DIFFER), ("judge", JUDGED)]
+)
+async def test_a_panel_cut_off_after_any_event_comes_to_the_same_end(panel, merge, form):
+    def build():
+        return panel({"a": "42", "b": "41"}, "Both (a, b).", form, [Echo()], merge=merge)
+
+    whole = await told(build())
+
+    for cut in range(1, len(whole)):
+        past = [_kept(event) for event in whole[:cut]]
+        events = [*past, *await collected(build().resume(past))]
+
+        _check(events)
+        assert events[-1].data["answer"] == whole[-1].data["answer"], cut
+        assert verdict(events)["groups"] == [["a"], ["b"]]
+        assert events[-1].data["tool_calls"] == 2
+
+
+async def test_a_panel_can_be_a_colleague_and_is_taken_over_as_one(panel, dialect):
+    def build():
+        heads = panel({"a": "42", "b": "41"}, "Both (a, b).", DIFFER)
+        says = [Says.call("ask_panel", task="What is it?"), Says(answer="Both.")]
+        planner = ReActPlanner(Steady(dialect, *says), "steady", dialect=dialect)
+        tools = ToolRegistry([Handoff("panel", lambda: heads)])
+        return AgentRuntime(planner, tools, Guardrails(), FallbackStrategy(), name="lead")
+
+    whole = await told(build())
+
+    for cut in range(1, len(whole)):
+        past = [_kept(event) for event in whole[:cut]]
+        events = [*past, *await collected(build().resume(past))]
+
+        _check(events)
+        assert verdict(events)["groups"] == [["a"], ["b"]]
+        (answer,) = [e.data for e in events if e.agent == "panel" and "answer" in e.data][-1:]
+        assert (answer["answer"], answer["tool_calls"]) == ("Both (a, b).", 2), cut
+
+
+async def test_an_agent_that_is_called_planner_can_still_have_a_plan_written(dialect):
+    plan = {"description": "Nothing to do", "steps": []}
+    planner = ReActPlanner(Asked(dialect, "Done.", plan), "asked", dialect=dialect)
+    rest = (ToolRegistry(), Guardrails(), FallbackStrategy(pause=0))
+    agent = Orchestrator(planner, *rest, name="planner")
+
+    events = await told(agent)
+
+    assert events[-1].data["answer"] == "Done."
+
+
+def _said(*words):
+    state = AgentState()
+    for role, content in zip(("user", "assistant"), words, strict=True):
+        state.add_message(role, content)
+    return state
+
+
+def _check(events):
+    """What holds for the record of every run, however often it was taken over."""
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    assert [e.type for e in events].count(Type.RUN_FINISHED) == 1
+    started = {Type.STEP_STARTED, Type.TOOL_CALL, Type.TASK}
+    begun = {event.data["step"] for event in events if event.type in started}
+    ended = Counter(event.data["step"] for event in events if event.type is Type.STEP)
+    assert set(ended) == begun
+    assert set(ended.values()) <= {1}

@@ -1,0 +1,47 @@
+"""What is alike for every test is made once, where Django would make it for each."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from unittest.mock import patch
+
+from django.db import connection
+from django.test import TransactionTestCase, override_settings
+from servestatic.middleware import ServeStaticMiddleware
+
+# They follow from the models, not from a test: `flush` would write all of them anew.
+RIGHTS = {"auth_permission", "django_content_type"}
+# A good one takes longer than the rest of a test.
+HASHER = "django.contrib.auth.hashers.MD5PasswordHasher"
+
+
+@contextmanager
+def made() -> Iterator[None]:
+    static = patch.object(ServeStaticMiddleware, "add_files_from_finders", _static_files())
+    rows = patch.object(TransactionTestCase, "_fixture_teardown", _empty)
+    with static, rows, override_settings(PASSWORD_HASHERS=[HASHER]):
+        yield
+
+
+def _empty(case: TransactionTestCase) -> None:
+    """Row by row: to PostgreSQL a truncated table is a new file, and an old one gone."""
+    connection.ops.execute_sql_flush([f"DELETE FROM {table}" for table in _tables()])
+
+
+@cache
+def _tables() -> list[str]:
+    ours = connection.introspection.django_table_names(only_existing=True, include_views=False)
+    return [connection.ops.quote_name(table) for table in ours if table not in RIGHTS]
+
+
+def _static_files() -> Callable[[ServeStaticMiddleware], None]:
+    """Each client has a middleware of its own, which would look for them on the disk again."""
+    look, found = ServeStaticMiddleware.add_files_from_finders, {}
+
+    def remember(middleware: ServeStaticMiddleware) -> None:
+        if not found:
+            look(middleware)
+            found.update(middleware.files)
+        middleware.files |= found
+
+    return remember

@@ -1,0 +1,110 @@
+"""What people in a shared conversation say of its steps."""
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from agents.models import Run
+from agents.review import commenting
+from agents.review.models import Comment
+from chat import sharing
+from chat.models import ChatSession, Message
+from tests.conftest import frames_until, tab
+from tests.review.conftest import client_of
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+
+@pytest.fixture
+def chat(person):
+    return ChatSession.objects.create(user=person, title="Who?")
+
+
+@pytest.fixture
+def run(personal_run, chat, person):
+    """In a conversation of two."""
+    Run.objects.filter(pk=personal_run.pk).update(topic=chat.topic)
+    Message.objects.create(session=chat, author=person, run=personal_run, text="Who?")
+    return Run.objects.get()
+
+
+@pytest.fixture
+def reader(chat, stranger):
+    sharing.add(chat, "eve", "read")
+    return stranger
+
+
+def comment(user, run, text, step=1):
+    sent = {"step": step, f"comment-{run.pk}-{step}": text}
+    return client_of(user).post(f"/traces/{run.pk}/comments/", sent)
+
+
+def test_a_reader_comments_and_it_is_read_in_the_chat_and_in_the_trace(
+    run, chat, reader, person
+):
+    answer = comment(reader, run, "Are you\nsure?")
+
+    assert answer.status_code == 302
+    for page in (f"/chat/{chat.pk}/", f"/traces/{run.pk}/"):
+        shown = client_of(person).get(page).content.decode()
+        assert "Are you<br>sure?" in shown
+        assert f'id="comments-{run.pk}-1-count" class="comment-count" title' in shown
+        assert f'id="comments-{run.pk}-0"' in shown
+
+
+async def test_a_comment_is_seen_at_once_by_whoever_looks(run, chat, reader, person):
+    async with (
+        tab(person, f"/ws/chat/{chat.pk}/", query=b"after=99") as talk,
+        tab(person, f"/ws/runs/{run.pk}/") as trace,
+    ):
+        await frames_until(talk, "composer-state")
+        await frames_until(trace, "run-")
+        await sync_to_async(commenting.say)(reader, run, 1, "<b>Sure?</b>")
+        said = [(await frames_until(page, "Sure?"))[-1] for page in (talk, trace)]
+        kept = await Comment.objects.aget()
+        await sync_to_async(commenting.take_back)(reader, kept.pk)
+        [*_, gone] = await frames_until(talk, "-said")
+
+    assert all("&lt;b&gt;Sure?&lt;/b&gt;" in frame for frame in said)
+    assert all(f'id="comments-{run.pk}-1-count"' in frame for frame in said)
+    assert "Sure?" not in gone
+
+
+def test_only_its_author_takes_a_comment_back(run, reader, person):
+    comment(reader, run, "Sure?")
+    path = f"/traces/{run.pk}/comments/{Comment.objects.get().pk}/delete/"
+
+    assert client_of(person).post(path).status_code == 404
+    assert "delete/" not in client_of(person).get(f"/traces/{run.pk}/").content.decode()
+    assert client_of(reader).post(path).status_code == 302
+    assert not Comment.objects.exists()
+
+
+def test_reviewers_and_whoever_was_shown_out_read_no_comments(run, chat, reader, reviewer):
+    comment(reader, run, "Between us")
+    sharing.remove(chat, reader.pk)
+
+    seen = client_of(reviewer).get(f"/traces/{run.pk}/").content.decode()
+
+    assert "Between us" not in seen
+    assert comment(reviewer, run, "me, too").status_code == 404
+    assert comment(reader, run, "and me").status_code == 404
+    assert not Comment.objects.for_user(reader).exists()
+
+
+def test_where_nothing_is_shared_nobody_is_asked_to_comment(personal_run, person):
+    shown = client_of(person).get(f"/traces/{personal_run.pk}/").content.decode()
+
+    assert 'class="comments"' not in shown
+    assert comment(person, personal_run, "hm").status_code == 404
+
+
+@pytest.mark.parametrize(("text", "step"), [("", 1), (" \0 ", 1), ("x" * 10_001, 1), ("hm", 9)])
+def test_what_cannot_be_kept_is_said_and_not_lost(text, step, run, reader):
+    answer = comment(reader, run, text, step)
+
+    assert answer.status_code == 422
+    assert text.strip(" \0") in answer.content.decode()
+    assert not Comment.objects.exists()

@@ -1,0 +1,123 @@
+"""Runs that work by a plan, where they are reviewed: files, moments, two side by side."""
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.test import Client
+
+from agents.display import RunView
+from agents.review.comparison import Comparison
+from agents.review.moments import Timeline
+from agents.spans import Course, Subject
+from tests.agents.test_plans import checked as judged
+from tests.agents.test_plans import planner, sum_of, written  # noqa: F401
+from tests.conftest import asked
+from tests.review.test_exports import checked, fetched
+from tests.scripted import Says
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("planner", "workshop"),
+]
+
+
+@pytest.fixture
+async def replanned(scripted, person):
+    """A run whose first plan failed its check."""
+    expected = {"expected_outcome": "More than 0."}
+    scripted(
+        written(sum_of("sum", "1 - 1", **expected)),
+        judged(False, "It is 0.", "Take 2."),
+        written(
+            sum_of("sum", "2 - 1", **expected),
+            sum_of("rescue", "0", depends_on=["sum"], condition="failure"),
+        ),
+        judged(True, "It is 1."),
+        Says(answer="It is 1."),
+    )
+    return await asked("More than nothing?", user=person)
+
+
+async def test_its_export_is_as_documented_and_holds_every_plan(replanned, person):
+    _, text, _ = await fetched(person, f"/traces/{replanned.pk}/export.json")
+
+    steps = checked(text)["steps"]
+    plans = [step["action_input"] for step in steps if step["kind"] == "plan"]
+    checks = [step["action_input"] for step in steps if step["kind"] == "evaluation"]
+    assert [plan["changes"] for plan in plans] == [{}, {"sum": "changed", "rescue": "added"}]
+    assert [check["is_met"] for check in checks] == [False, True]
+
+
+async def test_its_document_tells_the_plan_in_words(replanned, person):
+    _, text, _ = await fetched(person, f"/traces/{replanned.pk}/export.md")
+
+    assert "1. sum (calculator · changed)" in text
+    assert "2. rescue (calculator · added · after sum · only if something before it" in text
+    assert "Why it was planned anew" in text
+    assert "Not as expected: It is 0." in text
+
+
+async def test_its_moments_say_what_was_planned_and_what_came_of_it(replanned):
+    marks = await sync_to_async(lambda: Timeline(replanned).marks)()
+
+    words = [(mark.kind, mark.words) for mark in marks]
+    assert ("plan", "The plan: Work it out.") in words
+    assert ("plan", "sum begins") in words
+    assert ("failed", "Not as expected: It is 0.") in words
+    assert ("plan", "As expected: It is 1.") in words
+    assert ("plan", "rescue is skipped: Nothing before it failed.") in words
+
+
+async def test_two_plans_stand_side_by_side_step_by_step(replanned, scripted, person):
+    scripted(written(sum_of("sum", "2 - 1")), Says(answer="It is 1."))
+    other = await asked("More than nothing?", user=person, topic="chat.2")
+
+    def rows():
+        views = [RunView(run, "compare") for run in (replanned, other)]
+        return [
+            (row.left.intent, row.right.intent, row.why)
+            for row in Comparison(*views).rows
+            if row.left and row.right and row.left.kind in {"plan", "task"}
+        ]
+
+    pairs = await sync_to_async(rows)()
+    assert pairs[0] == ("Work it out.", "Work it out.", "plan")
+    assert any("sum" in left and "sum" in right for left, right, _ in pairs[1:])
+
+
+async def test_what_is_done_for_a_step_is_a_span_below_it(replanned):
+    events = [row.value async for row in replanned.events.order_by("seq")]
+    course = Course(Subject(number=1, topic="chat.1", began=replanned.started_at))
+
+    spans = [span for event in events for span in course.take(event)]
+
+    ids = {span.id: span.name for span in spans}
+    parents = {(ids.get(span.parent, ""), span.name) for span in spans}
+    assert ("task", "execute_tool calculator") in parents
+    assert ("task", "evaluation") in parents
+    assert ("evaluation", "invoke_agent monitor") in parents
+    assert ("invoke_agent helper", "plan") in parents
+    assert all(span.parent in ids for span in spans if span.name != "invoke_agent helper")
+
+
+async def test_the_page_of_a_step_says_what_was_expected_and_found(replanned, person):
+    client = Client()
+    await sync_to_async(client.force_login)(person)
+    check = await replanned.steps.filter(kind="evaluation").afirst()
+
+    page = await sync_to_async(client.get)(f"/traces/{replanned.pk}/steps/{check.number}/")
+
+    html = page.content.decode()
+    assert "The result is not as expected. It is 0." in html
+    assert "Take 2." in html
+
+
+async def test_a_shared_page_and_a_trace_show_the_plan_without_javascript(replanned, person):
+    client = Client()
+    await sync_to_async(client.force_login)(person)
+
+    page = await sync_to_async(client.get)(f"/traces/{replanned.pk}/")
+
+    html = page.content.decode()
+    assert "Plan 2 of 2" in html
+    assert 'href="#step-' in html
+    assert "1 of 2 done" in html

@@ -1,0 +1,30 @@
+import pytest
+from django.contrib.auth.models import Permission
+
+from agents import toolset
+from agents.models import ToolRegistration
+from agents.workflows import versions
+from tests.workflows import pipeline
+
+
+@pytest.fixture
+def pipeline_tools(db, settings):
+    """An installation that has the tools of the pipeline."""
+    settings.TOOL_MODULES = ["tests.workflows.pipeline"]
+    toolset.from_code.cache_clear()
+    for name in toolset.from_code():
+        ToolRegistration.objects.create(name=name)
+    yield
+    toolset.from_code.cache_clear()
+
+
+@pytest.fixture
+def workflow(pipeline_tools, editor):
+    return versions.save(pipeline.TEXT, editor)
+
+
+@pytest.fixture
+def editor(django_user_model):
+    user = django_user_model.objects.create_user("ed")
+    user.user_permissions.add(Permission.objects.get(codename="change_workflow"))
+    return user

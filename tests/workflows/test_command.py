@@ -1,0 +1,53 @@
+import json
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from agents.models import Run
+from tests.workflows import pipeline
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("agent")]
+
+
+def test_a_workflow_is_run_at_a_terminal(workflow, capsys):
+    call_command("workflow", "run", "データ分析パイプライン")
+
+    assert "平均は 2 です。" in capsys.readouterr().out
+    assert Run.objects.get().status == "completed"
+
+
+def test_its_events_can_be_had_as_json(workflow, capsys):
+    call_command("workflow", "run", "データ分析パイプライン", "--json")
+
+    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert events[0]["type"] == "run_started"
+    assert events[-1]["data"]["answer"] == "平均は 2 です。"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["nothing"], "Did you mean データ分析パイプライン"),
+        (["データ分析パイプライン", "--param", "x"], "Write it as KEY=VALUE"),
+        (["データ分析パイプライン", "--param", "x=1"], "no parameter x"),
+    ],
+)
+def test_what_cannot_be_started_says_why(workflow, arguments, sentence):
+    with pytest.raises(CommandError, match=sentence):
+        call_command("workflow", "run", *arguments)
+
+
+def test_a_definition_is_checked_before_it_is_used(tmp_path, db, capsys):
+    good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
+    good.write_text(pipeline.TEXT)
+    bad.write_text("name: w\nsteps:\n  - {name: a, tol: x}\n")
+
+    call_command("workflow", "check", str(good))
+    with pytest.raises(CommandError):
+        call_command("workflow", "check", str(bad))
+
+    said = capsys.readouterr()
+    assert "4 steps, nothing wrong." in said.out
+    assert "needs the tool 'data_collector'" in said.err
+    assert f"{bad}:3:15: There is no field 'tol' here. Did you mean 'tool'?" in said.out

@@ -1,0 +1,218 @@
+import pytest
+from django.db.models import ProtectedError
+from django.test import Client
+
+from agents.models import Run, Workflow
+from agents.workflows import versions
+from agents.workflows.examples import EXAMPLES
+from tests.chat.test_access import Inline
+from tests.workflows import pipeline
+
+pytestmark = pytest.mark.django_db
+
+SHORT = "name: Short\nsteps:\n  - {name: one, tool: report_generator}\n"
+
+
+@pytest.fixture
+def editing(editor):
+    client = Client()
+    client.force_login(editor)
+    return client
+
+
+@pytest.fixture
+def visiting(person):
+    client = Client()
+    client.force_login(person)
+    return client
+
+
+def page(answer):
+    return answer.content.decode()
+
+
+def test_without_workflows_an_editor_is_offered_examples(editing):
+    shown = page(editing.get("/workflows/"))
+
+    assert "No workflow yet" in shown
+    for key in EXAMPLES:
+        assert f"?example={key}" in shown
+        assert "It can be saved." in page(editing.get(f"/workflows/new/?example={key}"))
+
+
+def test_what_is_saved_can_be_seen_and_started(editing, pipeline_tools, visiting):
+    saved = editing.post("/workflows/new/", {"text": pipeline.TEXT, "base": "0"})
+    shown = page(visiting.get(saved.headers["Location"]))
+
+    assert saved.status_code == 302
+    assert "データ分析パイプライン" in shown
+    assert shown.count('class="node"') == 2 * 4
+    assert "Start</button>" in shown
+    assert "/edit/" not in shown
+
+
+def test_each_problem_is_shown_with_its_line_while_one_types(editing):
+    text = "name: w\nsteps:\n  - {name: a, tol: x}\n"
+
+    shown = page(editing.post("/workflows/check/", {"text": text}))
+
+    assert 'data-line="3"' in shown
+    assert "Did you mean &#x27;tool&#x27;?" in shown
+    assert "<html" not in shown
+
+
+def test_tools_that_are_not_there_are_named_but_can_be_saved(editing):
+    text = SHORT.replace("report_generator", "databse")
+
+    checked = page(editing.post("/workflows/check/", {"text": text}))
+    saved = editing.post("/workflows/new/", {"text": text})
+    shown = page(editing.get(saved.headers["Location"]))
+
+    assert "needs the tool &#x27;databse&#x27;, which is not there." in checked
+    assert "disabled" in shown
+
+
+def test_what_has_problems_is_not_saved_and_not_lost(editing):
+    answer = editing.post("/workflows/new/", {"text": "name: w\nsteps: nothing & more"})
+
+    assert answer.status_code == 422
+    assert "steps: nothing &amp; more" in page(answer)
+    assert not Workflow.objects.exists()
+
+
+def test_saving_on_top_of_another_version_is_refused_and_both_texts_are_kept(
+    editing, workflow, administrator
+):
+    theirs = pipeline.TEXT.replace("analyzer", "their_analyzer")
+    versions.save(theirs, administrator, workflow=workflow, base=1)
+    mine = pipeline.TEXT.replace("analyzer", "my_analyzer")
+
+    answer = editing.post(f"/workflows/{workflow.pk}/edit/", {"text": mine, "base": "1"})
+
+    assert answer.status_code == 409
+    assert "was saved meanwhile by root" in page(answer)
+    assert "their_analyzer" in page(answer)
+    assert "my_analyzer" in page(answer)
+    assert workflow.versions.count() == 2
+    again = editing.post(f"/workflows/{workflow.pk}/edit/", {"text": mine, "base": "2"})
+    assert again.status_code == 302
+    assert workflow.newest.text == mine
+
+
+def test_a_version_never_changes_and_can_be_restored(editing, workflow):
+    editing.post(f"/workflows/{workflow.pk}/edit/", {"text": SHORT, "base": "1"})
+    shown = page(editing.get(f"/workflows/{workflow.pk}/versions/2/"))
+
+    editing.post(f"/workflows/{workflow.pk}/versions/1/restore/")
+
+    assert 'data-sign="-"' in shown
+    texts = workflow.versions.order_by("number").values_list("text", flat=True)
+    assert list(texts) == [pipeline.TEXT, SHORT, pipeline.TEXT]
+    workflow.refresh_from_db()
+    assert workflow.name == "データ分析パイプライン"
+
+
+def test_the_same_text_again_is_no_new_version(editing, workflow):
+    text = pipeline.TEXT.replace("\n", "\r\n")  # as a browser sends it
+
+    editing.post(f"/workflows/{workflow.pk}/edit/", {"text": text, "base": "1"})
+
+    assert workflow.versions.count() == 1
+
+
+def test_two_workflows_do_not_share_a_name(editing, workflow):
+    answer = editing.post("/workflows/new/", {"text": pipeline.TEXT})
+
+    assert answer.status_code == 422
+    assert "There is a workflow named データ分析パイプライン already." in page(answer)
+
+
+def test_who_may_not_edit_finds_no_editor(visiting, workflow):
+    pages = ["edit/", "versions/1/"]
+
+    assert {visiting.get(f"/workflows/{workflow.pk}/{p}").status_code for p in pages} == {404}
+    assert visiting.get("/workflows/new/").status_code == 403
+    assert visiting.post("/workflows/check/").status_code == 403
+    assert visiting.post(f"/workflows/{workflow.pk}/versions/1/restore/").status_code == 404
+
+
+def test_a_workflow_that_is_off_is_seen_by_editors_alone(visiting, editing, workflow):
+    Workflow.objects.update(enabled=False)
+    at = f"/workflows/{workflow.pk}/"
+
+    missing = visiting.get("/workflows/987654321/")
+
+    assert visiting.get(at).content == missing.content
+    assert "データ分析" not in page(visiting.get("/workflows/"))
+    assert "switched off" in page(editing.get(at))
+
+
+@pytest.mark.parametrize("text", ["\0", "name: \0", "[" * 5_000, "&a [*a]", "{"])
+def test_odd_texts_are_answered_with_problems(editing, text):
+    answer = editing.post("/workflows/check/", {"text": text})
+
+    assert answer.status_code == 200
+    assert "It can be saved." not in page(answer)
+
+
+def test_the_dry_run_shows_what_would_be_given_to_whom(editing, pipeline_tools):
+    text = """\
+name: w
+parameters: {month: "2026-11", cities: [Ueno, Ginza], deep: false}
+steps:
+  - name: first
+    tool: report_generator
+    arguments: {q: "In ${parameters.month}: ${item}"}
+    for_each: parameters.cities
+  - name: second
+    tool: analyzer
+    arguments: {rows: "${steps.first.output}"}
+    condition: parameters.deep
+  - name: third
+    tool: analyzer
+    condition: len(steps.first.output) > 3
+"""
+    typed = {"parameter-month": "2026-12", "parameter-cities": '["A"]'}
+
+    shown = page(editing.post("/workflows/check/", {"text": text, **typed}))
+
+    assert "In 2026-12: A" in shown
+    assert "1 time" in shown
+    assert "⟨steps.first.output⟩" in shown
+    assert 'data-fate="skipped"' in shown
+    assert "only if len(steps.first.output) &gt; 3" in shown
+
+
+def test_the_pages_hold_nothing_that_the_policy_refuses(editing, workflow):
+    at = f"/workflows/{workflow.pk}/"
+
+    for address in ["/workflows/", "/workflows/new/?example=sales", at, f"{at}versions/1/"]:
+        inline = Inline()
+        inline.feed(page(editing.get(address)))
+        assert inline.found == [], address
+
+
+def test_names_in_a_workflow_are_text(editing):
+    text = "name: <script>\nsteps: [{name: '<b>x', tool: '<i>y', ask: '</textarea>'}]"
+
+    shown = page(editing.post("/workflows/new/", {"text": text}))
+
+    assert "<script>" not in shown
+    assert "<b>x" not in shown
+    assert "</textarea>'" not in shown
+
+
+@pytest.mark.parametrize("number", [0, 2**31, 2**63, 10**30])
+def test_an_id_that_no_row_can_have_is_not_found(editing, workflow, number):
+    pages = ["{n}/", "{n}/edit/", "{pk}/versions/{n}/", "{n}/versions/1/"]
+
+    for page in pages:
+        at = page.format(n=number, pk=workflow.pk)
+        assert editing.get(f"/workflows/{at}").status_code == 404, at
+
+
+def test_a_workflow_that_ran_can_be_switched_off_but_not_deleted(workflow, person):
+    Run.objects.create(user=person, topic="a", query="q", workflow=workflow.newest)
+
+    with pytest.raises(ProtectedError):
+        workflow.delete()

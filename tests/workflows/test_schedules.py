@@ -1,0 +1,122 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.test import Client
+
+from agents import runs
+from agents.models import Run, Schedule, Workflow
+from agents.workflows import schedules
+from tests.conftest import checked
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+MONDAY = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def schedule(workflow, person):
+    return Schedule.objects.create(
+        workflow=workflow, user=person, cron="0 9 * * 1-5", next_at=MONDAY
+    )
+
+
+def test_a_schedule_that_is_due_is_started_once_whoever_notices(schedule, person):
+    first = schedules.start_due(MONDAY)
+    second = schedules.start_due(MONDAY)
+
+    assert [run.user for run in first] == [person]
+    assert second == []
+    schedule.refresh_from_db()
+    assert schedule.next_at == MONDAY + timedelta(days=1)
+    assert schedule.last_run_at == MONDAY
+
+
+def test_two_that_notice_at_the_same_time_start_one(schedule):
+    stale = Schedule.objects.select_related("workflow", "user").get()
+
+    assert schedules._started(schedule, MONDAY) is not None
+    assert schedules._started(stale, MONDAY) is None
+    assert Run.objects.count() == 1
+
+
+def test_what_was_missed_is_made_up_for_once(schedule):
+    late = MONDAY + timedelta(days=10)
+
+    started = schedules.start_due(late)
+
+    assert len(started) == 1
+    assert schedules.start_due(late) == []
+    schedule.refresh_from_db()
+    assert schedule.next_at > late
+
+
+def test_nothing_is_started_before_its_time_or_while_it_is_off(schedule):
+    assert schedules.start_due(MONDAY - timedelta(minutes=1)) == []
+    Workflow.objects.update(enabled=False)
+    assert schedules.start_due(MONDAY) == []
+    Workflow.objects.update(enabled=True)
+    Schedule.objects.update(enabled=False)
+    assert schedules.start_due(MONDAY) == []
+
+
+def test_while_the_last_run_goes_on_no_other_begins(schedule):
+    schedules.start_due(MONDAY)
+
+    again = schedules.start_due(MONDAY + timedelta(days=1))
+
+    assert again == []
+    schedule.refresh_from_db()
+    assert schedule.trouble == "The last run is not over yet."
+    assert schedule.next_at == MONDAY + timedelta(days=2)
+
+
+def test_what_cannot_be_started_says_why_and_is_tried_the_next_time(schedule):
+    Schedule.objects.update(parameters={"nothing": 1})
+
+    assert schedules.start_due(MONDAY) == []
+    schedule.refresh_from_db()
+    assert "no parameter nothing" in schedule.trouble
+    assert schedule.next_at == MONDAY + timedelta(days=1)
+
+
+async def test_a_look_around_starts_it_and_it_runs_to_its_end(schedule):
+    await Schedule.objects.aupdate(next_at=MONDAY - timedelta(days=300))
+
+    await schedules.look_around(None)
+    run = await Run.objects.aget()
+    await runs.wait(run)
+
+    assert (await checked(run)).status == "completed"
+
+
+async def test_a_run_that_is_over_starts_nothing(schedule):
+    await Schedule.objects.aupdate(next_at=MONDAY - timedelta(days=300))
+
+    await schedules.look_around(Run())
+
+    assert not await Run.objects.aexists()
+
+
+@pytest.mark.parametrize("cron", ["x", "61 * * * *", "0 0 31 2 *", "* * * *", ""])
+def test_a_time_that_is_none_is_refused(cron):
+    with pytest.raises(schedules.NoTime):
+        schedules.following(cron, MONDAY)
+
+
+def test_an_administrator_sets_the_time(workflow, administrator):
+    client = Client()
+    client.force_login(administrator)
+    form = {"workflow": workflow.pk, "user": administrator.pk, "enabled": "on"}
+    form |= {"parameters": "{}"}
+
+    wrong = client.post("/admin/agents/schedule/add/", form | {"cron": "soon"})
+    right = client.post("/admin/agents/schedule/add/", form | {"cron": "0  9 * * *"})
+
+    assert "no time as in a crontab" in wrong.content.decode()
+    assert right.status_code == 302
+    made = Schedule.objects.get()
+    assert made.cron == "0 9 * * *"
+    assert made.next_at is not None

@@ -1,0 +1,208 @@
+import re
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.test import AsyncClient
+
+from agents import approvals, runs
+from agents.approvals import Word
+from agents.models import Approval, Run, ToolRegistration, Workflow
+from agents.workflows import starting, versions
+from agents.workflows.starting import NotStarted
+from chat import sessions
+from tests.conftest import checked
+from tests.workflows import pipeline
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+GREETING = """\
+name: Greeting card
+parameters: {to: null, times: 2, loud: false, words: [a, b]}
+steps:
+  - name: write
+    tool: report_generator
+    condition: parameters.times > 0
+"""
+
+
+@pytest.fixture
+def greeting(pipeline_tools, editor):
+    return versions.save(GREETING, editor)
+
+
+GATE = """\
+name: Gate
+steps:
+  - {name: look, tool: data_preprocessor}
+  - {name: agree, ask: "Send ${steps.look.output}?", approves: true}
+  - {name: send, tool: report_generator, depends_on: [agree]}
+"""
+
+
+async def carried_out(text, user):
+    wish = await sync_to_async(starting.wished)(text, user)
+    run = await sync_to_async(starting.start)(wish, user, "chat.1")
+    runs.launch(run)
+    await runs.wait(run)
+    return await checked(run)
+
+
+async def test_the_pipeline_runs_from_end_to_end(workflow, person):
+    run = await carried_out("/workflow データ分析パイプライン", person)
+
+    assert run.status == "completed", run.detail
+    assert run.answer == "平均は 2 です。"
+    assert run.agent_name == "データ分析パイプライン"
+    assert (await sync_to_async(lambda: run.workflow)()).number == 1
+    called = run.events.filter(type="tool_call").order_by("seq")
+    names = [event.data["function"]["name"] async for event in called]
+    assert names == ["data_collector", "data_preprocessor", "analyzer", "report_generator"]
+
+
+@pytest.mark.parametrize(
+    ("text", "parameters"),
+    [
+        ("/workflow Greeting card to=Ada", {"to": "Ada", "times": 2, "loud": False}),
+        ('/workflow "Greeting card" to="Ada L." times=5', {"to": "Ada L.", "times": 5}),
+        ("/workflow greeting CARD\nto=Ada loud=yes", {"to": "Ada", "loud": True}),
+        ("/workflow 「Greeting card」 to=「エイダ」", {"to": "エイダ"}),
+        ('/workflow Greeting card to=a words=["x"]', {"words": ["x"]}),
+        ("/workflow Greeting card to=two words times=1", {"to": "two words", "times": 1}),
+    ],
+)
+def test_a_message_names_a_workflow_and_what_it_gets(greeting, person, text, parameters):
+    wish = starting.wished(text, person)
+
+    assert wish.version.workflow.name == "Greeting card"
+    assert parameters.items() <= wish.parameters.items()
+    again = starting.wished(wish.query, person)
+    assert again.parameters == wish.parameters
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("/workflow Greting card to=a", "Did you mean Greeting card?"),
+        ("/workflow", "Say which workflow: Greeting card."),
+        ("/workflow Greeting card", "to has to be given."),
+        ("/workflow Greeting card to=a tims=3", "Did you mean times?"),
+        ("/workflow Greeting card to=a times=many", "many does not fit the parameter times."),
+        ("/workflow Greeting card to=a words=x", "x does not fit the parameter words."),
+        ("/workflow Greeting card to=a loud=perhaps", "does not fit the parameter loud"),
+    ],
+)
+def test_what_cannot_be_started_says_why(greeting, person, text, sentence):
+    with pytest.raises(NotStarted, match=re.escape(sentence)):
+        starting.wished(text, person)
+
+
+@pytest.mark.parametrize("text", ["workflow x", "/workflows", "what is /workflow", "/work"])
+def test_other_messages_are_messages(text, person):
+    assert starting.wished(text, person) is None
+
+
+def test_a_workflow_whose_tools_are_gone_is_not_started(greeting, person):
+    ToolRegistration.objects.filter(name="report_generator").update(enabled=False)
+
+    with pytest.raises(NotStarted, match="needs the tool 'report_generator'"):
+        starting.wished("/workflow Greeting card to=a", person)
+
+
+async def test_it_is_started_from_a_message_in_the_chat(workflow, person):
+    text = "/workflow データ分析パイプライン"
+
+    message = await sessions.said(lambda: sessions.begin(person, text, "a"))
+    await runs.wait(message.run)
+
+    run = await checked(message.run)
+    assert run.answer == "平均は 2 です。"
+    assert message.session.title == "データ分析パイプライン"
+
+
+def test_an_unknown_name_in_the_chat_is_told_and_nothing_is_kept(workflow, person):
+    with pytest.raises(sessions.NotSaid, match="Did you mean データ分析パイプライン"):
+        sessions.begin(person, "/workflow データ分析", "a")
+
+    assert not Run.objects.exists()
+
+
+async def test_it_is_started_from_its_page_with_what_the_form_says(greeting, person):
+    client = AsyncClient()
+    await sync_to_async(client.force_login)(person)
+    form = {"parameter-to": "Ada", "parameter-times": "0", "parameter-loud": "false"}
+
+    answer = await client.post(f"/workflows/{greeting.pk}/start/", form)
+    run = await Run.objects.aget()
+    await runs.wait(run)
+
+    assert answer.status_code == 302
+    assert run.query.startswith('/workflow "Greeting card" to=Ada times=0')
+    run = await checked(run)
+    assert run.status == "completed"
+    assert await run.steps.filter(status="skipped").acount() == 1
+
+
+async def test_a_form_that_does_not_fit_is_told_and_starts_nothing(greeting, person):
+    client = AsyncClient()
+    await sync_to_async(client.force_login)(person)
+
+    answer = await client.post(f"/workflows/{greeting.pk}/start/", {"parameter-to": ""})
+
+    assert answer.status_code == 422
+    assert "to has to be given." in answer.content.decode()
+    assert not await Run.objects.aexists()
+
+
+async def test_what_is_off_is_not_started(greeting, person):
+    await Workflow.objects.aupdate(enabled=False)
+    client = AsyncClient()
+    await sync_to_async(client.force_login)(person)
+
+    assert (await client.post(f"/workflows/{greeting.pk}/start/")).status_code == 404
+
+
+async def test_a_person_agrees_to_a_step_and_the_run_goes_on(pipeline_tools, editor, person):
+    await sync_to_async(versions.save)(GATE, editor)
+    wish = await sync_to_async(starting.wished)("/workflow Gate", person)
+    run = await sync_to_async(starting.start)(wish, person, "chat.1")
+    runs.launch(run)
+    await runs.wait(run)
+    asked = await Approval.objects.aget(run=run)
+    assert "[1, 2, 3]" in asked.arguments
+
+    await approvals.decide(person, asked.pk, Word(digest=asked.digest, is_approved=True))
+    await runs.wait(run)
+
+    assert (await checked(run)).status == "completed"
+    assert run.answer == "平均は 2 です。"
+
+
+async def test_a_step_that_is_declined_ends_the_run_with_a_reason(
+    pipeline_tools, editor, person
+):
+    await sync_to_async(versions.save)(GATE, editor)
+    wish = await sync_to_async(starting.wished)("/workflow Gate", person)
+    run = await sync_to_async(starting.start)(wish, person, "chat.1")
+    runs.launch(run)
+    await runs.wait(run)
+    asked = await Approval.objects.aget(run=run)
+
+    word = Word(digest=asked.digest, is_approved=False, reason="too early")
+    await approvals.decide(person, asked.pk, word)
+    await runs.wait(run)
+
+    run = await checked(run)
+    assert run.status == "stopped"
+    assert "too early" in run.detail
+    assert not await run.steps.filter(action="report_generator").aexists()
+
+
+async def test_a_run_keeps_the_version_that_it_began_with(workflow, person, editor):
+    run = await carried_out("/workflow データ分析パイプライン", person)
+    text = pipeline.TEXT.replace("分析パイプライン", "分析")
+    await sync_to_async(versions.save)(text, editor, workflow=workflow, base=1)
+
+    assert (await sync_to_async(lambda: run.workflow)()).text == pipeline.TEXT
