@@ -17,11 +17,11 @@ from agents.models import AgentStep
 
 MOST_NODES = 150
 MOST_BARS = 60
-WIDTH, HEIGHT = 184, 54
+WIDTH, HEIGHT = 232, 54
 APART, BESIDE, MARGIN = 44, 16, 3
 SHORT = 640
 BAR, TALL = 10, 120
-NAME_FITS, ABOUT_FITS = 17, 24
+NAME_FITS, ABOUT_FITS = 24, 32
 PENDING = "pending"
 # Those that are over come first in a bar, as they did in time.
 STATUSES = [PENDING, *AgentStep.Status.values]

@@ -274,7 +274,7 @@ class RunView:
 
     @property
     def sentence(self) -> str:
-        return wording.ending(self.run)
+        return wording.ending(self.run, is_shared=self.is_discussed)
 
     @cached_property
     def findings(self) -> list[StepView]:

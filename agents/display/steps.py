@@ -161,7 +161,9 @@ class StepView:
         """A step of a plan and who does it; or why it was not done, or not well."""
         step = self.step
         is_well = step.status not in {AgentStep.Status.FAILED, AgentStep.Status.SKIPPED}
-        about = self.facts.get("what", "") if is_well else told(step.observation)
+        # A question stands in the row below, with what it refers to filled in.
+        what = "" if self.facts.get("work") == "ask" else self.facts.get("what", "")
+        about = what if is_well else told(step.observation)
         is_told = about in {"", step.action}
         return step.action if is_told else f"{step.action} · {about}"
 

@@ -3,6 +3,8 @@
 from datetime import date
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agents import samples
 from agents.engine.approval import AskPerson
@@ -10,14 +12,40 @@ from agents.engine.events import Type
 from agents.engine.fallback import FallbackStrategy
 from agents.engine.guardrails import Guardrails
 from agents.engine.orchestrator import RESULTS, Orchestrator
+from agents.engine.output import OutputSchema
+from agents.engine.plan import ExecutionPlan
 from agents.engine.planner import ReActPlanner
-from agents.engine.tool import ToolRegistry
-from agents.llm.demo import judging, telling
+from agents.engine.planning import FORM
+from agents.engine.schema import violations
+from agents.engine.soundness import problems
+from agents.engine.state import AgentState
+from agents.engine.tool import ToolRegistry, ToolResult, specification
+from agents.llm.demo import judging, outline, telling
 from agents.llm.demo import report as reports
+from agents.llm.demo.brief import Brief
+from agents.llm.demo.history import Offer, Question, Situation
 from agents.tools.calculator import CalculatorTool
 from agents.tools.search import Passage, SearchTool
 from tests.agents.test_demo_model import ShopTool, demo
 
+TEXT = {"type": "string"}
+ROW = {"type": "object", "properties": {"product": TEXT}, "required": ["product"]}
+PIECES = (
+    *("compare", "this year", "last year", "2019", "best month", "revenue", "orders", "and"),
+    *("explain", "?", "why", "ask my manager whether", "send", "Tokyo", "Osaka", "top 3"),
+    *("share", "average", "monthly", "10% of", "how many", "customers", "${x}", '"Tea"', "\n"),
+    *(
+        "今年",
+        "去年",
+        "の売上",
+        "を比べて",
+        "、理由も",
+        "上司に",
+        "聞いて",
+        "東京と大阪",
+        "は？",
+    ),
+)
 TODAY = date(2026, 11, 15)
 SEASONS = (
     Passage(
@@ -56,12 +84,12 @@ def run(shop, dialect):
     async def find(query, top_k):
         return SEASONS[:top_k]
 
-    async def whole(question, **options):
-        tools = [CalculatorTool(), ShopTool(shop), SearchTool(find), AskPerson()]
-        parts = (ToolRegistry(tools), Guardrails(), FallbackStrategy(pause=0))
+    async def whole(question, *, state=None, tools=None, **options):
+        own = [CalculatorTool(), ShopTool(shop), SearchTool(find), AskPerson()]
+        parts = (ToolRegistry(tools or own), Guardrails(), FallbackStrategy(pause=0))
         planner = ReActPlanner(demo(), "demo", dialect=dialect)
         agent = Orchestrator(planner, *parts, name="planner", **options)
-        return [event async for event in agent.stream(question)]
+        return [event async for event in agent.stream(question, state)]
 
     return whole
 
@@ -91,7 +119,7 @@ async def test_two_best_months_are_compared_and_the_difference_explained(run):
         "best month by revenue in 2025",
         "difference",
         "change in percent",
-        "orders and their average",
+        "number and average",
         "look for the reason: why revenue differs from month to month",
     ]
     assert checks(events) == [True] * 5
@@ -119,7 +147,7 @@ async def test_two_best_months_are_compared_in_japanese(run):
         "多かったのは **2025年12月** です。2026年7月は2025年12月を **602** 下回りました"
         "（-34.6%）。2026年はまだ終わっていないため、変わる可能性があります。\n\n"
         "2026年7月は注文 **26** 件・平均 43.81、2025年12月は注文 **44** 件・平均 39.57でした。"
-        "違いは主に注文数によるものです。\n\n"
+        "違いは主に注文の件数によるものです。\n\n"
         "贈り物の店なので、売上は12月に最も多くなります。 [2]\n\n"
         "出典:\n- [2] チャットの使い方 › サンプルの店の売上は、なぜ月によって違うのですか？ "
         "(ja/using.md #1)"
@@ -150,7 +178,7 @@ async def test_what_does_not_wait_for_anything_is_done_side_by_side(run):
             "2026年の売上",
             "2019年の売上",
             "2025年の売上",
-            "見つかりませんでした: 2019年の売上。代わりに、2025年の売上を使います。",
+            "2019年の売上が見つからなかったため、2025年の売上を使います。",
         ),
     ],
 )
@@ -250,6 +278,12 @@ ANSWERS = [
     ("今年の月平均の売上は？", "答えは **782.68** です"),
     ("What tables are there?", "- **products**: id, name, category, price"),
     ("Why do sales differ from month to month?", "its revenue is highest in December. [1]"),
+    ("Why was this year's revenue higher than last year's?", "it is **1.50** above the"),
+    ("なぜ今年の売上は去年より多いのですか？", "2025年の売上を **1.50** 上回りました"),
+    ("What was the best month last year and why?", "its revenue is highest in December. [1]"),
+    ("Compare revenue in Tokyo with Osaka this year and explain", "Tokyo had **14** orders"),
+    ("Compare revenue this month with last month", "November 2026 is not over yet"),
+    ("Compare revenue this month with last month and explain", "November 2026 had **12** or"),
     ("Compare revenue in Tokyo with Osaka", "the revenue in Tokyo is **153.50** below it"),
     ("東京と大阪の売上を比べて", "東京の売上は大阪の売上を **153.50** 下回りました"),
 ]
@@ -298,6 +332,66 @@ async def test_a_person_is_asked_after_what_they_should_see_is_found(run, questi
     assert events[-1].type is Type.RUN_PAUSED
 
 
+async def test_a_question_that_follows_another_is_planned_with_it(run):
+    state = AgentState()
+    state.add_message("user", "What was the revenue this year?")
+    state.add_message("assistant", "The total revenue in 2026 is **8,609.50**.")
+
+    events = await run("And last year?", state=state)
+
+    assert [*plans(events)[0]] == ["revenue in 2025"]
+    assert events[-1].data["answer"] == "The revenue in 2025 is **8,608**."
+
+
+async def test_the_answer_can_be_asked_for_in_a_form(run):
+    table = {"type": "array", "items": ROW}
+    report = {"type": "object", "properties": {"title": TEXT, "rows": table, "note": TEXT}}
+
+    events = await run("top 2 products by revenue", output=OutputSchema(report))
+
+    assert events[-1].data["output"]["title"] == "top 2 products by revenue"
+    assert events[-1].data["output"]["rows"][0] == {"product": "Arita Porcelain Cup"}
+
+
+async def test_a_tool_that_fails_is_the_reason_that_is_given(run, shop):
+    class Gone(ShopTool):
+        async def execute(self, input, /):
+            return ToolResult(error="The database is gone.")
+
+    events = await run("What was the revenue in 2025?", tools=[Gone(shop)])
+
+    assert len(plans(events)) == 1
+    assert ended(events)[0] == "cancelled"
+    assert "The database is gone." in ended(events)[1]
+
+
+async def test_what_looks_like_a_reference_in_a_question_is_only_text(run):
+    events = await run("How do I write ${steps.a.output} in a plan?")
+
+    assert ended(events)[0] == "completed"
+    (call,) = of(events, Type.TOOL_CALL)
+    assert "${steps.a.output}" in call["function"]["arguments"]
+
+
+@pytest.fixture(scope="module")
+def offers(shop):
+    tools = [CalculatorTool(), ShopTool(shop), SearchTool(None)]
+    about = (specification(tool)["function"] for tool in tools)
+    return {each["name"]: Offer(**each) for each in about}
+
+
+@given(text=st.text(max_size=60) | st.lists(st.sampled_from(PIECES), max_size=6).map(" ".join))
+def test_whatever_is_asked_the_plan_can_be_carried_out(text, offers):
+    situation = Situation(question=Question(text=text), tools=tuple(offers.values()))
+
+    written = outline.write(Brief(situation=situation), TODAY).to_dict()
+
+    assert violations(FORM, written) == []
+    schemas = {name: offer.parameters for name, offer in offers.items()}
+    if written["steps"]:
+        assert problems(ExecutionPlan.from_dict(written), schemas, ()) == ()
+
+
 def test_the_answer_of_a_person_is_told():
     report = reports.read(
         [
@@ -327,16 +421,16 @@ EMPTY = '{"columns": ["revenue"], "rows": [[null]], "truncated": false}'
 @pytest.mark.parametrize(
     ("expected", "result", "is_met", "reason"),
     [
-        ("A figure.", ROWS, True, "It is there: 2025-12, 7.50."),
-        ("数値。", ROWS, True, "確認できました（2025-12, 7.50）。"),
+        ("A figure.", ROWS, True, "It shows 2025-12, 7.50."),
+        ("数値。", ROWS, True, "結果は 2025-12, 7.50 です。"),
         ("A figure.", EMPTY, False, "The result is empty."),
         ("数値。", EMPTY, False, "結果が空です。"),
-        ("The revenue in 2025", ROWS, True, "It is there: 2025-12, 7.50."),
+        ("The revenue in 2025", ROWS, True, "It shows 2025-12, 7.50."),
         ("The best month in 2024", ROWS, False, "It is about 2025."),
         ("A figure above 10", ROWS, False, "The figure is 7.50."),
         ("At least 3 rows", ROWS, False, "The number of rows is 1."),
         ("The total", "nobody knows", False, "There is no figure in it."),
-        ("The total", "It is 5 in all.", True, "It is there: It is 5 in all."),
+        ("The total", "It is 5 in all.", True, "It shows It is 5 in all."),
         ("Anything", "Error: It broke.", False, "It is an error: It broke."),
         ("A passage on tea", "No passage was found.", False, "No passage was found."),
     ],

@@ -5,11 +5,14 @@ import json
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Group
+from django.test import AsyncClient
 
-from agents import assembly
-from agents.display import panels
+from agents import approvals, assembly, runs
+from agents.approvals import Word
+from agents.display import RunView, panels
 from agents.llm.direct_model import DirectModel
 from agents.management.commands import seed_demo
+from agents.masking import Veil, masked
 from agents.models import Agent
 from agents.sentences import FORMS, SENTENCES
 from tests.conftest import asked, checked
@@ -71,6 +74,23 @@ async def test_a_panel_can_vote_or_have_a_judge(panel, merge, chosen, words):
     check = await run.steps.aget(kind="evaluation")
     assert check.action_input["chosen"] == chosen
     assert words in run.answer
+
+
+async def test_a_panel_goes_on_when_all_that_its_members_asked_is_decided(panel, person):
+    twin = await Agent.objects.acreate(name="twin", auto_execute_tools=False)
+    careful = await Agent.objects.aget(name="careful")
+    await sync_to_async(lambda: twin.tools.set(careful.tools.all()))()
+    await sync_to_async(panel.handoffs.set)([careful, twin])
+
+    run = await asked("What is 6 times 7?", agent=panel, user=person)
+    questions = [question async for question in run.approvals.all()]
+    for question in questions:
+        word = Word(digest=question.digest, is_approved=True)
+        await runs.wait(await approvals.decide(person, question.pk, word))
+
+    assert {question.agent_name for question in questions} == {"careful", "twin"}
+    run = await checked(run)
+    assert run.answer == "The result is **42** (`6 * 7`)."
 
 
 @pytest.mark.parametrize("dialect", ["native", "react"])
@@ -188,6 +208,33 @@ def test_it_is_said_in_words_where_each_head_stands(changes, labels):
     assert [head.label for head in view.heads] == labels
     assert view.heads[0].answer == "<p><strong>42</strong></p>\n"
     assert view.title.startswith("Panel of 4 agents · ")
+
+
+async def test_the_end_of_a_replay_and_the_trace_show_the_same_heads(panel, administrator):
+    run = await asked("How many orders were refunded?", agent=panel, user=administrator)
+    last = await run.events.acount()
+    client = AsyncClient()
+    await client.aforce_login(administrator)
+
+    pages = [
+        (await client.get(f"/traces/{run.pk}/{rest}")).content.decode()
+        for rest in ("", f"replay/?at={last}", f"replay/?at={last - 1}")
+    ]
+
+    assert [page.count('<li class="head"') for page in pages] == [2, 2, 0]
+
+
+async def test_what_others_said_to_a_panel_is_shown_masked(panel):
+    run = await asked("How many orders were refunded?", agent=panel)
+    check = await run.steps.aget(kind="evaluation")
+    check.action_input["heads"][0]["answer"] = "Ask jo@example.com."
+    await check.asave()
+
+    view = RunView(masked(run), "trace", veil=Veil())
+    head = (await sync_to_async(lambda: view.panel)()).heads[0]
+
+    assert head.name == "helper"
+    assert "jo@example.com" not in head.answer
 
 
 def test_what_a_panel_says_is_known_to_the_translators():

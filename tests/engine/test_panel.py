@@ -214,6 +214,15 @@ async def test_a_member_that_fails_does_not_end_it(panel):
     assert events[-1].data["answer"] == "41"
 
 
+async def test_a_member_that_says_nothing_has_not_answered(panel):
+    heads = panel({"a": Says(answer="\n"), "b": "41"}, merge="vote")
+
+    events = await told(heads)
+
+    assert verdict(events)["heads"][0]["problem"]
+    assert events[-1].data["answer"] == "41"
+
+
 async def test_a_member_that_takes_too_long_is_not_waited_for(panel, dialect):
     slow = Asked(dialect, "42", after=asyncio.Event().wait())
     heads = panel({"a": slow, "b": "41"}, most_seconds=0.2)
@@ -254,6 +263,18 @@ async def test_a_member_that_must_ask_a_person_holds_the_panel_up_until_then(pan
     assert tool.inputs == [{"text": "x"}]
     assert verdict(more)["reason"] == "They all agree."
     assert more[-1].data["answer"] == "42"
+
+
+async def test_answers_may_be_longer_together_than_one_of_them(panel):
+    rules, words = Guardrails(max_input_tokens=60, max_output_tokens=60), "word " * 40
+    heads = panel({"a": f"{words}a", "b": f"{words}b"}, form=DIFFER, merge="vote")
+    heads.guardrails = rules
+
+    events = await told(heads)
+
+    assert verdict(events)["differences"] == DIFFER["differences"]
+    assert events[-1].data["stopped_reason"] == "completed"
+    assert (await told(heads, words * 2))[-1].data["stopped_reason"] == "blocked"
 
 
 async def test_a_panel_that_has_spent_its_budget_gives_what_was_answered(panel):

@@ -47,8 +47,15 @@ def test_what_is_saved_can_be_seen_and_started(editing, pipeline_tools, visiting
     assert saved.status_code == 302
     assert "データ分析パイプライン" in shown
     assert shown.count('class="node"') == 2 * 4
+    assert "#line-" not in shown
     assert "Start</button>" in shown
     assert "/edit/" not in shown
+
+
+def test_an_editor_gets_from_the_drawing_to_the_line(editing, workflow):
+    shown = page(editing.get(f"/workflows/{workflow.pk}/"))
+
+    assert f'href="/workflows/{workflow.pk}/edit/#line-7"' in shown
 
 
 def test_each_problem_is_shown_with_its_line_while_one_types(editing):

@@ -206,3 +206,7 @@ async def test_a_run_keeps_the_version_that_it_began_with(workflow, person, edit
     await sync_to_async(versions.save)(text, editor, workflow=workflow, base=1)
 
     assert (await sync_to_async(lambda: run.workflow)()).text == pipeline.TEXT
+    client = AsyncClient()
+    await sync_to_async(client.force_login)(person)
+    shown = (await client.get(f"/traces/{run.pk}/")).content.decode()
+    assert f'<a href="/workflows/{workflow.pk}/">データ分析, version 1</a>' in shown

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
-from . import chains, cues, filters, naming, steps, widening
+from . import chains, cues, filters, naming, reasons, steps, widening
 from . import dimension as dimensions
 from . import measure as measures
+from . import period as periods
 from .brief import Brief
 from .history import Offer, Question, Situation
 from .naming import of_request
@@ -16,14 +17,6 @@ from .plan import asked
 from .request import Dimension, Filter, Request
 from .schema import Column
 from .steps import Fields
-
-_EXPLAIN = re.compile(
-    r",?\s*(?:and|then|also)?\s*(?:please )?(?:explain|tell me|say)?\s*"
-    r"\b(?:explain|why|the reasons?|what explains)\b[^.?!;]*"
-    r"|[、,。]?\s*(?:その|違いの|差の)?(?:理由|原因|なぜ|要因)[^。？?]*"
-    r"|[、,]?\s*(?:それを|違いを|差を)?(?:説明し|解説し)[^。？?]*",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,11 +29,10 @@ class _Pair:
 
 
 def compared(brief: Brief, today: date) -> Piece | None:
-    question, wish = brief.question, _without_reason(brief.question)
+    question, (wish, explains) = brief.question, reasons.parted(brief.question)
     situation = replace(brief.situation, question=wish)
-    calculator = situation.tool("calculator", "expression")
     pair = _periods(situation, today) or _places(situation, today)
-    if pair is None or calculator is None:
+    if pair is None:
         return None
     wanted = pair.requests
     both = _both(wanted, brief, today)
@@ -49,22 +41,15 @@ def compared(brief: Brief, today: date) -> Piece | None:
         return Piece(lost=lost)
     names = [of_request(request, question) for request in both]
     written = [steps.query(pair.database, r, question, compares=True) for r in both]
-    written += _between(calculator, names, question)
-    if wish != question:
+    written += _between(situation.tool("calculator", "expression"), names, question)
+    if explains:
         written += _reasons(replace(pair, requests=both), names, brief)
     return Piece(
         steps=tuple(written),
-        what=_comparing(names, question, explains=wish != question),
+        what=_comparing(names, question, explains=explains),
         lost=lost,
         instead=tuple(of_request(r, question) for r in both if r not in wanted),
     )
-
-
-def _without_reason(question: Question) -> Question:
-    """The question without its wish for a reason."""
-    wish = _EXPLAIN.sub(" ", question.text, count=1).strip()
-    is_same = wish == question.text.strip()
-    return question if is_same else Question(text=wish, voice=question.text)
 
 
 def _periods(situation: Situation, today: date) -> _Pair | None:
@@ -113,7 +98,11 @@ def _start(request: Request) -> date:
     return request.period.start if request.period else date.min
 
 
-def _between(calculator: Offer, names: Sequence[str], question: Question) -> list[Fields]:
+def _between(
+    calculator: Offer | None, names: Sequence[str], question: Question
+) -> list[Fields]:
+    if calculator is None:
+        return []
     after, before = map(steps.figure, names)
     sums = {
         naming.DIFFERENCE: f"{after} - {before}",
@@ -127,15 +116,9 @@ def _between(calculator: Offer, names: Sequence[str], question: Question) -> lis
 
 def _reasons(pair: _Pair, names: Sequence[str], brief: Brief) -> list[Fields]:
     """What may explain a difference: what the figures are made of, and the documents."""
-    question, search = brief.question, brief.situation.tool("search")
-    measure, by = pair.requests[0].measure, pair.by
-    query = question.say(
-        f"why {measure.english} differs from {by.english} to {by.english}",
-        f"{measure.japanese}が{by.japanese}によって違う理由",
-    )
     made = _makeup(pair, names)
-    written = [_made_of(pair.database, made, names, question)] if made else []
-    return written + ([steps.reason(search, query, question)] if search else [])
+    written = [_made_of(pair.database, made, names, brief.question)] if made else []
+    return written + reasons.lookup(pair.requests[0], pair.by, brief)
 
 
 def _made_of(
@@ -144,7 +127,7 @@ def _made_of(
     return {
         **steps.call(database, made.sql, question.say(*naming.MAKEUP)),
         "depends_on": list(names),
-        "expected_outcome": question.say("At least one row.", "1件以上の行。"),
+        "expected_outcome": question.say("At least 2 rows.", "2件以上の行。"),
     }
 
 
@@ -152,7 +135,7 @@ def _makeup(pair: _Pair, names: Sequence[str]) -> Request | None:
     """How many rows each of two sums has, and how large they are on average."""
     first, second = pair.requests
     summed = re.fullmatch(r"SUM\((.+)\)", first.measure.sql)
-    if summed is None or (first.dimension and first.dimension.unit is None):
+    if summed is None or any("${" in condition.sql for condition in first.filters):
         return None
     counted = measures.count(first.base)
     measure = replace(
@@ -161,19 +144,27 @@ def _makeup(pair: _Pair, names: Sequence[str]) -> Request | None:
         sql=f"{counted.sql} AS {counted.alias}, AVG({summed[1]})",
         english="average amount",
     )
-    grouped = replace(first, measure=measure, dimension=pair.by, period=None, limit=None)
+    grouped = replace(first, measure=measure, dimension=pair.by, limit=None)
     if first.dimension is None and pair.by.column:
         either = f"({first.filters[-1].sql} OR {second.filters[-1].sql})"
         return _held_to(grouped, first.filters[:-1], either)
     values = [steps.label(n) for n in names] if first.dimension else _spans(pair)
+    if pair.by.unit is None or not values or first.filters != second.filters:
+        return None
     units = ", ".join(f"'{value}'" for value in values)
-    return _held_to(grouped, first.filters, f"{grouped.grouping} IN ({units})")
+    at_any_time = replace(grouped, period=None)
+    return _held_to(at_any_time, first.filters, f"{grouped.grouping} IN ({units})")
 
 
 def _spans(pair: _Pair) -> list[str]:
-    """The two periods as the database writes them."""
-    length = 4 if pair.by.unit == "year" else 7
-    return [_start(request).isoformat()[:length] for request in pair.requests]
+    """The two periods as the database writes them; none where they are not whole units."""
+    is_year = pair.by.unit == "year"
+    spans = [request.period for request in pair.requests if request.period]
+    begins = [span.start for span in spans]
+    whole = [
+        periods.year(d.year) if is_year else periods.month(d.year, d.month) for d in begins
+    ]
+    return [d.isoformat()[: 4 if is_year else 7] for d in begins] if spans == whole else []
 
 
 def _held_to(request: Request, conditions: Sequence[Filter], sql: str) -> Request:

@@ -1,13 +1,14 @@
 """How two figures differ, in words: which is ahead, by how much, and why."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
 from typing import Any
 
-from . import naming, passages, rows
+from . import naming, passages, rows, words
+from . import period as periods
 from .history import Question
+from .period import Period
 from .report import Report, Result, capital, cell
 
 
@@ -27,7 +28,7 @@ class Difference:
     @property
     def used(self) -> list[Result | None]:
         """The results that are told with it."""
-        named = (naming.DIFFERENCE, naming.CHANGE, naming.MAKEUP, naming.REASON)
+        named = (naming.DIFFERENCE, naming.CHANGE, naming.MAKEUP)
         return [self.first, self.second, *map(self.report.called, named)]
 
     def verdict(self) -> str:
@@ -48,44 +49,46 @@ class Difference:
         )
 
     def caution(self) -> str:
-        """A year that is not over has an unfair place in a comparison."""
-        year = self.report.today.year
-        is_whole = re.compile(rf"in {year}$|{year}年の")
-        if not is_whole.search(self.first.name):
-            return ""
-        return self.question.say(
-            f"{year} is not over yet, so this may still change.",
-            f"{year}年はまだ終わっていないため、変わる可能性があります。",
-        )
+        """A year or a month that is not over has an unfair place in a comparison."""
+        today = self.report.today
+        for span in (periods.year(today.year), periods.month(today.year, today.month)):
+            if _is_of(self.first, span) and not _is_of(self.second, span):
+                return self.question.say(
+                    f"{span.english.removeprefix('in ')} is not over yet, "
+                    "so this may still change.",
+                    f"{span.japanese}はまだ終わっていないため、変わる可能性があります。",
+                )
+        return ""
 
     def makeup(self) -> str:
         """How many there were and how large they were, and which of the two tells more."""
         made = self.report.called(naming.MAKEUP)
         table = made.table if made else None
-        if table is None or len(table.rows) != 2:
+        if table is None or len(table.rows) != 2 or len(table.columns) != 3:
             return ""
         # A sum is a number times an average, so the row is known by that.
         after, before = sorted(table.rows, key=lambda row: abs(row[1] * row[2] - self._sum))
-        told = [_one(table.columns[0], row, self.question) for row in (after, before)]
+        told = [_one(table.columns, row, self.question) for row in (after, before)]
         sentence = self.question.say("; ", "、").join(told)
-        why = _mostly(after, before, self.question)
+        why = _mostly(table.columns, after, before, self.question)
         return self.question.say(f"{sentence}. {why}".strip(), f"{sentence}でした。{why}")
 
     @property
     def _sum(self) -> float:
         return self.first.figure or 0
 
-    def reason(self) -> str:
-        """What the documents say of it, or that they say nothing."""
-        found = self.report.called(naming.REASON)
-        if found is None:
-            return ""
-        query = naming.rest(found.name, naming.REASON)
-        said = passages.quoted(found.text, Question(text=query, voice=self.question.text))
-        return said or self.question.say(
-            "The documents say nothing about the reason.",
-            "理由について、文書には記述がありませんでした。",
-        )
+
+def reason(report: Report) -> str:
+    """What the documents say of it, or that they say nothing."""
+    found = report.called(naming.REASON)
+    if found is None:
+        return ""
+    query = naming.rest(found.name, naming.REASON)
+    said = passages.quoted(found.text, Question(text=query, voice=report.question.text))
+    return said or report.question.say(
+        "The documents say nothing about the reason.",
+        "理由について、文書には記述がありませんでした。",
+    )
 
 
 def find(report: Report) -> Difference | None:
@@ -104,30 +107,42 @@ def find(report: Report) -> Difference | None:
     return None
 
 
-def _one(column: str, row: Sequence[Any], question: Question) -> str:
-    when, count, mean = cell(column, row[0], question), *map(rows.number, row[1:3])
+def _is_of(result: Result, span: Period) -> bool:
+    return result.name.endswith(span.english) or f"{span.japanese}の" in result.name
+
+
+def _one(columns: Sequence[str], row: Sequence[Any], question: Question) -> str:
+    which, count, mean = cell(columns[0], row[0], question), *map(rows.number, row[1:3])
     return question.say(
-        f"{when} had **{count}** orders of {mean} on average",
-        f"{when}は注文 **{count}** 件・平均 {mean}",
+        f"{which} had **{count}** {_noun(columns, question)} of {mean} on average",
+        f"{which}は{_noun(columns, question)} **{count}** 件・平均 {mean}",
     )
 
 
-def _mostly(after: Sequence[Any], before: Sequence[Any], question: Question) -> str:
+def _mostly(
+    columns: Sequence[str], after: Sequence[Any], before: Sequence[Any], question: Question
+) -> str:
     """Logarithms part what differs between the number and the average."""
     if not all(value and value > 0 for value in (*after[1:], *before[1:])):
         return ""
     counts, means = abs(log(after[1] / before[1])), abs(log(after[2] / before[2]))
+    noun = _noun(columns, question)
     if counts > 2 * means:
         return question.say(
-            "So the difference comes mostly from the number of orders.",
-            "違いは主に注文数によるものです。",
+            f"So the difference comes mostly from the number of {noun}.",
+            f"違いは主に{noun}の件数によるものです。",
         )
     if means > 2 * counts:
         return question.say(
-            "So the difference comes mostly from the size of the orders.",
-            "違いは主に 1 件あたりの金額によるものです。",
+            f"So the difference comes mostly from the size of the {noun}.",
+            f"違いは主に{noun} 1 件あたりの金額によるものです。",
         )
     return question.say(
-        "So both the number and the size of the orders play a part.",
-        "注文数と 1 件あたりの金額の両方が影響しています。",
+        f"So both the number and the size of the {noun} play a part.",
+        f"{noun}の件数と 1 件あたりの金額の両方が影響しています。",
     )
+
+
+def _noun(columns: Sequence[str], question: Question) -> str:
+    """What was counted, by the name of its column."""
+    return question.say(columns[1].replace("_", " "), words.japanese(columns[1]))

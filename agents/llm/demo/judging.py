@@ -166,9 +166,7 @@ def _elsewhere(case: Case) -> str:
 
 def _seen(case: Case) -> Judgement:
     shown = _shown(case)
-    return Judgement(
-        reason=case.expected.say(f"It is there: {shown}.", f"確認できました（{shown}）。")
-    )
+    return Judgement(reason=case.expected.say(f"It shows {shown}.", f"結果は {shown} です。"))
 
 
 def _shown(case: Case) -> str:

@@ -35,8 +35,8 @@ _DEED = re.compile(
     r"(?:^|,? (?:and|then) )(?:please |can you |could you |would you )*"
     r"(?P<deed>(?P<verb>send|e-?mail|mail|forward|book|reserve|call|phone|buy|purchase|pay"
     r"|delete|remove|update|change|rename|insert|post|publish|tweet|remind|schedule|cancel"
-    r"|print)\b[^.?!]+)"
-    r"|(?P<deed_ja>[^、。？?]+(?:送って|送信して|メールして|転送して|予約して|電話して|買って|購入して"
+    r"|print)\b(?! (?:in|of|on|from|by|between)\b)[^.?!]+)"
+    r"|(?:^|[、。？?])(?P<deed_ja>[^、。？?]+(?:送って|送信して|メールして|転送して|予約して|電話して|買って|購入して"
     r"|支払って|払って|削除して|消して|更新して|変更して|追加して|投稿して|公開して|印刷して))"
     r"(?:ください|下さい|ほしい)?[。！!]*$",
     re.IGNORECASE,
@@ -157,19 +157,10 @@ def _joined(pieces: Sequence[Piece], question: Question) -> Outline:
         return _in_vain(stuck, question)
     lost = [name for piece in pieces for name in piece.lost]
     instead = [name for piece in pieces for name in piece.instead]
-    told = [_noted(lost, instead, question)] if lost else []
+    told = [naming.given_up(lost, instead, question)] if lost else []
     told += [piece.what for piece in pieces]
     written = [step for piece in pieces for step in piece.steps]
     return Outline(description=question.say(" ", "").join(told), steps=written)
-
-
-def _noted(lost: Sequence[str], instead: Sequence[str], question: Question) -> str:
-    """What is given up, in words that the answer begins with too."""
-    nothing = question.say(*naming.NOTHING)
-    return question.say(
-        f"{nothing}“{'” and “'.join(lost)}”, so “{'” and “'.join(instead)}” is used instead.",
-        f"{nothing}{'、'.join(lost)}。代わりに、{'、'.join(instead)}を使います。",
-    )
 
 
 def _in_vain(lost: Sequence[str], question: Question) -> Outline:
@@ -188,4 +179,4 @@ def _cancelled(question: Question, why: str) -> Outline:
 def _unknown(question: Question) -> Outline:
     """Nothing that the rules know; a real model might."""
     no_rule = question.say("I have no rule for this.", "これに答える規則を持っていません。")
-    return _cancelled(question, f"{no_rule} {help.nature(question)}")
+    return _cancelled(question, question.say(" ", "").join([no_rule, help.nature(question)]))

@@ -1,10 +1,10 @@
 """One part of a question as steps: what a skill would do itself, written down for others."""
 
 import json
-import re
+from dataclasses import replace
 from datetime import date
 
-from . import naming, passages, skills, steps, widening
+from . import naming, passages, reasons, skills, steps, widening
 from .brief import Brief
 from .chains import averaged, chained, share
 from .colleagues import handed_on
@@ -25,19 +25,26 @@ SKILLS = (
     skills.followed_up,
     skills.looked_up,
 )
-# What no figure says.
-_WHY = re.compile(r"^why\b|^(?:なぜ|どうして)|なぜ(?:です|でしょう)か")
 # Stands in an expression for a figure that another step will find.
 _STAND_IN = 7_000_000_001
 
 
 def laid_out(brief: Brief, today: date) -> Piece | None:
-    """The steps of the first skill that has a plan."""
-    is_why = _WHY.search(brief.question.plain.strip())
-    chosen = (handed_on, skills.looked_up) if is_why else SKILLS
-    plans = (skill(brief.situation, today) for skill in chosen)
-    plan = next(filter(None, plans), None)
-    return _Laying(brief, plan, today).piece() if plan else None
+    """The steps of the first skill that has a plan, and a look for the reason if wanted."""
+    wish, explains = reasons.parted(brief.question)
+    is_all = explains and wish == brief.question
+    chosen = (handed_on, skills.looked_up) if is_all else SKILLS
+    situation = replace(brief.situation, question=wish)
+    plan = next(filter(None, (skill(situation, today) for skill in chosen)), None)
+    if plan is None:
+        return None
+    found = _Laying(brief, plan, today).piece()
+    requests = [stage.request for stage in plan.stages if stage.request]
+    if found is None or not explains or not requests:
+        return found
+    first = requests[0]
+    by = first.dimension if first.dimension and first.dimension.unit else None
+    return replace(found, steps=(*found.steps, *reasons.lookup(first, by, brief)))
 
 
 class _Laying:
@@ -96,8 +103,9 @@ class _Laying:
         self._stand_in(of_request(standing, self.question), is_many=is_many)
         compares = is_worked_with and not is_many
         written = [steps.query(stage.tool, standing, self.question, compares=compares)]
-        adds_up = is_worked_with and is_many
-        return written + [steps.total(stage.tool, standing, self.question)] * adds_up
+        if is_worked_with and is_many:
+            written.append(steps.total(stage.tool, standing, self.question))
+        return written
 
     def _stand_in(self, name: str, *, is_many: bool) -> None:
         """Figures that nobody knows yet, for a skill to write its expression with."""
@@ -122,7 +130,7 @@ class _Laying:
             expression = expression.replace(stand_in, reference)
             called = called.replace(stand_in, name)
         needs = [step["name"] for step in self.steps]
-        name = self.question.say(*naming.SUM) + called
+        name = self.question.say(*naming.SUM) + naming.short(called)
         return steps.sum(stage.tool, expression, name, needs, self.question)
 
     def _lookup(self, stage: Stage, query: str) -> list[Fields]:

@@ -10,7 +10,7 @@ from agents.engine.orchestrator import RESULTS
 
 from . import dimension as dimensions
 from . import history, naming, rows
-from .history import Message, Question, spoken
+from .history import Finding, Message, Question, Situation, spoken
 from .rows import Rows
 
 _BEGIN, _, _END = (part.strip() for part in re.split(r"\{description\}|\{results\}", RESULTS))
@@ -58,6 +58,12 @@ class Report:
     results: tuple[Result, ...]
     today: date
 
+    def situation(self, answer: str) -> Situation:
+        """The same for whoever has to write the answer in a form."""
+        done = [result for result in self.results if result.is_done]
+        found = [Finding(tool=r.name, input=r.name, text=r.text) for r in done]
+        return Situation(question=self.question, findings=tuple(found), words=answer)
+
     def called(self, words: naming.Words) -> Result | None:
         """The step of such a name, or with such a beginning, if it was done."""
         found = (r for r in self.results if r.is_done and r.name.startswith(words))
@@ -67,11 +73,12 @@ class Report:
 def read(messages: Sequence[Message], today: date) -> Report | None:
     """The report that the last message is, if it is one."""
     told = spoken(messages[-1]) if messages and messages[-1]["role"] == "user" else ""
-    before, begins, after = told.rpartition(_BEGIN)
-    if not begins:
+    before, _, after = told.partition(_BEGIN)
+    body, ends, _ = after.rpartition(_END)
+    if not ends:
         return None
     said: list[Message] = [{"role": "user", "content": before}] if before.strip() else []
-    description, *results = _BEFORE_RESULTS.split(after.rpartition(_END)[0], maxsplit=1)
+    description, *results = _BEFORE_RESULTS.split(body, maxsplit=1)
     return Report(
         question=history.read([*messages[:-1], *said], None).question,
         description=description.strip(),

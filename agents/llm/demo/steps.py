@@ -22,7 +22,7 @@ def query(database: Offer, request: Request, question: Question, *, compares: bo
         expected = question.say(f"A figure: {name}.", f"数値: {name}。")
     else:
         expected = question.say(f"At least one row: {name}.", f"1件以上の行: {name}。")
-    return call(database, request.sql, name) | {"expected_outcome": expected}
+    return call(database, plain(request.sql), name) | {"expected_outcome": expected}
 
 
 def total(database: Offer, request: Request, question: Question) -> Fields:
@@ -30,7 +30,9 @@ def total(database: Offer, request: Request, question: Question) -> Fields:
     added = f"SUM({request.measure.alias}) AS total, COUNT(*) AS number"
     sql = f"SELECT {added}\nFROM (\n{request.sql}\n) AS found"
     name = question.say(*naming.TOTAL) + of_request(request, question)
-    return call(database, sql, name) | {"expected_outcome": question.say("A figure.", "数値。")}
+    return call(database, plain(sql), name) | {
+        "expected_outcome": question.say("A figure.", "数値。")
+    }
 
 
 def sum(
@@ -42,20 +44,21 @@ def sum(
 
 
 def lookup(search: Offer, query: str, question: Question) -> Fields:
-    expected = question.say(f"At least one passage: {query}.", f"1件以上の箇所: {query}。")
-    step = call(search, query, question.say(*naming.LOOKUP) + query)
+    about = naming.short(query)
+    expected = question.say(f"At least one passage: {about}.", f"1件以上の箇所: {about}。")
+    step = call(search, plain(query), question.say(*naming.LOOKUP) + about)
     return step | {"expected_outcome": expected}
 
 
 def reason(search: Offer, query: str, question: Question) -> Fields:
     """What would be good to know; nothing is expected, so nobody checks."""
-    return call(search, query, question.say(*naming.REASON) + query)
+    return call(search, plain(query), question.say(*naming.REASON) + query)
 
 
 def errand(colleague: Offer, task: str, question: Question) -> Fields:
-    agent = colleague.agent
-    name = question.say(f"ask {agent}: {task}", f"{agent}に聞く: {task}")
-    return {"name": name, "agent": agent, "arguments": {"task": task}, "parallel": True}
+    agent, about = colleague.agent, naming.short(task)
+    name = question.say(f"ask {agent}: {about}", f"{agent}に聞く: {about}")
+    return {"name": name, "agent": agent, "arguments": {"task": plain(task)}, "parallel": True}
 
 
 def enquiry(who: str, what: str, needs: Sequence[str], question: Question) -> Fields:
@@ -64,11 +67,16 @@ def enquiry(who: str, what: str, needs: Sequence[str], question: Question) -> Fi
     return {
         "name": question.say(f"ask {them}", f"{who}に聞く"),
         "ask": question.say(
-            f"Please ask {them} {what}, and write down the answer.",
-            f"{who}に「{what}」を確認し、回答を書いてください。",
+            f"Please ask {them} {plain(what)}, and write down the answer.",
+            f"{who}に「{plain(what)}」を確認し、回答を書いてください。",
         ),
         "depends_on": list(needs),
     }
+
+
+def plain(text: str) -> str:
+    """What somebody said, where only this module may refer to other steps."""
+    return text.replace("${", "$${")
 
 
 def call(tool: Offer, text: str, name: str) -> Fields:

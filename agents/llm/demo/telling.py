@@ -1,15 +1,9 @@
 """The answer after a plan was carried out: what its steps gave, read together."""
 
-import re
-
 from . import colleagues, differing, help, naming, passages, rows
 from .differing import Difference
 from .history import Question
 from .report import Report, Result, capital, cell
-
-_GIVEN_UP = re.compile(
-    rf"{naming.NOTHING[0]}.+? is used instead\.|{naming.NOTHING[1]}.+?を使います。"
-)
 
 
 def answer(report: Report) -> str:
@@ -20,27 +14,25 @@ def answer(report: Report) -> str:
     compared = differing.find(report)
     used = compared.used if compared else []
     others = [r for r in report.results if r not in used and not _is_between(r)]
-    parts = [_given_up(report), *(_difference(compared) if compared else ())]
-    parts += [_told(result, report.question) for result in others]
+    parts = [
+        naming.what_was_given_up(report.description),
+        *(_difference(compared) if compared else ()),
+        *(_told(result, report.question) for result in others),
+        differing.reason(report),
+    ]
     return "\n\n".join(part for part in parts if part)
 
 
 def _is_between(result: Result) -> bool:
-    """Whether it was only there for another step to work with."""
-    return result.is_done and result.name.startswith(naming.TOTAL)
-
-
-def _given_up(report: Report) -> str:
-    """What had to be given up on the way, as the plan says it."""
-    found = _GIVEN_UP.match(report.description)
-    return found[0] if found else ""
+    """Whether it is told apart, or was only there for another step to work with."""
+    return result.is_done and result.name.startswith((*naming.TOTAL, *naming.REASON))
 
 
 def _difference(found: Difference) -> list[str]:
     space = found.question.say(" ", "")
     both = space.join(_found(result, found.question) for result in (found.first, found.second))
     verdict = space.join(part for part in (found.verdict(), found.caution()) if part)
-    return [both, verdict, found.makeup(), found.reason()]
+    return [both, verdict, found.makeup()]
 
 
 def _told(result: Result, question: Question) -> str:
