@@ -13,13 +13,13 @@ from agents.engine.approval import AskPerson
 from agents.engine.events import Type
 from agents.engine.fallback import FallbackStrategy
 from agents.engine.guardrails import Guardrails
-from agents.engine.orchestrator import RESULTS, Orchestrator
 from agents.engine.output import OutputSchema
-from agents.engine.plan import ExecutionPlan
 from agents.engine.planner import ReActPlanner
-from agents.engine.planning import FORM
+from agents.engine.plans.orchestrator import RESULTS, Orchestrator
+from agents.engine.plans.plan import ExecutionPlan
+from agents.engine.plans.planning import FORM
+from agents.engine.plans.soundness import problems
 from agents.engine.schema import violations
-from agents.engine.soundness import problems
 from agents.engine.state import AgentState
 from agents.engine.tool import ToolRegistry, ToolResult, specification
 from agents.llm.demo import judging, outline, telling
