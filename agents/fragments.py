@@ -218,7 +218,7 @@ class Watched:
         return unfolded(steps, self.folded, self.rows) if is_chat else steps
 
     def _left_out(self) -> SafeString:
-        count = len(self.folded - self.rows.parents.keys())
+        count = len(self.folded.difference(self.rows))
         about = {"pk": str(self.run_pk), "folded": count, "href": trace_url(self.run_pk)}
         return _element("_folded.html", about)
 

@@ -5,7 +5,7 @@ wants to see together what belongs together.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from math import inf
 from typing import Protocol, TypeVar
@@ -39,8 +39,14 @@ class Outline:
     numbers: list[int] = field(default_factory=list)
     parents: dict[int, int | None] = field(default_factory=dict)
 
-    def __contains__(self, number: int) -> bool:
+    def __contains__(self, number: object) -> bool:
         return number in self.parents
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.numbers)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
 
     def take(self, steps: Iterable[Step]) -> None:
         """These, and no others."""
