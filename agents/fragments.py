@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, ClassVar
 
 from django.template.loader import render_to_string
@@ -10,10 +11,19 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from agents import masking, trace
-from agents.display import Outline, PlanView, RunView, StepView, Thread, step_views, unfolded
+from agents.display import (
+    Outline,
+    PlanView,
+    RunView,
+    StepView,
+    Thread,
+    step_views,
+    trace_url,
+    unfolded,
+)
 from agents.engine.events import Type
 from agents.masking import ANSWER, Veil
-from agents.models import Run
+from agents.models import Run, RunEvent
 from agents.models.prepared import prepared
 from agents.prose import GrowingProse
 
@@ -110,6 +120,7 @@ class Watched:
         view = self._view(run)
         self.is_live, self.is_owed = run.is_live, False
         self.folded = set()
+        self.rows.take(())
         rows = self._unfolded(view.steps)
         self.rows.take(rows)
         self.growing = {step.number for step in rows if step.is_live}
@@ -118,6 +129,10 @@ class Watched:
 
     def last_kept(self) -> int:
         return trace.last_seq(Run(pk=self.run_pk))
+
+    def is_behind(self, moment: datetime) -> bool:
+        """Whether something happened before that moment that this page was not shown."""
+        return any(at < moment for at in _happened(self.run_pk, self.seq + 1))
 
     def follows(self, events: Sequence[dict[str, Any]]) -> bool:
         """Whether these come right after what was shown."""
@@ -145,7 +160,9 @@ class Watched:
         view = self._view(run)
         head = _element("_run_head.html", {"view": view})
         self.is_owed |= any(map(_is_planned, events))
+        left_out = len(self.folded)
         frames = [head, self._plan(view), *self._rows(view, events, thoughts)]
+        frames += [self._left_out()] if len(self.folded) > left_out else []
         frames.append(self._answer(answer))
         if any(map(_is_thought, events)):
             frames.append(self._taken_back(events))
@@ -197,7 +214,13 @@ class Watched:
         return frames + [self._thought(step, text) for step, text in said.items()]
 
     def _unfolded(self, steps: list[StepView]) -> list[StepView]:
-        return unfolded(steps, self.folded) if self.place == "chat" else steps
+        is_chat = self.place == "chat"
+        return unfolded(steps, self.folded, self.rows) if is_chat else steps
+
+    def _left_out(self) -> SafeString:
+        count = len(self.folded - self.rows.parents.keys())
+        about = {"pk": str(self.run_pk), "folded": count, "href": trace_url(self.run_pk)}
+        return _element("_folded.html", about)
 
     def _shown(self, step: StepView) -> None:
         """A row is shown as it is now: its step may be over before its last words are told."""
@@ -272,6 +295,11 @@ class Watched:
 @prepared
 def _runs(pk):
     return Run.objects.filter(pk=pk).defer("history")  # long, and shown nowhere here
+
+
+@prepared
+def _happened(run, seq):
+    return RunEvent.objects.filter(run=run, seq=seq).values_list("time", flat=True)
 
 
 def _is_thought(event: dict[str, Any]) -> bool:

@@ -9,17 +9,18 @@ from typing import Any, Self
 
 from django.contrib.auth.models import Group
 from django.http import QueryDict
+from django.utils.translation import gettext as _
 
 from agents.engine.approval import AskPerson
-from agents.engine.definition import Definition, read
 from agents.engine.errors import BadExpression, BadSchema
 from agents.engine.events import Type
 from agents.engine.expressions import templates
 from agents.engine.handoff import ASKS
-from agents.engine.plan import ExecutionPlan, ExecutionStep
+from agents.engine.plans.definition import Definition, read
+from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
+from agents.engine.plans.soundness import missing
+from agents.engine.plans.written import Problem
 from agents.engine.schema import TooManyChecks, usable, violations
-from agents.engine.soundness import missing
-from agents.engine.written import Problem
 from agents.models import Approval, RunEvent
 from agents.sentences import told
 
@@ -126,7 +127,7 @@ class Draft:
 
     def added(self, what: str) -> "Draft":
         """With one more, of the kind that was picked."""
-        kind, _, name = what.partition(":")
+        kind, _colon, name = what.partition(":")
         new = sum(step.is_new for step in self.steps)
         if kind not in PICKED or new >= MOST_ADDED:
             return self
@@ -175,8 +176,10 @@ class Form:
         """What is wrong with which step of the form, by its key."""
         if self.is_json:
             return {WHOLE: [sentence for said in found.values() for sentence in said]}
-        keys = [step.key for step in self.draft.staying]
-        return {keys[at] if at >= 0 else WHOLE: said for at, said in found.items()}
+        steps = self.draft.staying
+        by_key = {steps[at].key if at >= 0 else WHOLE: said for at, said in found.items()}
+        unasked = [step.key for step in steps if step.facts.get("ask") == ""]
+        return by_key | {key: [_("The question is missing.")] for key in unasked}
 
     def _step(self, step: DraftStep) -> DraftStep:
         facts = dict(step.facts)
@@ -192,7 +195,7 @@ class Form:
         return replace(step, facts=facts, is_out=is_out)
 
     def _new(self, key: int) -> DraftStep:
-        kind, _, name = self._text(f"-{key}-what").partition(":")
+        kind, _colon, name = self._text(f"-{key}-what").partition(":")
         kind = kind if kind in PICKED else "tool"
         called = self._text(f"-{key}-name").strip()
         return DraftStep(key=key, facts={"name": called, kind: name}, is_new=True)

@@ -16,7 +16,7 @@ from django.utils.functional import Promise as StrPromise
 from django.utils.translation import gettext_lazy as _
 
 from agents import absences, live, runs
-from agents.consumers import BadFrame, Events, Kept, WatchingConsumer
+from agents.consumers import BadFrame, Events, WatchingConsumer
 from agents.engine.events import Type
 from agents.fragments import Watched
 from agents.models import Run
@@ -111,10 +111,10 @@ class ChatConsumer(WatchingConsumer):
         except OperationalError as error:
             logger.warning("That a page was away could not be kept: %s", error)
 
-    def missed(self, kept: Kept) -> str:
+    def missed(self) -> str:
         is_behind = self.around.is_behind(self.session)
         around = self.around.changes(self.session) if is_behind else ""
-        return super().missed(kept) + self._new_messages() + around
+        return super().missed() + self._new_messages() + around
 
     async def handle(self, frame: dict[str, Any]) -> None:
         match frame:

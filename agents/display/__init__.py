@@ -3,6 +3,7 @@
 from .approvals import ApprovalView
 from .comments import Thread
 from .outline import Outline
+from .places import trace_url
 from .plans import PlanView
 from .runs import RunView, model_label, rows, step_views, unfolded
 from .steps import StepView
@@ -17,5 +18,6 @@ __all__ = [
     "model_label",
     "rows",
     "step_views",
+    "trace_url",
     "unfolded",
 ]

@@ -11,18 +11,21 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents.engine.plan import FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
+from agents.engine.plans.plan import FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
 from agents.graphs import ICONS, State, drawn
 from agents.models import AgentStep, Run
 from agents.models.prepared import prepared
 from agents.readable import brief, one_line, shown
 from agents.sentences import told
 
+from .places import trace_url
+
 Status = AgentStep.Status
 Task = tuple[int, int | None, int, str, str]  # number, parent, turn, name, status
 Shown = Callable[[AgentStep], AgentStep]
 
 MOST_LINES = 50
+MOST_IN_CHAT = 200  # rows; all of them are in the trace
 # A task of a step that is done for each item of a list is called after it: name[3].
 ITEM = re.compile(r"\[\d+\]\Z")
 COUNTED = (Status.RUNNING, Status.WAITING, Status.FAILED, Status.SKIPPED)
@@ -349,6 +352,8 @@ def is_folded(step: AgentStep, folded: set[int]) -> bool:
 def _href(run: Run, place: str, number: int | None) -> str:
     if number is None:
         return ""
+    if place == "chat" and number > MOST_IN_CHAT:
+        return f"{trace_url(run.pk)}#step-{number}"
     return f"#step-{run.pk}-{number}" if place == "chat" else f"#step-{number}"
 
 

@@ -27,7 +27,7 @@ from .approvals import ApprovalView
 from .comments import Thread, threads
 from .outline import in_order
 from .places import chat_url, milliseconds, trace_url
-from .plans import PlanView, is_folded
+from .plans import MOST_IN_CHAT, PlanView, is_folded
 from .steps import StepView
 
 MOST_FINDINGS = 5
@@ -123,8 +123,13 @@ class RunView:
 
     @property
     def more_steps(self) -> int:
-        """In a chat, what is folded is nowhere but in the trace."""
+        """Those that follow on this page."""
         return 0 if self.place == "chat" else len(self.steps) - len(self.first_steps)
+
+    @property
+    def folded(self) -> int:
+        """Those that are nowhere but in the trace."""
+        return len(self.steps) - len(self.first_steps) if self.place == "chat" else 0
 
     @cached_property
     def plan(self) -> PlanView | None:
@@ -353,14 +358,21 @@ def step_views(view: RunView, only: Collection[int] | None = None) -> list[StepV
     ]
 
 
-def unfolded(steps: Iterable[StepView], folded: set[int]) -> list[StepView]:
-    """Without what is done for each item of a list, unless a person is asked about it."""
-    rows = []
+def unfolded(
+    steps: Iterable[StepView], folded: set[int], shown: Collection[int] = ()
+) -> list[StepView]:
+    """Those that a chat has room for, beside the ones that are `shown`.
+
+    What is done for each item of a list is left out, unless a person is asked about it.
+    """
+    rows, room = [], MOST_IN_CHAT - len(shown)
     for view in steps:
-        if is_folded(view.step, folded):
+        is_new = view.number not in shown
+        if is_new and (room <= 0 or is_folded(view.step, folded)):
             folded.add(view.number)
         if view.number not in folded or view.approval is not None:
             rows.append(view)
+            room -= is_new
     return rows
 
 

@@ -38,10 +38,10 @@ async def client(person):
     return client
 
 
-async def post(client, approval, verdict="approve", headers=HTMX, **fields):
+async def post(client, approval, verdict="approve", headers=HTMX, keys="0 1", **fields):
     """As the form sends it; a field of a step is named `0_expected`."""
     named = {f"plan-{approval.pk}-{n.replace('_', '-', 1)}": v for n, v in fields.items()}
-    data = {f"digest-{approval.pk}": approval.digest, f"plan-{approval.pk}": "0 1"}
+    data = {f"digest-{approval.pk}": approval.digest, f"plan-{approval.pk}": keys}
     kept = {f"plan-{approval.pk}-1-after": "sum", "verdict": verdict}
     path = f"/approvals/{approval.pk}/"
     return await client.post(path, data | kept | named, headers=headers)
@@ -127,18 +127,20 @@ async def test_a_step_is_added_with_the_fields_of_its_tool(waiting, client):
 
 async def test_an_added_step_is_carried_out(waiting, client):
     fields = {"2_name": "third", "2_what": "tool:calculator", "2_argument-expression": "1 + 1"}
-    keys = {f"plan-{waiting.pk}": "0 1 2"}
-    named = {f"plan-{waiting.pk}-{n.replace('_', '-', 1)}": v for n, v in fields.items()}
-    about = {f"digest-{waiting.pk}": waiting.digest, "verdict": "approve"}
-    about |= {f"plan-{waiting.pk}-1-after": "sum"}
 
-    response = await client.post(
-        f"/approvals/{waiting.pk}/", keys | named | about, headers=HTMX
-    )
+    response = await post(client, waiting, keys="0 1 2", **fields)
 
     run = await finished(waiting)
     assert response.status_code == 204, response.content.decode()
     assert sorted(await calls(run)) == ["1 + 1", "42 * 2", "6 * 7"]
+
+
+async def test_a_question_that_is_not_written_yet_is_asked_for(waiting, client):
+    named = {"2_name": "ask her", "2_what": "ask:", "2_ask": ""}
+
+    response = await post(client, waiting, keys="0 1 2", **named)
+
+    assert "The question is missing." in response.content.decode()
 
 
 async def test_without_javascript_nothing_typed_is_lost(waiting, client):

@@ -1,0 +1,129 @@
+"""A plan in sight: drawn while it is carried out, changed before it begins, planned anew."""
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conversation import ask, html, last_run
+from tests.browser.server import Server
+from tests.browser.test_accessible import faults
+
+COMPARISON = "Compare this year's best month with last year's best month."
+NO_DATA = "Compare this year's revenue with 2019"
+FIRST = "shows first"
+MAKE = f"""
+from agents.models import Agent
+planner = Agent.objects.get(name="planner")
+tools = list(planner.tools.all())
+planner.pk, planner.name, planner.shows_plan, planner.is_default = None, "{FIRST}", True, False
+planner.save()
+planner.tools.set(tools)
+"""
+
+
+@pytest.fixture(scope="module")
+def asking_server(server: Server) -> Server:
+    """One with an agent that shows its plan before it begins."""
+    server.manage("shell", "-c", MAKE)
+    return server
+
+
+def begun(page: Page, question: str = COMPARISON, agent: str = "planner") -> Locator:
+    page.goto("/")
+    page.locator("select[name=agent]").select_option(agent)
+    ask(page, question)
+    return last_run(page)
+
+
+def shown(page: Page) -> Locator:
+    """A plan that waits for a word."""
+    approval = begun(page, agent=FIRST).locator(".approval[data-verdict=waiting]")
+    expect(approval).to_contain_text("shows its plan")
+    return approval
+
+
+def test_a_plan_is_drawn_while_it_goes_on_and_its_nodes_lead_to_their_steps(page: Page):
+    run = begun(page)
+    plan = run.locator(".plan")
+    expect(plan.locator(".node").first).to_be_visible()
+    expect(run).to_have_attribute("data-status", "completed")
+    expect(plan.locator(".progress")).to_contain_text("4 of 4 done")
+    watched = html(page.locator("#messages"))
+
+    plan.locator(".wide .node").first.click()
+
+    row = run.locator(".step:target")
+    expect(row).to_be_visible()
+    expect(row).to_have_attribute("data-kind", "task")
+    page.reload()
+    assert html(page.locator("#messages")) == watched
+
+
+def test_a_plan_is_changed_before_it_is_carried_out(page: Page, asking_server: Server):
+    approval = shown(page)
+    approval.get_by_text("Edit", exact=True).click()
+    last = approval.locator(".edited > li").last
+    last.get_by_label("Leave this step out").check()
+    approval.locator("[name$=-pick]").select_option("tool:calculator")
+    approval.get_by_role("button", name="Add", exact=True).click()
+    added = approval.locator("[data-new]")
+    expect(added.locator("input.field")).to_be_focused()
+    expect(last.locator("xpath=preceding-sibling::li[1]").locator(".out input")).to_be_checked()
+
+    approval.get_by_role("button", name="Run it as changed").click()
+    expect(added.locator(".problem")).to_contain_text("expression")
+    added.get_by_label("expression").fill("6 * 7")
+    page.keyboard.press("Control+Enter")
+
+    run = last_run(page)
+    expect(run).to_have_attribute("data-status", "completed")
+    expect(run.locator(".approval")).to_contain_text("changed the plan: 1 added, 1 removed")
+    expect(run.locator(".plan .progress")).to_contain_text("4 of 4 done")
+    expect(run.locator(".step[data-kind=tool]", has_text="6 * 7")).to_have_count(1)
+
+
+def test_a_plan_is_declined_in_the_inbox_with_a_reason(page: Page, asking_server: Server):
+    shown(page)
+    chat = page.url
+    page.goto("/approvals/")
+    card = page.locator("article", has_text=COMPARISON).last
+    card.locator(".reason textarea").fill("Not these years.")
+
+    card.get_by_role("button", name="Decline").click()
+
+    expect(card.locator(".approval[data-verdict=waiting]")).to_have_count(0)
+    page.goto(chat)
+    run = last_run(page)
+    expect(run).to_have_attribute("data-status", "stopped")
+    expect(run.locator(".outcome")).to_contain_text("Cancelled: Not these years.")
+
+
+def test_a_plan_that_was_in_vain_is_shown_with_the_one_that_took_its_place(page: Page):
+    run = begun(page, NO_DATA)
+
+    plan = run.locator(".plan")
+    expect(run).to_have_attribute("data-status", "completed")
+    expect(plan.locator("h3")).to_contain_text("Plan 2 of 2")
+    expect(plan.locator(".feedback").first).to_contain_text("2019")
+    plan.locator(".earlier > summary").click()
+    expect(plan.locator(".earlier .plan-list [data-status=failed]").first).to_be_visible()
+
+
+@pytest.mark.parametrize("look", ["light", "dark", "phone"])
+def test_a_plan_has_no_serious_fault(look, visit, asking_server: Server):
+    options = {"color_scheme": "light" if look == "light" else "dark"}
+    if look == "phone":
+        options |= {"viewport": {"width": 390, "height": 844}, "locale": "ja-JP"}
+    reader = visit(asking_server, reduced_motion="reduce", **options)
+    approval = begun(reader, agent=FIRST).locator(".approval[data-verdict=waiting]")
+    expect(approval).to_be_visible()
+    assert faults(reader) == []
+
+    approval.locator(".plan-edit > summary").click()
+    assert faults(reader) == []
+    wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+    assert reader.evaluate(wide)
+
+    approval.locator("[data-send]").click()
+    expect(last_run(reader)).to_have_attribute("data-status", "completed")
+    reader.locator(".step[data-kind=plan] summary").first.click()
+    assert faults(reader) == []
