@@ -272,7 +272,7 @@ def test_any_result_can_be_shown(value):
     ("reason", "said"),
     [
         ("completed", "because"),
-        ("cancelled", "You stopped this run."),
+        ("cancelled", "Cancelled: because"),
         ("interrupted", "The server stopped during"),
         ("tool_failure_degraded", "A tool was out of order"),
         ("max_steps_reached", "No answer within 10 steps."),
@@ -286,6 +286,10 @@ def test_every_end_has_its_sentence(reason, said):
     words = wording.ending(Run(stopped_reason=reason, detail="because", max_steps=10))
 
     assert said in words
+
+
+def test_a_run_that_somebody_stopped_says_so():
+    assert "You stopped this run." in wording.ending(Run(stopped_reason="cancelled"))
 
 
 @pytest.mark.parametrize(
