@@ -34,7 +34,8 @@ def came_back(runs: Iterable[int], page: str, away: timedelta) -> None:
     left_at = now - min(away, MOST_AWAY)
     known = Absence.objects.filter(run__in=runs, page=page, came_back_at=None)
     noticed = list(known.values_list("run", flat=True))
-    known.update(left_at=left_at, came_back_at=now)
+    # The page knows best why it was away: one that was closed does not come back.
+    known.update(reason=Absence.Reason.LOST, left_at=left_at, came_back_at=now)
     meanwhile = Q(ended_at=None) | Q(ended_at__gt=left_at)
     missed = Run.objects.filter(meanwhile, pk__in=runs).exclude(pk__in=noticed)
     _keep(

@@ -10,7 +10,16 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from agents import masking, trace
-from agents.display import PlanView, RunView, StepView, Thread, step_views, trace_url, unfolded
+from agents.display import (
+    Outline,
+    PlanView,
+    RunView,
+    StepView,
+    Thread,
+    step_views,
+    trace_url,
+    unfolded,
+)
 from agents.engine.events import Type
 from agents.masking import ANSWER, Veil
 from agents.models import Run
@@ -58,11 +67,12 @@ class Watched:
     is_live: bool = True
     has_asked: bool = True
     is_judged: bool = True
-    rows: set[int] = field(default_factory=set)
+    rows: Outline = field(default_factory=Outline)
     folded: set[int] = field(default_factory=set)
     is_owed: bool = False  # whether its plan went on, and was not shown again yet
     rests_until: float = 0.0
     growing: set[int] = field(default_factory=set)
+    speaker: str = ""  # the agent that was heard last
     prose: GrowingProse = field(default_factory=GrowingProse)
     veil: Veil | None = None  # where personal data is masked for this page
 
@@ -77,6 +87,7 @@ class Watched:
         # The number first: what is kept while the row is read will be told. Of a run that
         # has ended by then, all was kept before.
         self.seq, self.has_asked, self.is_judged = self.last_kept(), True, True
+        self.speaker = ""
         run = self._row()
         if not run.is_live:
             self.seq = trace.last_seq(run)
@@ -108,10 +119,9 @@ class Watched:
     def _whole(self, run: Run) -> RunView:
         view = self._view(run)
         self.is_live, self.is_owed = run.is_live, False
-        self.folded = set()
-        self.rows = set()
+        self.folded, self.rows = set(), Outline()
         rows = self._unfolded(view.steps)
-        self.rows = {step.number for step in rows}
+        self.rows.take(rows)
         self.growing = {step.number for step in rows if step.is_live}
         self.prose = view.prose if run.is_live else GrowingProse()
         return view
@@ -137,7 +147,7 @@ class Watched:
     def changes(self, events: Sequence[dict[str, Any]]) -> str:
         """Frames for whatever happened."""
         run, types = self._row(), {event["type"] for event in events}
-        self.seq = events[-1]["seq"]
+        self.seq, self.speaker = events[-1]["seq"], _speaker(events)
         self.has_asked |= Type.APPROVAL_REQUESTED in types
         answer, thoughts = self._heard(events)
         if types & TURNS or (Type.APPROVAL_RESOLVED in types and not run.is_waiting):
@@ -193,23 +203,22 @@ class Watched:
             if view.first_seq >= events[0]["seq"]:
                 view = replace(view, words=thoughts.get(view.number, ""))
             row = _element("_step.html", {"step": view})
-            frames.append(row if view.number in self.rows else self._added(row))
+            frames.append(row if view.number in self.rows else self._added(view, row))
             self._shown(view)
         said = {n: text for n, text in thoughts.items() if n not in named}
         return frames + [self._thought(step, text) for step, text in said.items()]
 
     def _unfolded(self, steps: list[StepView]) -> list[StepView]:
         is_chat = self.place == "chat"
-        return unfolded(steps, self.folded, self.rows) if is_chat else steps
+        return unfolded(steps, self.folded, self.rows.shown) if is_chat else steps
 
     def _left_out(self) -> SafeString:
-        count = len(self.folded - self.rows)
+        count = len(self.folded - self.rows.shown)
         about = {"pk": str(self.run_pk), "folded": count, "href": trace_url(self.run_pk)}
         return _element("_folded.html", about)
 
     def _shown(self, step: StepView) -> None:
         """A row is shown as it is now: its step may be over before its last words are told."""
-        self.rows.add(step.number)
         if step.is_live:
             self.growing.add(step.number)
         else:
@@ -229,6 +238,7 @@ class Watched:
             self.place,
             until=self.seq,
             may_decide=self.may_decide,
+            speaker=self.speaker,
             viewer=self.viewer,
             is_discussed=self.is_discussed,
             has_asked=self.has_asked,
@@ -237,16 +247,25 @@ class Watched:
             veil=self.veil,
         )
 
-    def _added(self, row: SafeString) -> SafeString:
-        target = f"beforeend:#run-{self.run_pk}-steps"
+    def _added(self, step: StepView, row: SafeString) -> SafeString:
+        """A new row stands below what it is a part of, though others have begun since."""
+        match self.rows.add(step):
+            case None:
+                target = f"beforeend:#run-{self.run_pk}-steps"
+            case 0:
+                target = f"afterbegin:#run-{self.run_pk}-steps"
+            case number:
+                target = f"afterend:#step-{self._key(number)}"
         return format_html('<ol hx-swap-oob="{}">{}</ol>', target, row)
 
     def _thought(self, step: int, text: str) -> SafeString:
         if step not in self.growing:
             return SafeString()
-        key = step if self.place == "trace" else f"{self.run_pk}-{step}"
-        target = f"beforeend:#step-{key}-live"
+        target = f"beforeend:#step-{self._key(step)}-live"
         return format_html('<p hx-swap-oob="{}">{}</p>', target, text)
+
+    def _key(self, step: int) -> str:
+        return str(step) if self.place == "trace" else f"{self.run_pk}-{step}"
 
     def _answer(self, text: str) -> str:
         if not text:
@@ -275,6 +294,11 @@ def _runs(pk):
 
 def _is_thought(event: dict[str, Any]) -> bool:
     return event["type"] == Type.THOUGHT and "parent" not in event["data"]
+
+
+def _speaker(events: Sequence[dict[str, Any]]) -> str:
+    """Who did what came last, unless it is but words."""
+    return next((e["agent"] for e in reversed(events) if e["type"] not in WORDS), "")
 
 
 def _is_planned(event: dict[str, Any]) -> bool:

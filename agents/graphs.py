@@ -12,15 +12,16 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from agents.engine.ordering import before, levels, needs
-from agents.engine.plan import FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
+from agents.engine.plan import ALWAYS, FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
 from agents.models import AgentStep
 
 MOST_NODES = 150
 MOST_BARS = 60
-WIDTH, HEIGHT = 184, 54
+WIDTH, HEIGHT = 232, 54
 APART, BESIDE, MARGIN = 44, 16, 3
+SHORT = 640
 BAR, TALL = 10, 120
-NAME_FITS, ABOUT_FITS = 17, 24
+NAME_FITS, ABOUT_FITS = 24, 32
 PENDING = "pending"
 # Those that are over come first in a bar, as they did in time.
 STATUSES = [PENDING, *AgentStep.Status.values]
@@ -89,7 +90,8 @@ class Node:
 
     @property
     def is_conditional(self) -> bool:
-        return self.step.condition != SUCCESS
+        is_first = self.step.condition == ALWAYS and not needs(self.step)
+        return self.step.condition != SUCCESS and not is_first
 
     @property
     def is_nested(self) -> bool:
@@ -118,6 +120,11 @@ class Drawing:
     height: int
     nodes: list[Node]
     edges: list[Edge]
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it fits beside something else."""
+        return self.width <= SHORT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +171,7 @@ def _about(step: ExecutionStep) -> str:
     if step.ask:
         what = _("approval") if step.approves else _("question")
         return f"{what} · {step.role}" if step.role else what
-    return step.agent or step.tool
+    return step.agent or step.tool or step.role
 
 
 def _words(node: Node) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Rows as a reviewer may see them: the same rows, with personal data masked in every text."""
 
-from collections.abc import Collection, Hashable, Iterable, MutableMapping
+from collections.abc import Hashable, Iterable, MutableMapping
 from copy import copy
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -42,20 +42,12 @@ def is_own(run: Run, user: Any) -> bool:
     return whose is not None and whose == user.pk
 
 
-def is_open(run: Run, user: Any, shared: Collection[str] | None = None) -> bool:
-    """Whether its words are this person's, or were said where they were let in.
-
-    `shared` are those places, for whoever has asked for them already.
-    """
+def is_open(run: Run, user: Any) -> bool:
+    """Whether its words are this person's, or were said where they were let in."""
     if is_own(run, user):
         return True
     first = _first(run)
-    return first is not None and first.topic in (places(user) if shared is None else shared)
-
-
-def places(user: Any) -> frozenset[str]:
-    """The topics that others share with this person."""
-    return frozenset(Membership.objects.filter(user=user.pk).values_list("topic", flat=True))
+    return first is not None and first.topic in Membership.objects.topics_of(user)
 
 
 def asker(run: Run) -> int | None:

@@ -88,7 +88,8 @@ def _created(agent: Agent, **columns: Any) -> Run:
         agent=agent,
         agent_name=assembly.name_of(workflow) if workflow else agent.name,
         dialect=agent.dialect,
-        max_steps=agent.max_steps,
+        # Where a plan is carried out, turns say nothing about how far it is.
+        max_steps=0 if workflow or agent.mode != Agent.Mode.REACT else agent.max_steps,
         marks="",
         **leases.next_owner(),
     )

@@ -37,6 +37,14 @@ TEMPLATES = (
     _("A run may take %(limit)s seconds."),
     _("A run may use %(limit)s tokens."),
     _("A run may cost %(limit)s dollars."),
+    _("%(count)s of %(all)s agree: %(names)s."),
+    _("They gave %(count)s different answers."),
+    _("There is no majority: they gave %(count)s different answers."),
+    _("Only %(name)s answered."),
+    _("No member of the panel could answer. %(reasons)s"),
+    _("%(agent)s could not finish: %(reason)s"),
+    _("This would go in circles: %(path)s. Do it yourself."),
+    _("Tasks may be handed on %(times)s times. Do it yourself."),
     _("There is no plan that can be carried out: %(why)s"),
     _("Given up after %(plans)s plans. %(why)s"),
     _("“%(name)s” did not give what was expected (%(expected)s): %(why)s"),
@@ -123,6 +131,7 @@ REASONS = (
     _("the connection was refused"),
 )
 SENTENCES = (
+    _("Say what the task is."),
     _("The model wrote no plan that can be carried out."),
     _("This expression cannot be used."),
     _("The plan was declined."),
@@ -180,6 +189,10 @@ SENTENCES = (
     _("The answer was cut off at the output limit of the model."),
     _("This looks like a private key. It was not sent to the model."),
     _("This asks the agent to forget its instructions."),
+    _("They all agree."),
+    _("There was no judgement."),
+    _("There was no answer."),
+    _("This panel has no members."),
 )
 
 PLAN_SENTENCES = (
@@ -216,25 +229,37 @@ PLAN_SENTENCES = (
     _("found character that cannot start any token"),
     _("found undefined tag handle"),
 )
+WORD_FOR_WORD = {*SENTENCES, *PLAN_SENTENCES, *REASONS}
 
 
 def told(sentence: str) -> str:
     """A sentence of the engine in the reader's language; unknown ones as they are."""
-    for form, template in FORMS if len(sentence) <= MOST_TRANSLATED else ():
-        if found := form.fullmatch(sentence):
+    is_form = sentence not in WORD_FOR_WORD and len(sentence) <= MOST_TRANSLATED
+    for form in FORMS if is_form else ():
+        if found := form.match(sentence):
             places = {name: told(words) for name, words in found.groupdict().items()}
-            return gettext(template) % places
+            return gettext(form.template) % places
     return gettext(sentence) if sentence else ""
 
 
-def _form(template: str) -> re.Pattern[str]:
-    parts = re.split(r"%\((\w+)\)s", template)
-    words = [
-        re.escape(part) if at % 2 == 0 else f"(?P<{part}>.+?)" for at, part in enumerate(parts)
-    ]
-    return re.compile("".join(words), re.S)
+class Form:
+    """A template, and how a sentence is known that was made of it."""
+
+    def __init__(self, template: str) -> None:
+        parts = re.split(r"%\((\w+)\)s", template)
+        self.template = template
+        self.first, *self.between, self.last = parts[::2]
+        places = [f"(?P<{name}>.+?)" for name in parts[1::2]]
+        words = [re.escape(word) for word in parts[::2]]
+        pairs = zip(words, [*places, ""], strict=True)
+        self.pattern = re.compile("".join(word + place for word, place in pairs), re.S)
+
+    def match(self, sentence: str) -> re.Match[str] | None:
+        """Looked for word by word first: a pattern alone tries every blank with every other."""
+        may_be = sentence.startswith(self.first) and sentence.endswith(self.last)
+        if not may_be or any(word not in sentence for word in self.between):
+            return None
+        return self.pattern.fullmatch(sentence)
 
 
-FORMS = [
-    (_form(template), template) for template in (*TEMPLATES, *FORM_TEMPLATES, *PLAN_TEMPLATES)
-]
+FORMS = [Form(template) for template in (*TEMPLATES, *FORM_TEMPLATES, *PLAN_TEMPLATES)]

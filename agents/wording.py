@@ -11,13 +11,15 @@ from agents.models import Run
 from agents.sentences import told
 
 
-def ending(run: Run) -> str:
-    """What became of a run, where that is not simply an answer."""
+def ending(run: Run, *, is_shared: bool = False) -> str:
+    """What became of a run, where that is not simply an answer; several may have seen to it."""
     match run.stopped_reason:
         case StopReason.COMPLETED | "":
             return told(run.detail)
         case StopReason.CANCELLED if run.detail:
             return _("Cancelled: %(reason)s") % {"reason": told(run.detail)}
+        case StopReason.CANCELLED if is_shared:
+            return _("This run was stopped. What was said so far is kept.")
         case StopReason.CANCELLED:
             return _("You stopped this run. What was said so far is kept.")
         case StopReason.INTERRUPTED:

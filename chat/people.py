@@ -1,5 +1,6 @@
 """Pages on which a session is shared: who is in it, and the way in."""
 
+from django.contrib.auth import get_user_model
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -26,10 +27,10 @@ def people(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def remove(request: HttpRequest, pk: int, user: int) -> HttpResponse:
-    chat = _own(request, pk)
+    chat, person = _own(request, pk), get_object_or_404(get_user_model(), pk=user)
     try:
-        sharing.remove(chat, user)
-    except Member.DoesNotExist:
+        sharing.remove(chat, person.pk)
+    except (Member.DoesNotExist, sharing.NotShared):
         raise Http404 from None
     return _shown(request, chat)
 
@@ -39,7 +40,7 @@ def leave(request: HttpRequest, pk: int) -> HttpResponse:
     chat = get_object_or_404(ChatSession.objects.for_user(request.user), pk=pk)
     try:
         sharing.leave(chat, request.user)
-    except Member.DoesNotExist:
+    except (Member.DoesNotExist, sharing.NotShared):
         raise Http404 from None
     return redirect("chat:new")
 

@@ -146,9 +146,11 @@ def join(token: str, user) -> ChatSession:
 
 
 def _has_as_much(user, link: Invitation) -> bool:
+    """Also where the owner has given less since: the same link does not give it back."""
     sessions = ChatSession.objects
     had = sessions.writable_by(user) if link.may_write else sessions.for_user(user)
-    return had.filter(pk=link.session_id).exists()
+    came_by_it = link.members.filter(user=user.pk)
+    return had.filter(pk=link.session_id).exists() or came_by_it.exists()
 
 
 def _check_open(link: Invitation) -> None:
@@ -178,7 +180,8 @@ def _seat(session: ChatSession, person, may_write: bool, link: Invitation | None
     if not may_write:
         _unqueue(session, person)
     _put(session, session.user, may_write=True)
-    _put(session, person, may_write=may_write, invitation=link)
+    came_by = {"invitation": link} if link else {}
+    _put(session, person, may_write=may_write, **came_by)
 
 
 def _put(session: ChatSession, person, **right: Any) -> None:

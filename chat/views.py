@@ -217,15 +217,16 @@ def _conversation(request: HttpRequest, chat: ChatSession, before: str = "") -> 
     messages = (
         chat.messages.said()
         .select_related("author", "run", "run__user", "run__review__corrected_by")
-        .prefetch_related(
-            "run__steps", "run__approvals__decided_by", "run__ratings", "run__comments__author"
-        )
+        .prefetch_related("run__steps", "run__approvals__decided_by", "run__ratings")
     )
+    is_discussed = sharing.has_members(chat)
+    if is_discussed:
+        messages = messages.prefetch_related("run__comments__author")
     if before.isascii() and before.isdigit() and len(before) < 19:
         messages = messages.filter(pk__lt=int(before))
     shown = list(messages.order_by("-pk")[: SHOWN + 1])
     user, may_write = request.user, sharing.may_write(chat, request.user)
-    about = {"may_decide": may_write, "is_discussed": sharing.has_members(chat)}
+    about = {"may_decide": may_write, "is_discussed": is_discussed}
     views = [MessageView.of(message, user, **about) for message in reversed(shown[:SHOWN])]
     return {
         "standing": sessions.standing(chat, sessions.live_run(chat)),

@@ -2,6 +2,7 @@
 
 from .approvals import ApprovalView
 from .comments import Thread
+from .outline import Outline
 from .places import trace_url
 from .plans import PlanView
 from .runs import RunView, model_label, rows, step_views, unfolded
@@ -9,6 +10,7 @@ from .steps import StepView
 
 __all__ = [
     "ApprovalView",
+    "Outline",
     "PlanView",
     "RunView",
     "StepView",

@@ -1,6 +1,6 @@
 """A run as people see it: its rows, its answer, and what was said of it."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -22,8 +22,10 @@ from agents.readable import MOST_SHOWN, shown
 from agents.sentences import told
 from agents.waterfall import Split, Waterfall
 
+from . import panels
 from .approvals import ApprovalView
 from .comments import Thread, threads
+from .outline import in_order
 from .places import chat_url, milliseconds, trace_url
 from .plans import MOST_IN_CHAT, PlanView, is_folded
 from .steps import StepView
@@ -63,6 +65,7 @@ class RunView:
     place: str = "chat"
     until: int | None = None
     may_decide: bool = True
+    speaker: str = ""  # the agent that was heard last, where somebody listens
     viewer: int | None = None  # who looks at it, where that may be somebody else than asked
     is_discussed: bool = False  # True where several people can talk about it
     has_asked: bool = True  # False where it is known that nobody was asked anything
@@ -106,6 +109,7 @@ class RunView:
                 approval=asked.get(step.number),
                 bar=waterfall.bar(step),
                 thread=self.thread(step.number),
+                path=self.path(step),
             )
             for step in waterfall.steps
         ]
@@ -134,6 +138,34 @@ class RunView:
         is_there = any(step.parent is None for step in plans)
         return PlanView.of(self.run, self.place, self.shown) if is_there else None
 
+    def path(self, step: AgentStep) -> tuple[str, ...]:
+        """The agents through which a step was handed on, down to the one that does it."""
+        if step.agent_name == self.run.agent_name or not step.depth:
+            return ()
+        names, parent = [step.agent_name], step.parent
+        while parent in self._family:
+            parent, name = self._family[parent]
+            names += [name] if name != names[-1] else []
+        return tuple(reversed(names))
+
+    @cached_property
+    def _family(self) -> dict[int | None, tuple[int | None, str]]:
+        """The step that each step is a part of, and who does it."""
+        known = _parents(self.run.pk)
+        return {number: (parent, agent) for number, parent, agent in known}
+
+    @cached_property
+    def speaking(self) -> str:
+        """Who is at work just now, and for whom."""
+        if not self.run.is_live:
+            return ""
+        speaker = self.speaker or trace.last_speaker(self.run)
+        if speaker == self.run.agent_name:
+            return ""
+        named = [s for s in self.steps if s.is_open and s.path]
+        heard = [s for s in named if s.agent_name == speaker]
+        return heard[-1].whole_path if heard else ""
+
     def thread(self, step: int = 0) -> Thread | None:
         """What people say of a step, or of all of it; None where nobody is to say anything."""
         if not self.is_discussed:
@@ -153,7 +185,7 @@ class RunView:
         return Waterfall(
             self.run.started_at,
             self.run.ended_at,
-            steps=trace.brief_steps(self.run),
+            steps=in_order(trace.brief_steps(self.run)),
             approvals=list(self.run.approvals.select_related("decided_by")),
             first_words=trace.first_words(self.run),
         )
@@ -190,6 +222,12 @@ class RunView:
         """The structured answer to read; in a trace it is the JSON itself."""
         is_there = self.run.output is not None and self.place == "chat"
         return shown_output(self.run.output) if is_there else None
+
+    @cached_property
+    def panel(self) -> panels.PanelView | None:
+        """Who said what, where it was a panel's to answer; once it has ended."""
+        steps = () if self.run.is_live else self.steps
+        return next((s.panel for s in steps if s.parent is None and s.panel), None)
 
     @property
     def output_text(self) -> str:
@@ -244,7 +282,7 @@ class RunView:
 
     @property
     def sentence(self) -> str:
-        return wording.ending(self.run)
+        return wording.ending(self.run, is_shared=self.is_discussed)
 
     @cached_property
     def findings(self) -> list[StepView]:
@@ -316,28 +354,29 @@ def step_views(view: RunView, only: Collection[int] | None = None) -> list[StepV
             veil=view.veil,
             now=view.now,
             thread=view.thread(step.number),
+            path=view.path(step),
         )
-        for step in _steps(view, only)
+        for step in in_order(_steps(view, only))
         if until is None or step.first_seq <= until
     ]
 
 
 def unfolded(
-    steps: Iterable[StepView], folded: set[int], shown: Collection[int] = ()
+    steps: Sequence[StepView], folded: set[int], shown: Set[int] = frozenset()
 ) -> list[StepView]:
-    """Those that a chat has room for, beside the ones that are `shown`.
+    """Those that a chat has room for, beside the ones that are `shown`: the first that began.
 
     What is done for each item of a list is left out, unless a person is asked about it.
     """
-    rows, room = [], MOST_IN_CHAT - len(shown)
-    for view in steps:
-        is_new = view.number not in shown
-        if is_new and (room <= 0 or is_folded(view.step, folded)):
+    room = MOST_IN_CHAT - len(shown - folded)
+    for view in sorted(steps, key=lambda view: view.number):
+        if view.number in shown or view.number in folded:
+            continue
+        if room <= 0 or is_folded(view.step, folded):
             folded.add(view.number)
-        if view.number not in folded or view.approval is not None:
-            rows.append(view)
-            room -= is_new
-    return rows
+        else:
+            room -= 1
+    return [v for v in steps if v.number not in folded or v.approval is not None]
 
 
 def _steps(view: RunView, only: Collection[int] | None) -> Iterable[AgentStep]:
@@ -349,6 +388,12 @@ def _steps(view: RunView, only: Collection[int] | None) -> Iterable[AgentStep]:
     if only is not None:
         return [step for number in sorted(only) for step in _step(run.pk, number)]
     return _all_steps(run.pk)
+
+
+@prepared
+def _parents(run):
+    steps = AgentStep.objects.filter(run=run).order_by()
+    return steps.values_list("number", "parent", "agent_name")
 
 
 @prepared

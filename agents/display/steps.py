@@ -9,18 +9,22 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 
 from agents import trace, wording
+from agents.engine.approval import AskPerson
+from agents.engine.handoff import ASKS
 from agents.masking import Veil
 from agents.models import AgentStep, Run
 from agents.readable import brief, one_line, only_one, shown, unpacked
 from agents.sentences import told
 from agents.waterfall import Bar
 
+from . import panels
 from .approvals import ApprovalView
 from .comments import Thread
 from .places import milliseconds, trace_url
 from .plans import PlanFacts
 
 MOST_EXCERPT = 300
+ERROR = "Error: "
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ class StepView:
     now: datetime | None = None  # the time of a moment that is looked at again, if not ours
     bar: Bar | None = None  # on the run's clock, where that has stopped
     thread: Thread | None = None  # where several people can talk about it
+    path: tuple[str, ...] = ()  # through which agents it was handed on, where it was
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.step, name)
@@ -59,15 +64,6 @@ class StepView:
     @property
     def is_trace(self) -> bool:
         return self.place == "trace"
-
-    @property
-    def speaker(self) -> str:
-        """Who does it for another; where that is the same agent, for which step.
-
-        Steps of a plan may be done side by side: what belongs to which has to be told.
-        """
-        is_own = self.step.agent_name == self.run.agent_name
-        return f"#{self.step.parent}" if is_own else self.step.agent_name
 
     @property
     def effect_label(self) -> str:
@@ -97,11 +93,51 @@ class StepView:
     def status_label(self) -> str:
         return str(AgentStep.Status(self.status).label)
 
+    @property
+    def speaker(self) -> str:
+        """Who does this, where that is not the agent that was asked; through whom, if any."""
+        return " → ".join(self.path[1:])
+
+    @property
+    def whole_path(self) -> str:
+        return " → ".join(self.path)
+
+    @property
+    def colleague(self) -> str:
+        """Which agent is given a task here; such a call has no effect of its own."""
+        is_asked = self.step.action.startswith(ASKS) and not self.step.effect
+        name = self.step.action.removeprefix(ASKS)
+        return name if is_asked and self.step.action != AskPerson.name else ""
+
+    @property
+    def _asking(self) -> str:
+        """What a person is asked, or somebody of a group."""
+        asked = self.step.action_input
+        asked = asked if isinstance(asked, dict) else {"question": brief(asked)}
+        about = {"question": asked.get("question", ""), "role": asked.get("role", "")}
+        if about["role"]:
+            return _("Asks “%(role)s”: %(question)s") % about
+        return _("Asks a person: %(question)s") % about
+
+    @property
+    def _handing_on(self) -> str:
+        about = {"agent": self.colleague, "task": brief(self.step.action_input)}
+        if self.step.status != AgentStep.Status.FAILED:
+            return _("Asks %(agent)s: %(task)s") % about
+        about["why"] = told(self.step.observation.removeprefix(ERROR))
+        return _("%(agent)s did not do it: %(why)s") % about
+
     @cached_property
     def intent(self) -> str:
         """What the row says in one line."""
         step = self.step
+        if panels.is_panel(step):
+            return one_line(panels.words(step))
         match step.kind:
+            case AgentStep.Kind.TOOL if self.colleague:
+                return one_line(self._handing_on)
+            case AgentStep.Kind.TOOL if step.action == AskPerson.name:
+                return one_line(self._asking)
             case AgentStep.Kind.TOOL:
                 return one_line(f"{step.action}: {brief(step.action_input)}")
             case AgentStep.Kind.GUARDRAIL:
@@ -125,8 +161,11 @@ class StepView:
         """A step of a plan and who does it; or why it was not done, or not well."""
         step = self.step
         is_well = step.status not in {AgentStep.Status.FAILED, AgentStep.Status.SKIPPED}
-        about = self.facts.get("what", "") if is_well else told(step.observation)
-        return f"{step.action} · {about}" if about else step.action
+        # A question stands in the row below, with what it refers to filled in.
+        what = "" if self.facts.get("work") == "ask" else self.facts.get("what", "")
+        about = what if is_well else told(step.observation)
+        is_told = about in {"", step.action}
+        return step.action if is_told else f"{step.action} · {about}"
 
     @property
     def _plan(self) -> str:
@@ -155,6 +194,11 @@ class StepView:
     def planned(self) -> PlanFacts:
         is_plan = self.step.kind == AgentStep.Kind.PLAN
         return PlanFacts.of(self.step) if is_plan else PlanFacts()
+
+    @property
+    def panel(self) -> panels.PanelView | None:
+        """What a panel made of its answers, if that is what this row is about."""
+        return panels.of(self.step)
 
     @property
     def is_met(self) -> bool:

@@ -9,7 +9,7 @@ from .acting import Acting
 from .aside import aside
 from .errors import AgentError, PlanParseError
 from .events import Event, Stamp, Type
-from .guardrails import GuardrailAction
+from .guardrails import GuardrailAction, Guardrails
 from .listening import Listening
 from .mending import doubt, last_plan, mend
 from .output import OutputSchema
@@ -114,7 +114,8 @@ class Course:
                 yield event
 
     async def _checked(self) -> Events:
-        check = self.agent.guardrails.check_input
+        rules, is_nested = self.agent.guardrails, self.emit.parent is not None
+        check = rules.at_any_length().check_input if is_nested else rules.check_input
         finding = await aside(len(self.trail.query), check, self.trail.query)
         if finding.action is not GuardrailAction.ALLOW:
             yield guarded(self.trail, finding)
@@ -278,8 +279,15 @@ class Course:
                 self.trail.is_over |= event.type is Type.RUN_PAUSED
                 yield event
 
-    async def _conclude(self, plan: PlanResult, text: str, output: Any = None) -> list[Event]:
-        finding = await aside(len(text), self.agent.guardrails.check_output, text)
+    async def _conclude(
+        self,
+        plan: PlanResult,
+        text: str,
+        output: Any = None,
+        guardrails: Guardrails | None = None,
+    ) -> list[Event]:
+        rules = guardrails or self.agent.guardrails
+        finding = await aside(len(text), rules.check_output, text)
         said = [] if finding.action is GuardrailAction.ALLOW else [guarded(self.trail, finding)]
         if finding.action is GuardrailAction.BLOCK:
             return [*said, finished(self.trail, StopReason.BLOCKED, detail=finding.reason)]

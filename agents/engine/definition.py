@@ -61,7 +61,7 @@ def read(text: str) -> Definition:
     root = reading.wrapped(written)
     plan = reading.plan(root, PARTS).named()
     definition = Definition(
-        name=reading.words(root, "name", MOST_NAME),
+        name=reading.name(root),
         description=plan.description,
         plan=plan,
         root=root,
@@ -103,6 +103,10 @@ class _Reading:
             return inner
         self.note("'workflow' is a mapping with a name and steps.", inner)
         return replace(written, value={})
+
+    def name(self, root: Written) -> str:
+        found = root.value.get("name")
+        return self._name(found, "name") if found else ""
 
     def words(self, written: Written, name: str, most: int) -> str:
         found = written.value.get(name)
@@ -150,7 +154,8 @@ class _Reading:
         return written.text
 
     def _name(self, written: Written, name: str) -> str:
-        text = self._text(written, name).strip()
+        """On one line: it has to be typed elsewhere, too."""
+        text = " ".join(self._text(written, name).split())
         if len(text) > MOST_NAME:
             self.note(f"{name!r} has at most {MOST_NAME} characters.", written)
         return text[:MOST_NAME]
@@ -178,8 +183,8 @@ class _Reading:
 
     def _names(self, written: Written, name: str) -> tuple[str, ...]:
         if not isinstance(written.value, list):
-            return (self._text(written, name),) if written.value is not None else ()
-        return tuple(self._text(one, name) for one in written.value)
+            return (self._name(written, name),) if written.value is not None else ()
+        return tuple(self._name(one, name) for one in written.value)
 
     def _whole(self, written: Written, name: str) -> int | None:
         if not isinstance(written.value, int) or isinstance(written.value, bool):

@@ -1,7 +1,9 @@
 """What may be asked and what may be answered."""
 
+import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
@@ -81,6 +83,12 @@ class Guardrails:
 
     def check_output(self, text: str) -> GuardrailResult:
         return self._check(text, "output", self.max_output_tokens)
+
+    def at_any_length(self) -> "Guardrails":
+        """The same rules for what agents say to each other, or together: nobody typed that."""
+        rules = copy(self)
+        rules.max_input_tokens = rules.max_output_tokens = sys.maxsize
+        return rules
 
     def screen_output(self) -> "Screen":
         return Screen([p for p in self.patterns if p.watches("output")])

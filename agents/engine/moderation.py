@@ -5,6 +5,7 @@ from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self
 
+from .aside import aside
 from .events import Event, Type
 from .handoff import Errand, Handoff
 from .likeness import alike
@@ -87,8 +88,8 @@ class Moderation:
         self.merge = merge
         self.heads = heads
         self.answered = [head for head in heads if not head.problem]
-        self.exact = alike({h.name: _value(h) for h in self.answered})
-        self.verdict = Verdict(merge=merge, groups=self.exact)
+        self.exact: Groups = []
+        self.verdict = Verdict(merge=merge, groups=[])
 
     async def events(self) -> Events:
         number, emit = self._known(), self.site.emitter(None)
@@ -108,6 +109,8 @@ class Moderation:
     async def _judged(self, number: int) -> Events:
         if self._recall(number):
             return
+        values, size = {h.name: _value(h) for h in self.answered}, _size(self.answered)
+        self.exact = await aside(size, alike, values)
         value: Any = {}
         if not self._is_clear():
             errand = self._errand(number)
@@ -185,18 +188,13 @@ class Moderation:
         most, everybody = groups[0], len(self.answered)
         if len(most) == everybody:
             return most[0], "They all agree." if everybody > 1 else f"Only {most[0]} answered."
-        if self.merge == "judge" and (choice := value.get("choice")):
-            return choice, value["reason"]
         if self.merge == "judge":
-            return "", "There was no judgement."
-        votes = f"{len(most)} of {everybody} agree: {', '.join(most)}."
-        is_majority = len(most) * 2 > everybody
-        if self.merge == "vote" and is_majority:
-            return most[0], votes
-        return (
-            "",
-            votes if is_majority else f"{len(groups)} different answers, and no majority.",
-        )
+            return value.get("choice", ""), value.get("reason", "There was no judgement.")
+        if len(most) * 2 > everybody:
+            votes = f"{len(most)} of {everybody} agree: {', '.join(most)}."
+            return most[0] if self.merge == "vote" else "", votes
+        no = "There is no majority: they gave" if self.merge == "vote" else "They gave"
+        return "", f"{no} {len(groups)} different answers."
 
 
 def listed(heads: Sequence[Head]) -> str:
@@ -206,6 +204,10 @@ def listed(heads: Sequence[Head]) -> str:
 
 def _about(number: int) -> dict[str, Any]:
     return {"step": number, "turn": 1, "plan": 1, "kind": "evaluation", "expected": ""}
+
+
+def _size(heads: Sequence[Head]) -> int:
+    return sum(len(head.answer) for head in heads)
 
 
 def _value(head: Head) -> Any:

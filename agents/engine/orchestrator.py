@@ -147,8 +147,9 @@ def _too_often(before: list[Account], why: str) -> str:
 
 
 def _told(plan: ExecutionPlan, outcomes: Mapping[str, Outcome]) -> str:
-    """What came of the plan, as the model is told before it answers."""
-    parts = [_result(name, outcome) for name, outcome in outcomes.items()]
+    """What came of the plan, in its own order, as the model is told before it answers."""
+    names = [step.name for step in plan.steps if step.name in outcomes]
+    parts = [_result(name, outcomes[name]) for name in names]
     return RESULTS.format(description=plan.description, results="\n\n".join(parts) or "—")
 
 

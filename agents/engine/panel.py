@@ -124,7 +124,9 @@ class PanelCourse(Course):
         chosen = next((head for head in heads if head.name == verdict.chosen), None)
         text = "\n\n".join(filter(None, _parts(verdict, heads, chosen)))
         output = chosen.output if chosen else None
-        for event in await self._conclude(PlanResult(), text, output):
+        # How long an answer may be was asked of each of them; together they may be longer.
+        rules = self.agent.guardrails.at_any_length()
+        for event in await self._conclude(PlanResult(), text, output, rules):
             yield event
 
     def _is_written(self, verdict: Verdict) -> bool:
@@ -154,8 +156,8 @@ class Asking:
         return [self._head(s.name, outcomes[s.name]) for s in steps if s.name in outcomes]
 
     def _head(self, name: str, outcome: Outcome) -> Head:
-        if outcome.status != "done":
-            return Head(name=name, problem=outcome.reason)
+        if outcome.status != "done" or not outcome.text.strip():
+            return Head(name=name, problem=outcome.reason or "There was no answer.")
         output = self._outputs().get(outcome.number)
         return Head(name=name, answer=outcome.text, output=output)
 

@@ -30,10 +30,11 @@ class Past:
     def response(self, call: str) -> Event | None:
         return self._responses.get(call)
 
-    def calls(self) -> Iterator[Event]:
-        """Every call that was made, whoever made it."""
-        for parent in self._under:
-            yield from self.under(parent, Type.TOOL_CALL)
+    def calls(self, step: int | None) -> Iterator[Event]:
+        """Every call that was made for this step, or at all, whoever made it."""
+        everything = (event for events in self._under.values() for event in events)
+        events = everything if step is None else self.tree(step)
+        return (event for event in events if event.type is Type.TOOL_CALL)
 
     def tree(self, step: int) -> list[Event]:
         """All that was done for this step, and for what was done for it, in order."""

@@ -19,9 +19,9 @@ Names = Mapping[str, Any]
 
 
 def recalled(trail: Trail) -> Past:
-    """What was told before; calls that were made count, whoever made them."""
+    """What was told before; calls that were made for it count, whoever made them."""
     past = Past(trail.past)
-    for event in past.calls():
+    for event in past.calls(trail.emit.parent):
         trail.progress.record(ToolCall(id=event.data["id"], **event.data["function"]))
     return past
 

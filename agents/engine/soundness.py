@@ -3,14 +3,14 @@
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from .errors import BadExpression
 from .expressions import Expression, parse, templates, texts
 from .ordering import before, circle
 from .plan import ALWAYS, FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
-from .written import Path, Problem
+from .written import MOST_PROBLEMS, Path, Problem
 
 MOST_STEPS = 2_000
 MOST_LEVELS = 5
@@ -31,9 +31,10 @@ def problems(
     agents: Collection[str],
     roles: Collection[str] = (),
 ) -> tuple[Problem, ...]:
-    """Everything that keeps this plan from being carried out with these tools and agents."""
+    """What keeps this plan from being carried out with these tools and agents."""
     named = plan.named()
-    return (*unsound(named), *missing(named, tools, agents, roles))
+    found = chain(unsound(named), missing(named, tools, agents, roles))
+    return tuple(islice(found, MOST_PROBLEMS))
 
 
 def unsound(plan: ExecutionPlan) -> Iterator[Problem]:

@@ -29,11 +29,12 @@ from .demo import (
     telling,
 )
 from .demo import form as forms
+from .demo import report as reports
 from .demo import schema as schemas
 from .demo.form import Form
 from .demo.history import Finding, Question, Situation
 from .demo.plan import Plan
-from .demo.telling import Report
+from .demo.report import Report
 
 DEMO_LABEL = "Demo model (rules, no AI)"
 ARGUMENT_PIECE = 24
@@ -88,21 +89,29 @@ class DemoModel:
     ) -> Step:
         if form and form.is_plan:
             return lay_out(form, self.today())
+        if form and form.is_check:
+            return check(form)
+        report = reports.read(form.messages if form else messages, self.today())
         if form:
-            return check(form) if form.is_check else write(situation, form)
+            told = report.situation(telling.answer(report)) if report else situation
+            return write(told, form)
         if (merged := heads.merged(messages)) is not None:
             return Step(answer=merged)
-        report = telling.read(messages, self.today())
         return tell(report) if report else decide(situation, self.today())
 
 
 def lay_out(form: Form, today: date) -> Step:
     """A plan for others to carry out."""
     told = brief.read(form.messages)
-    thought = told.question.say(
+    first = told.question.say(
         "I part the question into steps that the tools can do.",
         "質問を、ツールでできる手順に分けます。",
     )
+    again = told.question.say(
+        "The last plan did not do. I keep what was well and change the rest.",
+        "前の計画はうまくいかなかったので、よかった手順は残し、ほかを変えます。",
+    )
+    thought = again if told.past else first
     plan = outline.write(told, today).to_dict()
     return Step(thought=thought, answer=json.dumps(plan, ensure_ascii=False))
 

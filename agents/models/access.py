@@ -28,6 +28,15 @@ class ReviewScope(models.Model):
         return str(self.user)
 
 
+class MembershipQuerySet(models.QuerySet):
+    def topics_of(self, user) -> frozenset[str]:
+        """Those that others share with this person, asked once for whoever makes a request."""
+        if not hasattr(user, "_topics"):
+            mine = self.filter(user=user.pk) if user.pk else self.none()
+            user._topics = frozenset(mine.values_list("topic", flat=True))
+        return user._topics
+
+
 class Membership(models.Model):
     """A place under a topic that somebody shares: who may see its runs, and who takes part.
 
@@ -44,6 +53,8 @@ class Membership(models.Model):
     )
     may_write = models.BooleanField(_("may write"), default=False)
     since = models.DateTimeField(_("since"), auto_now_add=True)
+
+    objects = MembershipQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("membership")

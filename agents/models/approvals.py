@@ -28,7 +28,7 @@ class ApprovalQuerySet(models.QuerySet):
 
 def _in_role(user) -> models.Q:
     """Those that ask people for what this person is known for: the groups they are in."""
-    names = [name.lower() for name in user.groups.values_list("name", flat=True)]
+    names = user.groups.order_by().values_list(Lower("name"))
     return models.Q(why__in=ASKED_OF_PEOPLE, role_name__in=names)
 
 

@@ -15,11 +15,11 @@ from .workflows import WorkflowVersion
 class RunQuerySet(models.QuerySet):
     def for_user(self, user):
         """The runs this person may see: those in their scope, and what is shared with them."""
-        scope, shared = _scope(user), Membership.objects.filter(user=user.pk)
-        # Asked first: most share nothing, and their own runs are found by an index.
-        if scope is None or not shared.exists():
-            return self.in_scope(user)
-        return self.filter(scope | models.Q(topic__in=shared.values("topic")))
+        scope, topics = _scope(user), Membership.objects.topics_of(user)
+        # Most share nothing, and their own runs are found by an index.
+        if scope is None or not topics:
+            return self if scope is None else self.filter(scope)
+        return self.filter(scope | models.Q(topic__in=topics))
 
     def in_scope(self, user):
         """Those they answer for: their own, and for a reviewer what is theirs to judge."""
@@ -124,7 +124,7 @@ class Run(models.Model):
     workflow = models.ForeignKey(
         WorkflowVersion,
         verbose_name=_("workflow"),
-        on_delete=models.SET_NULL,
+        on_delete=models.PROTECT,  # what a run did stays known; a workflow can be switched off
         null=True,
         blank=True,
         related_name="runs",

@@ -17,8 +17,7 @@ MOST = 200
 
 def commentable(user) -> QuerySet[Run]:
     """The runs of conversations that this person shares with others."""
-    places = Membership.objects.filter(user=user.pk).values("topic")
-    return Run.objects.for_user(user).filter(topic__in=places)
+    return Run.objects.filter(topic__in=Membership.objects.topics_of(user))
 
 
 def say(user, run: Run, step: int, text: str) -> Comment:

@@ -15,7 +15,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from agents.display import RunView
-from agents.masking import is_open, masked, places, with_origins
+from agents.masking import is_open, masked, with_origins
 from agents.models import Run
 from agents.review import discretion
 from agents.review.filters import Filter, parse
@@ -186,10 +186,9 @@ def _rows(pks: list[int], reader: Any) -> list[RunRow]:
     runs = Run.objects.filter(pk__in=pks).select_related("user").defer(*LONG)
     said = list(Rating.objects.filter(run__in=pks).values_list("run", "is_good"))
     flagged = set(Review.objects.open().filter(run__in=pks).values_list("run", flat=True))
-    shared = places(reader)
     return [
         RunRow(
-            view=RunView(run if is_open(run, reader, shared) else masked(run), place="trace"),
+            view=RunView(run if is_open(run, reader) else masked(run), place="trace"),
             ups=said.count((run.pk, True)),
             downs=said.count((run.pk, False)),
             is_flagged=run.pk in flagged,

@@ -90,8 +90,7 @@ class Note(models.Model):
 class CommentQuerySet(models.QuerySet):
     def for_user(self, user):
         """Those of conversations that this person is in. Reviewers have notes of their own."""
-        places = Membership.objects.filter(user=user.pk).values("topic")
-        return self.filter(run__topic__in=places)
+        return self.filter(run__topic__in=Membership.objects.topics_of(user))
 
 
 class Comment(models.Model):

@@ -38,6 +38,12 @@ def duration(milliseconds: float | None) -> str:
 
 
 @register.filter
+def scrolls(text: str, most: int) -> bool:
+    """Whether it may be too long for its box: then a keyboard must be able to get there."""
+    return len(text) > most or text.count("\n") > most // 20
+
+
+@register.filter
 def whole(milliseconds: float) -> str:
     """For programs to read, and so in no language."""
     return f"{milliseconds:.0f}"

@@ -10,7 +10,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents import runs
+from agents.engine.errors import AgentError
 from agents.models import Run, Schedule
+from agents.sentences import told
 from agents.workflows import starting
 
 logger = logging.getLogger(__name__)
@@ -43,8 +45,13 @@ def start_due(now: datetime) -> list[Run]:
     fresh = Schedule.objects.filter(enabled=True, next_at=None, trouble="")
     for schedule in fresh:
         _take(schedule, now)
-    rows = due.select_related("workflow", "user")
-    return [run for schedule in rows if (run := _started(schedule, now)) is not None]
+    started = []
+    for schedule in due.select_related("workflow", "user"):
+        try:
+            started.append(_started(schedule, now))
+        except Exception:  # whatever it was, the others need not wait for it
+            logger.exception("Schedule %s could not be started.", schedule.pk)
+    return [run for run in started if run is not None]
 
 
 def _started(schedule: Schedule, now: datetime) -> Run | None:
@@ -52,8 +59,8 @@ def _started(schedule: Schedule, now: datetime) -> Run | None:
     try:
         with transaction.atomic():
             return _run(schedule) if _take(schedule, now, last_run_at=now) else None
-    except (starting.NotStarted, runs.StillAnswering) as reason:
-        sentence = str(reason) or _("The last run is not over yet.")
+    except (starting.NotStarted, runs.StillAnswering, AgentError) as reason:
+        sentence = told(str(reason)) or _("The last run is not over yet.")
         logger.warning("Schedule %s was not started: %s", schedule.pk, sentence)
         _take(schedule, now, trouble=sentence)
         return None

@@ -16,9 +16,9 @@ from agents.models import Run, Workflow, WorkflowVersion
 from agents.sentences import told
 from agents.workflows import company
 
-COMMAND = "/workflow"
+NAME = "/workflow"
+COMMAND = re.compile(rf"{NAME}(?!\S)(.*)", re.DOTALL)
 FIELD = "parameter-"
-MOST_PARAMETERS = 100
 WORD = re.compile(
     r"""([^\s="'「]+)=|"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|「([^」]*)」|(\S+)"""
 )
@@ -40,15 +40,14 @@ class Wish:
     def query(self) -> str:
         """As one would type it."""
         given = [f"{name}={_quoted(written(v))}" for name, v in self.parameters.items()]
-        return " ".join([COMMAND, _quoted(self.version.workflow.name), *given])
+        return " ".join([NAME, _quoted(self.version.workflow.name), *given])
 
 
 def wished(text: str, user: Any) -> Wish | None:
     """What a message asks for, if it begins with the command; raises NotStarted."""
-    command, _blank, rest = text.strip().partition(" ")
-    if command.split("\n")[0] != COMMAND:
+    if (command := COMMAND.match(text.strip())) is None:
         return None
-    name, given = _read(text.strip()[len(COMMAND) :])
+    name, given = _read(command[1])
     mine = Workflow.objects.for_user(user).filter(enabled=True)
     return wish(named(name, mine), given)
 
@@ -107,20 +106,15 @@ def start(wish: Wish, user: Any, topic: str) -> Run:
 def _read(text: str) -> tuple[str, dict[str, str]]:
     """A name, which may have blanks in it, and what is behind it."""
     name: list[str] = []
-    given: dict[str, str] = {}
-    key = ""
+    given: dict[str, list[str]] = {}
+    words = name
     for found in WORD.finditer(text):
-        begun, *values = found.groups()
-        if begun:
-            key = begun
-            given[key] = ""
-        elif key and not given[key]:
-            given[key] = _unescaped(values)
-        elif key:
-            given[key] += f" {_unescaped(values)}"
+        key, *values = found.groups()
+        if key:
+            words = given.setdefault(key, [])
         else:
-            name.append(_unescaped(values))
-    return " ".join(name), dict(list(given.items())[:MOST_PARAMETERS])
+            words.append(_unescaped(values))
+    return " ".join(name), {key: " ".join(words) for key, words in given.items()}
 
 
 def _unescaped(values: Iterable[str | None]) -> str:

@@ -7,6 +7,7 @@ from django.contrib.auth.decorators import permission_required
 from django.db.models import Count, Max
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -57,9 +58,12 @@ class Field:
 class Sheet:
     """A text in the editor: what it says, what is wrong with it, and what it would do."""
 
-    def __init__(self, text: str, typed: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, text: str, typed: dict[str, str] | None = None, *, editor: str | None = ""
+    ) -> None:
         self.text = text
         self.typed = typed or {}
+        self.editor = editor  # where its lines can be seen; None where they cannot
 
     @cached_property
     def definition(self) -> Definition:
@@ -81,7 +85,7 @@ class Sheet:
         lines = {step.name: self._line(place) for place, step in enumerate(steps)}
 
         def href(step: ExecutionStep, state: graphs.State) -> str:
-            return f"#line-{lines[step.name]}"
+            return "" if self.editor is None else f"{self.editor}#line-{lines[step.name]}"
 
         label = _("The steps of this workflow")
         return graphs.drawn(self.definition.plan, {}, href, label=label)
@@ -128,16 +132,18 @@ def listing(request: HttpRequest) -> HttpResponse:
 def workflow(request: HttpRequest, pk: int) -> HttpResponse:
     """What it does and how it went; here it is started."""
     found = get_object_or_404(Workflow.objects.for_user(request.user), pk=pk)
-    newest = _newest(found)
+    newest, may_edit = _newest(found), _may_edit(request)
+    editor = reverse("workflows:edit", args=[pk]) if may_edit else None
     runs = Run.objects.for_user(request.user).filter(workflow__workflow=found)
     context = {
         "workflow": found,
         "newest": newest,
-        "sheet": Sheet(newest.text),
+        "sheet": Sheet(newest.text, editor=editor),
         "runs": [RunView(run) for run in runs.select_related("workflow")[:SHOWN_RUNS]],
-        "may_edit": _may_edit(request),
+        "may_edit": may_edit,
         "versions": found.versions.select_related("author")[:SHOWN_VERSIONS],
         "schedules": found.schedules.filter(enabled=True).select_related("user"),
+        "may_schedule": request.user.is_staff and request.user.has_perm("agents.add_schedule"),
     }
     return render(request, "workflows/workflow.html", context)
 

@@ -11,6 +11,7 @@ document.addEventListener("click", led);
 text.addEventListener("input", (event) => event.isComposing && event.stopImmediatePropagation(), true);
 text.addEventListener("compositionend", () => text.dispatchEvent(new Event("input", { bubbles: true })));
 number();
+if (location.hash.startsWith("#line-")) go(Number(location.hash.slice(6)), 1);
 
 function number() {
   const count = text.value.split("\n").length;

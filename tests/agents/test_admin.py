@@ -21,7 +21,7 @@ from agents.models import (
     Workflow,
 )
 from agents.review.models import Example
-from chat.models import ChatSession, Message
+from chat.models import ChatSession, Invitation, Member, Message
 from tests.conftest import asked
 
 pytestmark = [
@@ -30,6 +30,7 @@ pytestmark = [
 ]
 
 RECORDS = [Run, RunEvent, AgentStep, Approval, ChatSession, Message, Document, Chunk]
+RECORDS += [Member, Invitation]
 
 
 @pytest.fixture

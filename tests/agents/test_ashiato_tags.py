@@ -6,7 +6,16 @@ from django.utils import timezone, translation
 
 from agents.display import RunView
 from agents.models import Run
-from agents.templatetags.ashiato import cost, count, day, duration, icon, rating, untold
+from agents.templatetags.ashiato import (
+    cost,
+    count,
+    day,
+    duration,
+    icon,
+    rating,
+    scrolls,
+    untold,
+)
 
 
 @pytest.mark.parametrize(
@@ -74,3 +83,9 @@ def test_a_run_that_nobody_has_heard_of_is_what_the_template_makes_of_it(languag
 
         with translation.override(language):
             assert untold(view) == render_to_string("_run.html", {"view": view})
+
+
+def test_what_is_long_or_has_many_lines_may_scroll():
+    assert not scrolls("Why?", 120)
+    assert scrolls("x" * 121, 120)
+    assert scrolls("\n" * 7, 120)

@@ -3,19 +3,49 @@
 from datetime import date
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agents import samples
 from agents.engine.approval import AskPerson
 from agents.engine.events import Type
 from agents.engine.fallback import FallbackStrategy
 from agents.engine.guardrails import Guardrails
-from agents.engine.orchestrator import Orchestrator
+from agents.engine.orchestrator import RESULTS, Orchestrator
+from agents.engine.output import OutputSchema
+from agents.engine.plan import ExecutionPlan
 from agents.engine.planner import ReActPlanner
-from agents.engine.tool import ToolRegistry
+from agents.engine.planning import FORM
+from agents.engine.schema import violations
+from agents.engine.soundness import problems
+from agents.engine.state import AgentState
+from agents.engine.tool import ToolRegistry, ToolResult, specification
+from agents.llm.demo import judging, outline, telling
+from agents.llm.demo import report as reports
+from agents.llm.demo.brief import Brief
+from agents.llm.demo.history import Offer, Question, Situation
 from agents.tools.calculator import CalculatorTool
 from agents.tools.search import Passage, SearchTool
 from tests.agents.test_demo_model import ShopTool, demo
 
+TEXT = {"type": "string"}
+ROW = {"type": "object", "properties": {"product": TEXT}, "required": ["product"]}
+PIECES = (
+    *("compare", "this year", "last year", "2019", "best month", "revenue", "orders", "and"),
+    *("explain", "?", "why", "ask my manager whether", "send", "Tokyo", "Osaka", "top 3"),
+    *("share", "average", "monthly", "10% of", "how many", "customers", "${x}", '"Tea"', "\n"),
+    *(
+        "今年",
+        "去年",
+        "の売上",
+        "を比べて",
+        "、理由も",
+        "上司に",
+        "聞いて",
+        "東京と大阪",
+        "は？",
+    ),
+)
 TODAY = date(2026, 11, 15)
 SEASONS = (
     Passage(
@@ -54,12 +84,12 @@ def run(shop, dialect):
     async def find(query, top_k):
         return SEASONS[:top_k]
 
-    async def whole(question, **options):
-        tools = [CalculatorTool(), ShopTool(shop), SearchTool(find), AskPerson()]
-        parts = (ToolRegistry(tools), Guardrails(), FallbackStrategy(pause=0))
+    async def whole(question, *, state=None, tools=None, **options):
+        own = [CalculatorTool(), ShopTool(shop), SearchTool(find), AskPerson()]
+        parts = (ToolRegistry(tools or own), Guardrails(), FallbackStrategy(pause=0))
         planner = ReActPlanner(demo(), "demo", dialect=dialect)
         agent = Orchestrator(planner, *parts, name="planner", **options)
-        return [event async for event in agent.stream(question)]
+        return [event async for event in agent.stream(question, state)]
 
     return whole
 
@@ -89,14 +119,14 @@ async def test_two_best_months_are_compared_and_the_difference_explained(run):
         "best month by revenue in 2025",
         "difference",
         "change in percent",
-        "orders and their average",
-        "look up: why revenue differs from month to month",
+        "number and average",
+        "look for the reason: why revenue differs from month to month",
     ]
     assert checks(events) == [True] * 5
     assert events[-1].data["answer"] == (
         "The best month by revenue in 2026 is **July 2026**, with **1,139**. "
         "The best month by revenue in 2025 is **December 2025**, with **1,741**.\n\n"
-        "**December 2025** is ahead: July 2026 is **602** below December 2025 (-34.6%). "
+        "**December 2025** is ahead: July 2026 is **602** below it (-34.6%). "
         "2026 is not over yet, so this may still change.\n\n"
         "July 2026 had **26** orders of 43.81 on average; December 2025 had **44** orders of "
         "39.57 on average. So the difference comes mostly from the number of orders.\n\n"
@@ -117,7 +147,7 @@ async def test_two_best_months_are_compared_in_japanese(run):
         "多かったのは **2025年12月** です。2026年7月は2025年12月を **602** 下回りました"
         "（-34.6%）。2026年はまだ終わっていないため、変わる可能性があります。\n\n"
         "2026年7月は注文 **26** 件・平均 43.81、2025年12月は注文 **44** 件・平均 39.57でした。"
-        "違いは主に注文数によるものです。\n\n"
+        "違いは主に注文の件数によるものです。\n\n"
         "贈り物の店なので、売上は12月に最も多くなります。 [2]\n\n"
         "出典:\n- [2] チャットの使い方 › サンプルの店の売上は、なぜ月によって違うのですか？ "
         "(ja/using.md #1)"
@@ -141,14 +171,14 @@ async def test_what_does_not_wait_for_anything_is_done_side_by_side(run):
             "revenue in 2026",
             "revenue in 2019",
             "revenue in 2025",
-            "Nothing was found for the revenue in 2019, so the revenue in 2025 is taken",
+            "Nothing was found for “revenue in 2019”, so “revenue in 2025” is used instead.",
         ),
         (
             "今年の売上を2019年と比べて",
             "2026年の売上",
             "2019年の売上",
             "2025年の売上",
-            "データがありませんでした: 2019年の売上。代わりに2025年の売上を使います。",
+            "2019年の売上が見つからなかったため、2025年の売上を使います。",
         ),
     ],
 )
@@ -177,3 +207,236 @@ async def test_a_greeting_needs_no_steps(run, greeting, words):
     assert plans(events) == [{}]
     assert not of(events, Type.TOOL_CALL)
     assert words in events[-1].data["answer"]
+
+
+WIDER = [
+    ("What was the revenue in 2019?", "revenue by year", "| 2025 | 8,608.00 |"),
+    ("2019年の売上は？", "年別の売上", "| 2025 | 8,608.00 |"),
+    ("What was the best month in 2019?", "best month by revenue", "**December 2024**"),
+    ("revenue of Sencha", "revenue for names that contain Sencha", "is **1,740**"),
+    ("Senchaの売上は？", "名前に「Sencha」を含むものの売上", "は **1,740** です"),
+    ("What is 10% of the revenue in 2019?", "revenue in 2026", "**860.95**"),
+]
+
+
+@pytest.mark.parametrize(("question", "instead", "words"), WIDER, ids=lambda v: v[:20])
+async def test_where_nothing_is_found_the_next_plan_looks_wider(run, question, instead, words):
+    events = await run(question)
+
+    first, second = plans(events)
+    assert instead not in first
+    assert instead in second
+    assert checks(events)[0] is False
+    assert ended(events)[0] == "completed"
+    assert instead in events[-1].data["answer"]
+    assert words in events[-1].data["answer"]
+
+
+IN_VAIN = [
+    ("Revenue of Unobtainium", 2, "Nothing was found for “revenue for Unobtainium”"),
+    ("Compare revenue in Tokyo with Seoul", 1, "Nothing was found for “revenue in Seoul”"),
+    ("東京とソウルの売上を比べて", 1, "ソウルの売上に当たるものが見つからず"),
+]
+
+
+@pytest.mark.parametrize(("question", "tried", "reason"), IN_VAIN, ids=lambda v: str(v)[:20])
+async def test_where_nothing_is_left_to_try_it_is_cancelled_with_the_reason(
+    run, question, tried, reason
+):
+    events = await run(question)
+
+    assert len(plans(events)) == tried
+    assert ended(events)[0] == "cancelled"
+    assert reason in ended(events)[1]
+
+
+BEYOND = [
+    ("Send an e-mail to Aiko", "There is no tool here to send an e-mail to Aiko."),
+    ("How many customers are there? And then book a flight.", "no tool here to book a flight"),
+    (
+        "佐藤さんにメールを送ってください",
+        "「佐藤さんにメールを送って」という依頼に使えるツール",
+    ),
+    ("write a poem", "I have no rule for this."),
+]
+
+
+@pytest.mark.parametrize(("question", "reason"), BEYOND, ids=lambda v: v[:20])
+async def test_what_no_tool_can_do_is_not_begun(run, question, reason):
+    events = await run(question)
+
+    assert not of(events, Type.TOOL_CALL)
+    assert ended(events)[0] == "cancelled"
+    assert reason in ended(events)[1]
+
+
+ANSWERS = [
+    ("What is 12.5% of 3480?", "The result is **435** (`3480 * 12.5 / 100`)."),
+    ("What is 10% of the revenue in 2025?", "**860.8** (`revenue in 2025 * 10 / 100`)"),
+    ("What was the average monthly revenue this year?", "The result is **782.68**"),
+    ("What share of revenue did the top 3 products make?", "The result is **31.33**"),
+    ("今年の月平均の売上は？", "答えは **782.68** です"),
+    ("What tables are there?", "- **products**: id, name, category, price"),
+    ("Why do sales differ from month to month?", "its revenue is highest in December. [1]"),
+    ("Why was this year's revenue higher than last year's?", "it is **1.50** above the"),
+    ("なぜ今年の売上は去年より多いのですか？", "2025年の売上を **1.50** 上回りました"),
+    ("What was the best month last year and why?", "its revenue is highest in December. [1]"),
+    ("Compare revenue in Tokyo with Osaka this year and explain", "Tokyo had **14** orders"),
+    ("Compare revenue this month with last month", "November 2026 is not over yet"),
+    ("Compare revenue this month with last month and explain", "November 2026 had **12** or"),
+    ("Compare revenue in Tokyo with Osaka", "the revenue in Tokyo is **153.50** below it"),
+    ("東京と大阪の売上を比べて", "東京の売上は大阪の売上を **153.50** 下回りました"),
+]
+
+
+@pytest.mark.parametrize(("question", "words"), ANSWERS, ids=lambda v: v[:20])
+async def test_other_questions_are_planned_too(run, question, words):
+    events = await run(question)
+
+    assert len(plans(events)) == 1
+    assert ended(events)[0] == "completed"
+    assert words in events[-1].data["answer"]
+
+
+async def test_two_questions_are_two_steps_and_answered_in_their_order(run):
+    events = await run("How many customers are there? Which product sold most this year?")
+
+    (plan,) = plans(events)
+    assert [*plan] == ["number of customers", "best product by revenue in 2026"]
+    assert events[-1].data["answer"] == (
+        "The number of customers is **36**.\n\n"
+        "The best product by revenue in 2026 is **Tenmoku Tea Bowl**, with **1,156**."
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        (
+            "Compare this year's revenue with last year's and ask my manager whether we grow",
+            "Please ask your manager whether we grow, and write down the answer.",
+        ),
+        (
+            "今年の売上を去年と比べて、上司に値上げしてよいか聞いて",
+            "上司に「値上げしてよいか」を確認し、回答を書いてください。",
+        ),
+    ],
+)
+async def test_a_person_is_asked_after_what_they_should_see_is_found(run, question, asked):
+    events = await run(question)
+
+    *found, last = plans(events)[0].values()
+    assert last["ask"] == asked
+    assert last["depends_on"] == [step["name"] for step in found]
+    assert len(found) == 4
+    assert events[-1].type is Type.RUN_PAUSED
+
+
+async def test_a_question_that_follows_another_is_planned_with_it(run):
+    state = AgentState()
+    state.add_message("user", "What was the revenue this year?")
+    state.add_message("assistant", "The total revenue in 2026 is **8,609.50**.")
+
+    events = await run("And last year?", state=state)
+
+    assert [*plans(events)[0]] == ["revenue in 2025"]
+    assert events[-1].data["answer"] == "The revenue in 2025 is **8,608**."
+
+
+async def test_the_answer_can_be_asked_for_in_a_form(run):
+    table = {"type": "array", "items": ROW}
+    report = {"type": "object", "properties": {"title": TEXT, "rows": table, "note": TEXT}}
+
+    events = await run("top 2 products by revenue", output=OutputSchema(report))
+
+    assert events[-1].data["output"]["title"] == "top 2 products by revenue"
+    assert events[-1].data["output"]["rows"][0] == {"product": "Arita Porcelain Cup"}
+
+
+async def test_a_tool_that_fails_is_the_reason_that_is_given(run, shop):
+    class Gone(ShopTool):
+        async def execute(self, input, /):
+            return ToolResult(error="The database is gone.")
+
+    events = await run("What was the revenue in 2025?", tools=[Gone(shop)])
+
+    assert len(plans(events)) == 1
+    assert ended(events)[0] == "cancelled"
+    assert "The database is gone." in ended(events)[1]
+
+
+async def test_what_looks_like_a_reference_in_a_question_is_only_text(run):
+    events = await run("How do I write ${steps.a.output} in a plan?")
+
+    assert ended(events)[0] == "completed"
+    (call,) = of(events, Type.TOOL_CALL)
+    assert "${steps.a.output}" in call["function"]["arguments"]
+
+
+@pytest.fixture(scope="module")
+def offers(shop):
+    tools = [CalculatorTool(), ShopTool(shop), SearchTool(None)]
+    about = (specification(tool)["function"] for tool in tools)
+    return {each["name"]: Offer(**each) for each in about}
+
+
+@given(text=st.text(max_size=60) | st.lists(st.sampled_from(PIECES), max_size=6).map(" ".join))
+def test_whatever_is_asked_the_plan_can_be_carried_out(text, offers):
+    situation = Situation(question=Question(text=text), tools=tuple(offers.values()))
+
+    written = outline.write(Brief(situation=situation), TODAY).to_dict()
+
+    assert violations(FORM, written) == []
+    schemas = {name: offer.parameters for name, offer in offers.items()}
+    if written["steps"]:
+        assert problems(ExecutionPlan.from_dict(written), schemas, ()) == ()
+
+
+def test_the_answer_of_a_person_is_told():
+    report = reports.read(
+        [
+            {"role": "user", "content": "ask my manager whether we grow"},
+            {"role": "user", "content": told({"ask your manager": "Yes, we do."})},
+        ],
+        TODAY,
+    )
+
+    assert telling.answer(report) == "Your manager says: Yes, we do."
+
+
+def told(results):
+    parts = "\n\n".join(f"## {name} (done)\n{text}" for name, text in results.items())
+    return RESULTS.format(description="A plan.", results=parts)
+
+
+def checked(expected, result):
+    asked = f"Step: a (database)\nExpected: {expected}\nResult:\n{result}"
+    return judging.judge([{"role": "user", "content": asked}]).to_dict()
+
+
+ROWS = '{"columns": ["month", "revenue"], "rows": [["2025-12", 7.5]], "truncated": false}'
+EMPTY = '{"columns": ["revenue"], "rows": [[null]], "truncated": false}'
+
+
+@pytest.mark.parametrize(
+    ("expected", "result", "is_met", "reason"),
+    [
+        ("A figure.", ROWS, True, "It shows 2025-12, 7.50."),
+        ("数値。", ROWS, True, "結果は 2025-12, 7.50 です。"),
+        ("A figure.", EMPTY, False, "The result is empty."),
+        ("数値。", EMPTY, False, "結果が空です。"),
+        ("The revenue in 2025", ROWS, True, "It shows 2025-12, 7.50."),
+        ("The best month in 2024", ROWS, False, "It is about 2025."),
+        ("A figure above 10", ROWS, False, "The figure is 7.50."),
+        ("At least 3 rows", ROWS, False, "The number of rows is 1."),
+        ("The total", "nobody knows", False, "There is no figure in it."),
+        ("The total", "It is 5 in all.", True, "It shows It is 5 in all."),
+        ("Anything", "Error: It broke.", False, "It is an error: It broke."),
+        ("A passage on tea", "No passage was found.", False, "No passage was found."),
+    ],
+)
+def test_a_result_is_judged_by_what_can_be_seen_of_it(expected, result, is_met, reason):
+    found = checked(expected, result)
+
+    assert (found["is_met"], found["reason"]) == (is_met, reason)
+    assert bool(found["feedback"]) is not is_met

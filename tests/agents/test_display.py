@@ -106,10 +106,15 @@ class Page:
         for element in [c for c in Tree(html).root.children if isinstance(c, Element)]:
             how, _, target = element.attrs.get("hx-swap-oob", "true").partition(":#")
             holder, at = self.root.place_of(target or element.attrs["id"])
-            if how == "beforeend":
-                holder.children[at].children += element.children
-            else:
-                holder.children[at] = element
+            match how:
+                case "beforeend":
+                    holder.children[at].children += element.children
+                case "afterbegin":
+                    holder.children[at].children[:0] = element.children
+                case "afterend":
+                    holder.children[at + 1 : at + 1] = element.children
+                case _:
+                    holder.children[at] = element
 
     def reloaded(self):
         return Tree(Watched(self.watched.run_pk, self.watched.place).snapshot()).root
@@ -196,7 +201,7 @@ async def test_words_told_after_their_step_is_over_ask_for_no_element_that_is_go
     data = {"step": 1, "content": "Late."}
 
     html = await sync_to_async(watched.changes)(
-        [{"seq": 9, "type": "step_started", "data": data}]
+        [{"seq": 9, "type": "step_started", "agent": "helper", "data": data}]
     )
 
     assert f'id="step-{run.pk}-1"' in html
@@ -288,8 +293,8 @@ def test_every_end_has_its_sentence(reason, said):
     assert said in words
 
 
-def test_a_run_that_somebody_stopped_says_so():
-    assert "You stopped this run." in wording.ending(Run(stopped_reason="cancelled"))
+def test_a_stop_without_a_reason_was_a_persons():
+    assert wording.ending(Run(stopped_reason="cancelled")).startswith("You stopped this run.")
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,19 @@ import json
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Group
+from django.test import AsyncClient
 
-from agents import assembly
+from agents import approvals, assembly, runs
+from agents.approvals import Word
+from agents.display import RunView, panels
+from agents.llm.direct_model import DirectModel
 from agents.management.commands import seed_demo
+from agents.masking import Veil, masked
 from agents.models import Agent
+from agents.sentences import FORMS, SENTENCES
 from tests.conftest import asked, checked
 from tests.scripted import Says
+from tests.wire import WireServer, say
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -69,6 +76,49 @@ async def test_a_panel_can_vote_or_have_a_judge(panel, merge, chosen, words):
     assert words in run.answer
 
 
+async def test_a_panel_goes_on_when_all_that_its_members_asked_is_decided(panel, person):
+    twin = await Agent.objects.acreate(name="twin", auto_execute_tools=False)
+    careful = await Agent.objects.aget(name="careful")
+    await sync_to_async(lambda: twin.tools.set(careful.tools.all()))()
+    await sync_to_async(panel.handoffs.set)([careful, twin])
+
+    run = await asked("What is 6 times 7?", agent=panel, user=person)
+    questions = [question async for question in run.approvals.all()]
+    for question in questions:
+        word = Word(digest=question.digest, is_approved=True)
+        await runs.wait(await approvals.decide(person, question.pk, word))
+
+    assert {question.agent_name for question in questions} == {"careful", "twin"}
+    run = await checked(run)
+    assert run.answer == "The result is **42** (`6 * 7`)."
+
+
+@pytest.mark.parametrize("dialect", ["native", "react"])
+async def test_a_panel_is_asked_and_judged_over_the_wire(agent, monkeypatch, dialect):
+    judged = {"groups": [["a"], ["b"]], "differences": ["41 or 42."], "heading": "Differ"}
+    judged |= {"choice": "b", "reason": "It was worked out."}
+    answers = {"You are a.": "41", "You are b.": "42", "Then judge": json.dumps(judged)}
+
+    def reply(request):
+        told = request.body["messages"][0]["content"]
+        said = next(answer for mark, answer in answers.items() if mark in told)
+        return say(said if dialect == "native" else f"Final Answer: {said}", chunks=3)
+
+    how = {"model": "openai/gpt", "dialect": dialect}
+    members = [
+        await Agent.objects.acreate(name=name, instructions=f"You are {name}.", **how)
+        for name in "ab"
+    ]
+    panel = await Agent.objects.acreate(name="board", mode="panel", merge="judge", **how)
+    await sync_to_async(panel.handoffs.set)(members)
+    async with WireServer(reply) as server:
+        monkeypatch.setattr(assembly, "llm", lambda name: DirectModel("key", server.url))
+        run = await checked(await asked("What is 6 * 7?", agent=panel))
+
+    assert run.answer == "42\n\n> **b**: It was worked out.\n\n**Differ**\n\n- 41 or 42."
+    assert len(server.requests) == 3
+
+
 async def test_a_panel_is_told_what_was_said_before(panel):
     before = [
         {"role": "user", "content": "How many orders were refunded in 2024?"},
@@ -118,11 +168,83 @@ async def test_a_plan_with_a_role_that_nobody_has_is_not_carried_out(agent, scri
     assert not await run.steps.filter(kind="task").aexists()
 
 
-async def test_a_plan_without_steps_is_no_problem():
-    assert assembly._wrong(assembly.ExecutionPlan(), assembly.ToolRegistry(), frozenset()) == []
-
-
 async def _planner(*colleagues):
     planner = await Agent.objects.acreate(name="planner", mode="plan")
     await sync_to_async(planner.handoffs.set)(colleagues)
     return planner
+
+
+FACTS = {
+    "merge": "vote",
+    "heads": [
+        {"name": "a", "answer": "**42**", "problem": ""},
+        {"name": "b", "answer": "42", "problem": ""},
+        {"name": "c", "answer": "41", "problem": ""},
+        {"name": "d", "answer": "", "problem": "d could not finish: It is empty."},
+    ],
+    "groups": [["a", "b"], ["c"]],
+    "chosen": "a",
+    "differences": [],
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "labels"),
+    [
+        ({}, ["with the majority", "agrees with a", "differs", "no answer"]),
+        (
+            {"merge": "judge", "chosen": "c"},
+            ["agrees with b", "agrees with a", "chosen by the judge", "no answer"],
+        ),
+        (
+            {"merge": "synthesis", "chosen": "", "groups": [["a"], ["b"], ["c"]]},
+            ["differs", "differs", "differs", "no answer"],
+        ),
+    ],
+)
+def test_it_is_said_in_words_where_each_head_stands(changes, labels):
+    view = panels.PanelView(FACTS | changes, "2 of 3 agree: a, b.")
+
+    assert [head.label for head in view.heads] == labels
+    assert view.heads[0].answer == "<p><strong>42</strong></p>\n"
+    assert view.title.startswith("Panel of 4 agents · ")
+
+
+async def test_the_end_of_a_replay_and_the_trace_show_the_same_heads(panel, administrator):
+    run = await asked("How many orders were refunded?", agent=panel, user=administrator)
+    last = await run.events.acount()
+    client = AsyncClient()
+    await client.aforce_login(administrator)
+
+    pages = [
+        (await client.get(f"/traces/{run.pk}/{rest}")).content.decode()
+        for rest in ("", f"replay/?at={last}", f"replay/?at={last - 1}")
+    ]
+
+    assert [page.count('<li class="head"') for page in pages] == [2, 2, 0]
+
+
+async def test_what_others_said_to_a_panel_is_shown_masked(panel):
+    run = await asked("How many orders were refunded?", agent=panel)
+    check = await run.steps.aget(kind="evaluation")
+    check.action_input["heads"][0]["answer"] = "Ask jo@example.com."
+    await check.asave()
+
+    view = RunView(masked(run), "trace", veil=Veil())
+    head = (await sync_to_async(lambda: view.panel)()).heads[0]
+
+    assert head.name == "helper"
+    assert "jo@example.com" not in head.answer
+
+
+def test_what_a_panel_says_is_known_to_the_translators():
+    said = [
+        "2 of 3 agree: a, b.",
+        "They gave 2 different answers.",
+        "There is no majority: they gave 2 different answers.",
+        "Only b answered.",
+        "No member of the panel could answer. a: a could not finish: It is empty.",
+    ]
+
+    assert all(any(form.fullmatch(words) for form, _ in FORMS) for words in said)
+    assert {"They all agree.", "There was no judgement."} <= set(SENTENCES)

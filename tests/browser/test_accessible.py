@@ -63,6 +63,19 @@ def test_a_step_beside_its_run_has_no_serious_fault(visit, server, scheme):
     assert faults(reader) == []
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_long_question_is_scrolled_by_keyboard_too(visit, server, width):
+    reader = visit(server, viewport={"width": width, "height": 844})
+    lines = "\n".join(f"What is {number} + {number}?" for number in range(30))
+    answered(reader, lines)
+    assert faults(reader) == []
+
+    run = run_of(reader)
+    for address in ("", "replay/", "compare/", f"compare/{run}/", "again/1/", "share/"):
+        reader.goto(f"/traces/{run}/{address}")
+        assert faults(reader) == [], address
+
+
 def test_the_list_and_the_queue_have_no_serious_fault(reader: Page):
     answered(reader, CALCULATION)
     for address in ("/traces/", "/traces/?q=staus:failed", "/review/", "/approvals/"):

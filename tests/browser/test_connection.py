@@ -53,6 +53,11 @@ def test_a_run_goes_on_after_its_server_died(slow_page: Page, slow_server, lost)
     watched = html(slow_page.locator("#messages"))
     slow_page.reload()
     assert html(slow_page.locator("#messages")) == watched
+    number = run.get_attribute("id").removeprefix("run-")
+    slow_page.goto(f"/traces/{number}/replay/")
+    moments = slow_page.locator("#moments")
+    expect(moments).to_contain_text("The page loses its connection")
+    expect(moments).to_contain_text("The page is back")
 
 
 def test_a_tab_whose_session_was_deleted_elsewhere_says_so(page: Page):

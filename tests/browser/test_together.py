@@ -11,6 +11,7 @@ from tests import wire
 from tests.browser.conftest import AWAY, account, serve
 from tests.browser.conversation import CALCULATION, answered, ask, html, last_run
 from tests.browser.server import Server
+from tests.browser.test_accessible import faults
 
 QUESTION = "May we keep addresses for ten years?"
 GROUP = """
@@ -112,6 +113,29 @@ def test_sharing_fits_a_phone(visit, server, theme, locale):
     assert page.locator("#share-session").evaluate("d => d.scrollWidth <= d.clientWidth")
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_nothing_of_sharing_has_a_serious_fault(visit, server, page, guest, theme):
+    answered(page, CALCULATION)
+    let_in(page, "guest", "write")
+    other = visit(server, storage_state=guest, color_scheme=theme, reduced_motion="reduce")
+    other.goto(page.url)
+    step = last_run(other).locator(".step").nth(1)
+    step.locator("summary").click()
+    step.get_by_label("Comment on step 2").fill("Is this right?")
+    step.get_by_role("button", name="Comment").click()
+    expect(step.locator(".said-of li")).to_have_count(1)
+    expect(other.locator("#present li")).to_have_count(1)
+    assert faults(other) == []
+
+    page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+    page.get_by_role("link", name="Share").click()
+    page.get_by_role("button", name="Make a link").click()
+    expect(page.locator("#invitation")).to_be_visible()
+    assert faults(page) == []
+    page.goto(f"{page.url}people/")
+    assert faults(page) == []
+
+
 # An expert who is asked
 
 
@@ -156,6 +180,8 @@ def test_an_expert_answers_in_the_inbox_and_the_run_goes_on(visit, asking_server
     expect(card).to_contain_text(QUESTION)
     expect(inbox.locator(".to-approvals .badge")).to_contain_text("1")
     assert "our addresses" not in inbox.content()
+    assert faults(inbox) == []
+    assert faults(asker) == []
     card.locator("textarea").fill("Five years, not ten.")
     card.locator("textarea").press("Control+Enter")
 

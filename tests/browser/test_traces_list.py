@@ -8,9 +8,6 @@ from playwright.sync_api import Page, expect
 from tests.browser.conversation import CALCULATION, answered, last_run
 from tests.browser.test_everyone import faint_text, fits
 
-# One worker opens them all: the list is filled once.
-pytestmark = pytest.mark.xdist_group("traces")
-
 
 @pytest.fixture(scope="module")
 def filled(server):

@@ -12,6 +12,7 @@ SUM = """\
 name: {name}
 parameters:
   count: 3
+  to: null
 steps:
   - name: work out
     tool: calculator
@@ -65,6 +66,7 @@ def test_a_step_in_the_drawing_leads_to_its_lines(page: Page):
 def test_a_workflow_is_started_from_its_page_and_seen_in_the_chat(page: Page):
     written(page, "Sums of a page")
     page.get_by_label("count").fill("7")
+    page.get_by_role("textbox", name="to needed").fill("Ada")
 
     page.get_by_role("button", name="Start").click()
 
@@ -84,7 +86,7 @@ def test_a_workflow_is_offered_in_the_chat_and_started_by_its_name(page: Page):
     text.press("ArrowDown")
     text.press("Enter")
     expect(text).to_have_value('/workflow "Sums of a chat" ')
-    ask(page, '/workflow "Sums of a chat" count=2')
+    ask(page, '/workflow "Sums of a chat" count=2 to=Ada')
 
     expect(last_run(page)).to_have_attribute("data-status", "completed")
     expect(last_run(page)).to_contain_text("12")

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from agents import absences
 from agents.models import Absence, Run
-from chat.models import ChatSession, Message
+from chat.models import ChatSession, Member, Message
 from tests.conftest import tab
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -37,7 +37,7 @@ async def visited(person, message, *, code=CLOSED, **told):
     asked = "&".join(f"{name}={value}" for name, value in told.items())
     address = f"/ws/chat/{message.session_id}/?after={message.pk}&{asked}"
     async with tab(person, address) as page:
-        await page.receive_from()
+        await page.receive_from(timeout=10)
         await page.disconnect(code, timeout=10)
 
 
@@ -82,6 +82,18 @@ async def test_whoever_closed_the_page_comes_back_on_any_other(person, message):
     await visited(person, message, code=LOST, page="other")
 
     assert [a.came_back_at is None for a in await kept()] == [False, True]
+
+
+async def test_the_page_of_somebody_else_in_the_session_is_not_the_askers(
+    person, stranger, message
+):
+    await Member.objects.acreate(session_id=message.session_id, user=stranger)
+
+    await visited(stranger, message, code=LOST, page="theirs", away=1000)
+    assert await kept() == []
+    await visited(person, message, code=LOST, page="one")
+
+    assert [away.page for away in await kept()] == ["one"]
 
 
 async def test_of_a_page_on_which_nothing_runs_nothing_is_written(person, message, run):

@@ -257,6 +257,15 @@ def test_who_cannot_be_let_in_is_said_in_words(name, chat, person, stranger):
     assert not Membership.objects.exists()
 
 
+def test_nobody_is_told_that_they_stopped_what_another_may_have(chat, run, stranger):
+    Run.objects.update(status="stopped", stopped_reason="cancelled", answer="")
+
+    shown = page(in_with(chat, stranger, "write"), chat).content.decode()
+
+    assert "This run was stopped." in shown
+    assert "You stopped" not in shown
+
+
 # By a link
 
 
@@ -312,6 +321,18 @@ def test_whoever_was_shown_out_does_not_come_back_by_the_same_link(chat, person,
     assert page(client, chat).status_code == 404
 
 
+def test_what_the_owner_took_away_is_not_given_back_by_the_same_link(chat, person, stranger):
+    link, client = invited(client_of(person), chat, "write"), client_of(stranger)
+    client.get(link)
+
+    client_of(person).post(f"/chat/{chat.pk}/people/", {"name": "eve", "right": "read"})
+    client.get(link)
+
+    assert not ChatSession.objects.writable_by(stranger).exists()
+    client_of(person).post(f"/chat/{chat.pk}/people/{stranger.pk}/remove/")
+    assert client.get(link).status_code == 404
+
+
 def test_nothing_of_sharing_outlives_the_session(chat, stranger, person):
     in_with(chat, stranger, "read")
     invited(client_of(person), chat)
@@ -332,3 +353,16 @@ def test_who_let_whom_in_is_kept(chat, stranger):
         "session.member_removed",
     ]
     assert all(entry.detail["who"] == "eve" for entry in entries)
+
+
+@pytest.mark.parametrize("number", [2**63, 10**30])
+def test_a_number_that_no_row_can_have_is_not_found(number, chat, run, stranger, person):
+    in_with(chat, stranger, "read")
+    client = client_of(person)
+
+    paths = [f"/chat/{chat.pk}/people/{number}/remove/"]
+    paths += [f"/chat/{chat.pk}/links/{number}/withdraw/"]
+    paths += [f"/traces/{run.pk}/comments/{number}/delete/", f"/approvals/{number}/"]
+
+    assert [client.post(path).status_code for path in paths] == [404] * 4
+    assert client.get("/approvals/new/", {"shown": number}).status_code == 200

@@ -2,10 +2,12 @@ import json
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agents.engine.definition import read
 from agents.engine.ordering import levels
-from agents.engine.plan import ExecutionPlan, ExecutionStep
+from agents.engine.plan import FIELDS, ExecutionPlan, ExecutionStep
 from agents.engine.soundness import problems
 
 PIPELINE = """\
@@ -206,6 +208,41 @@ def test_each_problem_has_its_line_and_its_reason(lines, sentence):
 )
 def test_a_text_that_is_no_workflow_says_why(text, sentence):
     assert sentence in said(text)
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.sampled_from(
+        ["a", "b", "always", "${steps.a.output}", "${", "steps.b.output > 1", "5m", "x" * 90]
+    ),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from([*FIELDS, "steps", "parameters", "workflow", "tol"]),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=25,
+)
+
+
+@given(VALUES)
+def test_whatever_is_written_is_read_or_has_problems(value):
+    definition = read(json.dumps(value))
+
+    levels(definition.plan.steps)
+    assert definition.problems or definition.plan.steps
+
+
+@given(
+    st.text(max_size=80) | st.text(alphabet="name:steps -[]{}&*!|>'\"#\n ,?%@`", max_size=80)
+)
+def test_whatever_is_typed_is_no_trouble(text):
+    assert all(problem.message for problem in read(text).problems)
 
 
 def test_half_a_character_is_no_trouble():

@@ -25,6 +25,7 @@ from agents.engine.termination import standard_policy
 from tests.engine.conftest import Echo
 from tests.engine.plans import of, outcomes, told
 from tests.engine.test_approval import Asks, _kept, collected, decided, types
+from tests.engine.test_takeover import Steady
 from tests.scripted import Says, ScriptedModel
 
 SUM = {"type": "object", "properties": {"sum": {"type": "number"}}, "required": ["sum"]}
@@ -143,7 +144,7 @@ async def test_a_tie_is_named_and_every_answer_shown(panel):
     events = await told(heads)
 
     assert verdict(events)["chosen"] == ""
-    assert verdict(events)["reason"] == "2 different answers, and no majority."
+    assert verdict(events)["reason"] == "There is no majority: they gave 2 different answers."
     answer = events[-1].data["answer"]
     assert answer.startswith("### a\n\n42\n\n### b\n\n41\n\n**Where they differed**")
     assert events[-1].data["stopped_reason"] == "completed"
@@ -213,6 +214,15 @@ async def test_a_member_that_fails_does_not_end_it(panel):
     assert events[-1].data["answer"] == "41"
 
 
+async def test_a_member_that_says_nothing_has_not_answered(panel):
+    heads = panel({"a": Says(answer="\n"), "b": "41"}, merge="vote")
+
+    events = await told(heads)
+
+    assert verdict(events)["heads"][0]["problem"]
+    assert events[-1].data["answer"] == "41"
+
+
 async def test_a_member_that_takes_too_long_is_not_waited_for(panel, dialect):
     slow = Asked(dialect, "42", after=asyncio.Event().wait())
     heads = panel({"a": slow, "b": "41"}, most_seconds=0.2)
@@ -253,6 +263,18 @@ async def test_a_member_that_must_ask_a_person_holds_the_panel_up_until_then(pan
     assert tool.inputs == [{"text": "x"}]
     assert verdict(more)["reason"] == "They all agree."
     assert more[-1].data["answer"] == "42"
+
+
+async def test_answers_may_be_longer_together_than_one_of_them(panel):
+    rules, words = Guardrails(max_input_tokens=60, max_output_tokens=60), "word " * 40
+    heads = panel({"a": f"{words}a", "b": f"{words}b"}, form=DIFFER, merge="vote")
+    heads.guardrails = rules
+
+    events = await told(heads)
+
+    assert verdict(events)["differences"] == DIFFER["differences"]
+    assert events[-1].data["stopped_reason"] == "completed"
+    assert (await told(heads, words * 2))[-1].data["stopped_reason"] == "blocked"
 
 
 async def test_a_panel_that_has_spent_its_budget_gives_what_was_answered(panel):
@@ -302,6 +324,26 @@ async def test_a_panel_cut_off_after_any_event_comes_to_the_same_end(panel, merg
         assert events[-1].data["answer"] == whole[-1].data["answer"], cut
         assert verdict(events)["groups"] == [["a"], ["b"]]
         assert events[-1].data["tool_calls"] == 2
+
+
+async def test_a_panel_can_be_a_colleague_and_is_taken_over_as_one(panel, dialect):
+    def build():
+        heads = panel({"a": "42", "b": "41"}, "Both (a, b).", DIFFER)
+        says = [Says.call("ask_panel", task="What is it?"), Says(answer="Both.")]
+        planner = ReActPlanner(Steady(dialect, *says), "steady", dialect=dialect)
+        tools = ToolRegistry([Handoff("panel", lambda: heads)])
+        return AgentRuntime(planner, tools, Guardrails(), FallbackStrategy(), name="lead")
+
+    whole = await told(build())
+
+    for cut in range(1, len(whole)):
+        past = [_kept(event) for event in whole[:cut]]
+        events = [*past, *await collected(build().resume(past))]
+
+        _check(events)
+        assert verdict(events)["groups"] == [["a"], ["b"]]
+        (answer,) = [e.data for e in events if e.agent == "panel" and "answer" in e.data][-1:]
+        assert (answer["answer"], answer["tool_calls"]) == ("Both (a, b).", 2), cut
 
 
 async def test_an_agent_that_is_called_planner_can_still_have_a_plan_written(dialect):

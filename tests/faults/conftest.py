@@ -44,14 +44,6 @@ def holds(grounds):
     return play
 
 
-def pytest_collection_modifyitems(items):
-    """Real processes against the clock: what fails is tried once more, and said to be so.
-
-    Rows of one kind are played by one worker, so that each ground is opened only once.
-    """
-    kinds = {id.lower(): known.kind for id, known in ROWS.items()}
-    for item in items:
-        if item.path.parent.name == "faults":
-            item.add_marker(pytest.mark.flaky(reruns=1))
-            if kind := kinds.get(item.name.split("_")[1]):
-                item.add_marker(pytest.mark.xdist_group(f"faults-{kind}"))
+def pytest_itemcollected(item):
+    """Real processes against the clock: what fails is tried once more, and said to be so."""
+    item.add_marker(pytest.mark.flaky(reruns=1))

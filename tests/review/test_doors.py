@@ -15,6 +15,7 @@ pytestmark = [
     pytest.mark.usefixtures("agent", "workshop"),
 ]
 
+ALONE = ["", "steps/", "steps/1/", "compare/", "replay/"]
 ADDRESS = "ada.lovelace@example.org"
 DOORS = [
     "/traces/",
@@ -71,6 +72,16 @@ async def test_a_reviewer_reads_no_address_by_this_door(door, runs, page):
 
     assert "lovelace" not in shown
     assert "example.org" not in shown
+
+
+@pytest.mark.parametrize("door", ALONE)
+async def test_every_page_that_masks_something_says_so(door, runs, page):
+    run, _other = runs
+
+    shown = await page(f"/traces/{run.pk}/{door}")
+
+    assert "Personal data is masked, and that you looked at it is recorded." in shown
+    assert shown.count("<h1") == 1
 
 
 @pytest.mark.parametrize("door", [d for d in DOORS if "{run}" in d and "review" not in d])

@@ -384,7 +384,7 @@ def test_runs_again_of_runs_again_cost_no_query_each(
         run = again if number == 0 else run
     get(mine)
 
-    with django_assert_max_num_queries(14):
+    with django_assert_max_num_queries(16):
         get(mine)
 
 

@@ -363,6 +363,12 @@ def test_the_replay_shows_what_stood_on_the_page_while_it_was_away(person, parte
     assert "Connection lost. Reconnecting…" in shown["2"]
 
 
+def test_the_page_of_the_run_says_that_there_is_something_to_see(person, parted):
+    assert "page away once" in get(person, parted, "").content.decode()
+    parted.absences.all().delete()
+    assert "page away" not in get(person, parted, "").content.decode()
+
+
 def test_a_page_that_was_closed_before_the_run_ended_stays_so(person, parted):
     parted.absences.update(reason=Absence.Reason.CLOSED, came_back_at=None)
     timeline = Timeline(parted)

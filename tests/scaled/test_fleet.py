@@ -8,12 +8,11 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from tests.faults.rows import order
+from tests.faults.tab import Tab
 from tests.scaled.demo import STORY, some_words
 from tests.scaled.fleet import FleetGround
 
 RECOVERS = 60
-# One worker plays them all: processes are started once.
-pytestmark = pytest.mark.xdist_group("fleet")
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +68,31 @@ async def test_stop_reaches_the_worker_that_drives_the_run(ground):
 
     assert result.violations == []
     assert "You stopped this run" in tab.text
+
+
+SHARE = """
+from chat import sharing
+from chat.models import ChatSession
+guest = ChatSession.objects.get(pk={theirs}).user
+sharing.add(ChatSession.objects.get(pk={chat}), guest.username, "write")
+"""
+
+
+async def test_people_on_two_web_processes_see_each_other_come_write_and_go(ground):
+    ground.product.restart()
+    one, other = sorted(ground.people, key=lambda person: len(person["chats"]))[-2:]
+    chat, theirs = one["chats"].pop(), other["chats"][0]
+    ground.product.run("manage.py", "shell", "-c", SHARE.format(chat=chat, theirs=theirs))
+    async with ground:
+        near, far = ground.product.urls
+        owner = await Tab(ground.client, near, one, chat).open()
+        guest = await Tab(ground.client, far, other, chat).open()
+        ground.open_tabs += [owner, guest]
+        await owner.until(lambda: owner.page.find("present").nodes)
+        await guest.ask("words:5")
+        await owner.until(lambda: "word4" in owner.text, 30)
+        assert owner.messages.all("author")
+
+        await guest.close()
+
+        await owner.until(lambda: not owner.page.find("present").nodes, 10)

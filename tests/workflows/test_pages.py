@@ -1,9 +1,11 @@
 import pytest
+from django.db.models import ProtectedError
 from django.test import Client
 
-from agents.models import Workflow
+from agents.models import Run, Workflow
 from agents.workflows import versions
 from agents.workflows.examples import EXAMPLES
+from tests.chat.test_access import Inline
 from tests.workflows import pipeline
 
 pytestmark = pytest.mark.django_db
@@ -45,8 +47,15 @@ def test_what_is_saved_can_be_seen_and_started(editing, pipeline_tools, visiting
     assert saved.status_code == 302
     assert "データ分析パイプライン" in shown
     assert shown.count('class="node"') == 2 * 4
+    assert "#line-" not in shown
     assert "Start</button>" in shown
     assert "/edit/" not in shown
+
+
+def test_an_editor_gets_from_the_drawing_to_the_line(editing, workflow):
+    shown = page(editing.get(f"/workflows/{workflow.pk}/"))
+
+    assert f'href="/workflows/{workflow.pk}/edit/#line-7"' in shown
 
 
 def test_each_problem_is_shown_with_its_line_while_one_types(editing):
@@ -181,6 +190,15 @@ steps:
     assert "only if len(steps.first.output) &gt; 3" in shown
 
 
+def test_the_pages_hold_nothing_that_the_policy_refuses(editing, workflow):
+    at = f"/workflows/{workflow.pk}/"
+
+    for address in ["/workflows/", "/workflows/new/?example=sales", at, f"{at}versions/1/"]:
+        inline = Inline()
+        inline.feed(page(editing.get(address)))
+        assert inline.found == [], address
+
+
 def test_names_in_a_workflow_are_text(editing):
     text = "name: <script>\nsteps: [{name: '<b>x', tool: '<i>y', ask: '</textarea>'}]"
 
@@ -189,3 +207,19 @@ def test_names_in_a_workflow_are_text(editing):
     assert "<script>" not in shown
     assert "<b>x" not in shown
     assert "</textarea>'" not in shown
+
+
+@pytest.mark.parametrize("number", [0, 2**31, 2**63, 10**30])
+def test_an_id_that_no_row_can_have_is_not_found(editing, workflow, number):
+    pages = ["{n}/", "{n}/edit/", "{pk}/versions/{n}/", "{n}/versions/1/"]
+
+    for page in pages:
+        at = page.format(n=number, pk=workflow.pk)
+        assert editing.get(f"/workflows/{at}").status_code == 404, at
+
+
+def test_a_workflow_that_ran_can_be_switched_off_but_not_deleted(workflow, person):
+    Run.objects.create(user=person, topic="a", query="q", workflow=workflow.newest)
+
+    with pytest.raises(ProtectedError):
+        workflow.delete()

@@ -4,8 +4,9 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
-from agents import runs
-from agents.models import Run, ToolRegistration, Workflow
+from agents import approvals, runs
+from agents.approvals import Word
+from agents.models import Approval, Run, ToolRegistration, Workflow
 from agents.workflows import starting, versions
 from agents.workflows.starting import NotStarted
 from chat import sessions
@@ -30,6 +31,15 @@ steps:
 @pytest.fixture
 def greeting(pipeline_tools, editor):
     return versions.save(GREETING, editor)
+
+
+GATE = """\
+name: Gate
+steps:
+  - {name: look, tool: data_preprocessor}
+  - {name: agree, ask: "Send ${steps.look.output}?", approves: true}
+  - {name: send, tool: report_generator, depends_on: [agree]}
+"""
 
 
 async def carried_out(text, user):
@@ -154,9 +164,49 @@ async def test_what_is_off_is_not_started(greeting, person):
     assert (await client.post(f"/workflows/{greeting.pk}/start/")).status_code == 404
 
 
+async def test_a_person_agrees_to_a_step_and_the_run_goes_on(pipeline_tools, editor, person):
+    await sync_to_async(versions.save)(GATE, editor)
+    wish = await sync_to_async(starting.wished)("/workflow Gate", person)
+    run = await sync_to_async(starting.start)(wish, person, "chat.1")
+    runs.launch(run)
+    await runs.wait(run)
+    asked = await Approval.objects.aget(run=run)
+    assert "[1, 2, 3]" in asked.arguments
+
+    await approvals.decide(person, asked.pk, Word(digest=asked.digest, is_approved=True))
+    await runs.wait(run)
+
+    assert (await checked(run)).status == "completed"
+    assert run.answer == "平均は 2 です。"
+
+
+async def test_a_step_that_is_declined_ends_the_run_with_a_reason(
+    pipeline_tools, editor, person
+):
+    await sync_to_async(versions.save)(GATE, editor)
+    wish = await sync_to_async(starting.wished)("/workflow Gate", person)
+    run = await sync_to_async(starting.start)(wish, person, "chat.1")
+    runs.launch(run)
+    await runs.wait(run)
+    asked = await Approval.objects.aget(run=run)
+
+    word = Word(digest=asked.digest, is_approved=False, reason="too early")
+    await approvals.decide(person, asked.pk, word)
+    await runs.wait(run)
+
+    run = await checked(run)
+    assert run.status == "stopped"
+    assert "too early" in run.detail
+    assert not await run.steps.filter(action="report_generator").aexists()
+
+
 async def test_a_run_keeps_the_version_that_it_began_with(workflow, person, editor):
     run = await carried_out("/workflow データ分析パイプライン", person)
     text = pipeline.TEXT.replace("分析パイプライン", "分析")
     await sync_to_async(versions.save)(text, editor, workflow=workflow, base=1)
 
     assert (await sync_to_async(lambda: run.workflow)()).text == pipeline.TEXT
+    client = AsyncClient()
+    await sync_to_async(client.force_login)(person)
+    shown = (await client.get(f"/traces/{run.pk}/")).content.decode()
+    assert f'<a href="/workflows/{workflow.pk}/">データ分析, version 1</a>' in shown

@@ -18,7 +18,11 @@ _AGENTS = re.compile(r"^Agents: (.+)$", re.MULTILINE)
 _AGENT = re.compile(
     r"(?:^|; )([^\s:;]+): (Ask the agent \1\..*?)(?=; [^\s:;]+: Ask the agent|$)"
 )
-_BROKEN = re.compile(r"(?:^What was wrong: |[.。] ?)(“[^\n]+?” failed: [^\n]+)", re.MULTILINE)
+_BROKEN = re.compile(
+    r"(?:^What was wrong: |[.。] ?)(“[^\n]+?” failed: [^\n]+)"
+    r"|^Your last plan cannot be carried out: (.+)$",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +42,9 @@ class Brief:
 
     @property
     def breakdown(self) -> str:
-        """What a tool said that failed; another plan would not mend it."""
+        """What another plan would not mend: a tool that failed, or takes something else."""
         found = _BROKEN.search(self.past)
-        return found[1] if found else ""
+        return (found[1] or found[2]) if found else ""
 
 
 def read(messages: Sequence[Message]) -> Brief:

@@ -43,8 +43,8 @@ def handed_on(situation: Situation, today: date) -> Plan | None:
     ]
 
     def answer(found: Findings) -> str:
-        said = zip(agents, found, strict=False)
-        return "\n\n".join(_said(agent, finding.text, question) for agent, finding in said)
+        answers = zip(agents, found, strict=False)
+        return "\n\n".join(said(agent, finding.text, question) for agent, finding in answers)
 
     def failed(found: Findings, last: Finding) -> str:
         failure = _failure(agents[len(found)], last.text, question)
@@ -80,7 +80,7 @@ def _named(spoken: str, names: list[str]) -> str:
     return next(exact, None) or next(n for n in names if n.lower() == spoken.lower())
 
 
-def _said(agent: str, text: str, question: Question) -> str:
+def said(agent: str, text: str, question: Question) -> str:
     if "\n" in text:
         return question.say(f"{agent} says:\n\n{text}", f"{agent}によると:\n\n{text}")
     return question.say(f"{agent} says: {text}", f"{agent}によると、{text}")

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 
 from . import cues, words
@@ -141,12 +141,17 @@ def _places(text: str, schema: Schema, base: Table) -> Iterator[Filter]:
         column = place_column(kind, schema, base)
         spellings = [names for of, names in found if of == kind]
         if column:
-            yield Filter(
-                sql=f"{column} IN ({_quoted([n for names in spellings for n in names])})",
-                tables=(column.table,),
-                english="in " + " and ".join(names[0] for names in spellings),
-                japanese="と".join(names[-1] for names in spellings) + "の",
-            )
+            yield at_place(column, spellings)
+
+
+def at_place(column: Column, spellings: Sequence[tuple[str, ...]]) -> Filter:
+    """Rows at any of these places, each as it may be spelt."""
+    return Filter(
+        sql=f"{column} IN ({_quoted([n for names in spellings for n in names])})",
+        tables=(column.table,),
+        english="in " + " and ".join(names[0] for names in spellings),
+        japanese="と".join(names[-1] for names in spellings) + "の",
+    )
 
 
 def _unknown(match: re.Match[str], schema: Schema, today: date) -> str:
@@ -221,7 +226,7 @@ def nearest(name: str, schema: Schema, base: Table) -> Filter:
     return Filter(
         sql=f"({' OR '.join(f'LOWER({column}) LIKE {like}' for column in columns)})",
         tables=tuple(dict.fromkeys(column.table for column in columns)),
-        english=f"for all names with “{name}” in them",
+        english=f"for names that contain {name}",
         japanese=f"名前に「{name}」を含むものの",
     )
 

@@ -17,6 +17,7 @@ _FIGURE = re.compile(
 )
 _PASSAGES = re.compile(r"\b(?:passages?|documents?|sources?)\b|箇所|文書|出典", re.I)
 _ABOVE = re.compile(r"\b(?:above|more than|over) (\d+)|(\d+)より大きい")
+_AT_LEAST = re.compile(r"\bat least (\d{1,6})\b|(\d{1,6})(?:件|行)以上", re.IGNORECASE)
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _DATED = re.compile(r"((?:19|20)\d\d)(?:-\d\d){0,2}")
 
@@ -46,9 +47,10 @@ class Case:
 
     @property
     def figures(self) -> list[float]:
-        """The numbers that were measured, or the one that the text is."""
+        """The numbers that were measured, or else any, or the one that the text is."""
         if self.table is not None:
-            return self.table.values
+            cells = [cell for row in self.table.rows for cell in row if rows.is_number(cell)]
+            return self.table.values or cells
         return [float(rows.figure(self.result) or 0)] if rows.is_figure(self.result) else []
 
     def says(self, words: re.Pattern[str]) -> bool:
@@ -58,10 +60,7 @@ class Case:
 def judge(messages: Sequence[Message]) -> Judgement:
     """The first thing that is wrong, or what there is to be seen."""
     case = _read(messages)
-    found = (
-        look(case) for look in (_error, _empty, _no_figure, _too_small, _other_time, _no_text)
-    )
-    return next(filter(None, found), None) or _seen(case)
+    return next(filter(None, (look(case) for look in LOOKS)), None) or _seen(case)
 
 
 def _read(messages: Sequence[Message]) -> Case:
@@ -118,6 +117,18 @@ def _too_small(case: Case) -> Judgement | None:
     )
 
 
+def _too_few(case: Case) -> Judgement | None:
+    wanted = _AT_LEAST.search(case.expected.text)
+    least = int(wanted[1] or wanted[2]) if wanted else 0
+    if case.table is None or len(case.table.rows) >= least:
+        return None
+    count = len(case.table.rows)
+    return Judgement(
+        reason=case.expected.say(f"The number of rows is {count}.", f"{count}行だけです。"),
+        feedback=_elsewhere(case),
+    )
+
+
 def _other_time(case: Case) -> Judgement | None:
     """Whether all dates in the first column are of years that were not expected."""
     wanted = set(_YEAR.findall(case.expected.text))
@@ -143,6 +154,9 @@ def _no_text(case: Case) -> Judgement | None:
     )
 
 
+LOOKS = (_error, _empty, _no_figure, _too_small, _too_few, _other_time, _no_text)
+
+
 def _elsewhere(case: Case) -> str:
     return case.expected.say(
         "Look at another period, or for a name that is nearly the same.",
@@ -152,9 +166,7 @@ def _elsewhere(case: Case) -> str:
 
 def _seen(case: Case) -> Judgement:
     shown = _shown(case)
-    return Judgement(
-        reason=case.expected.say(f"It is there: {shown}.", f"確認できました（{shown}）。")
-    )
+    return Judgement(reason=case.expected.say(f"It shows {shown}.", f"結果は {shown} です。"))
 
 
 def _shown(case: Case) -> str:
@@ -167,5 +179,5 @@ def _shown(case: Case) -> str:
         return found[0].source
     if rows.is_figure(case.result):
         return rows.written(case.result, 2)
-    line = " ".join(case.result.split())
+    line = " ".join(case.result.split()).rstrip(".。")
     return line if len(line) <= 120 else f"{line[:119]}…"

@@ -4,27 +4,41 @@ A plan is made anew from the question every time; what was in vain before is lef
 nearest to it. So a step that was well is written exactly as it was.
 """
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any
 
-from . import chains, help, naming, widening
-from . import measure as measures
+from . import help, naming, skills, steps
 from .brief import Brief
-from .history import Offer, Question
-from .naming import of_request
-from .request import Dimension, Filter, Measure, Request
+from .comparison import compared
+from .history import Question
+from .piece import Piece
+from .pieces import laid_out
+from .steps import Fields
 
-Fields = dict[str, Any]
-
-_EXPLAIN = re.compile(
-    r",?\s*(?:and|then|also)?\s*(?:please )?(?:explain|tell me|say)?\s*"
-    r"\b(?:explain|why|the reasons?|what explains)\b[^.?!;]*"
-    r"|[、,。]?\s*(?:その|違いの|差の)?(?:理由|原因|なぜ|要因)[^。？?]*"
-    r"|[、,]?\s*(?:それを|違いを|差を)?(?:説明し|解説し)[^。？?]*",
+_CLAUSES = re.compile(
+    r"[?？。;；\n]+|,? (?:and|then) (?=how|what|which|who|show|list|compare)"
+    r"|、(?=それから|また|そして|あと)(?:それから|また|そして|あと)",
+    re.IGNORECASE,
+)
+_MOST_CLAUSES = 4
+_PERSON = re.compile(
+    r"(?:^|[,.;?]?\s*\b(?:and |then )*)(?:please )?ask (?P<who>(?:my|our|the) [a-z ]{2,30}?) "
+    r"(?P<what>(?:whether|if|about|for|to|what|which|when|how|who|why)\b[^.?!]*)[.?!]*$"
+    r"|(?:^|[、。])(?P<who_ja>上司|同僚|担当者|責任者|マネージャー|リーダー|チーム|お客様|専門家"
+    r"|[^\s、。に]{1,10}(?:さん|様|長|部|課|担当))に(?P<what_ja>[^。]+?)(?:を|と|って)?"
+    r"(?:聞いて|確認して|尋ねて|相談して)(?:ください|下さい)?[。？?]*$",
+    re.IGNORECASE,
+)
+_DEED = re.compile(
+    r"(?:^|,? (?:and|then) )(?:please |can you |could you |would you )*"
+    r"(?P<deed>(?P<verb>send|e-?mail|mail|forward|book|reserve|call|phone|buy|purchase|pay"
+    r"|delete|remove|update|change|rename|insert|post|publish|tweet|remind|schedule|cancel"
+    r"|print)\b(?! (?:in|of|on|from|by|between)\b)[^.?!]+)"
+    r"|(?:^|[、。？?])(?P<deed_ja>[^、。？?]+(?:送って|送信して|メールして|転送して|予約して|電話して|買って|購入して"
+    r"|支払って|払って|削除して|消して|更新して|変更して|追加して|投稿して|公開して|印刷して))"
+    r"(?:ください|下さい|ほしい)?[。！!]*$",
     re.IGNORECASE,
 )
 
@@ -44,196 +58,115 @@ class Outline:
 
 def write(brief: Brief, today: date) -> Outline:
     """The plan of the first writer that has one."""
-    if brief.breakdown:
-        return _cancelled(brief.question, brief.breakdown)
     found = (writer(brief, today) for writer in WRITERS)
-    return next(filter(None, found), None) or _at_once(brief)
+    return next(filter(None, found), None) or _unknown(brief.question)
+
+
+def broken(brief: Brief, today: date) -> Outline | None:
+    """A tool failed, or cannot be called as I would: another plan would be the same."""
+    return _cancelled(brief.question, brief.breakdown) if brief.breakdown else None
 
 
 def greeted(brief: Brief, today: date) -> Outline | None:
-    text = brief.question.plain.strip()
-    return None if text and not help.GREETING.fullmatch(text) else _at_once(brief)
-
-
-def compared(brief: Brief, today: date) -> Outline | None:
-    """Two periods beside each other, what lies between them, and why."""
-    question, wish = brief.question, _without_reason(brief.question)
-    situation = replace(brief.situation, question=wish)
-    calculator = situation.tool("calculator", "expression")
-    found = chains.pair(situation, today)
-    if found is None or calculator is None:
+    if skills.greeted(brief.situation, today) is None:
         return None
-    database, *wanted = found
-    both = _both(wanted, brief, today)
-    if len(both) < 2:
-        return _in_vain(wanted, brief)
-    newer, older = both
-    names = [of_request(request, question) for request in both]
-    steps = [_query(database, request, question, above=0) for request in both]
-    steps += _between(calculator, names, question)
-    if wish != question:
-        steps += _reasons(brief, database, newer, older, names)
-    told = _comparing(names, question, explains=wish != question)
-    return Outline(description=_noted(told, wanted, both, question), steps=steps)
+    return Outline(description=brief.question.say(*naming.AT_ONCE))
 
 
-WRITERS: tuple[Callable[[Brief, date], Outline | None], ...] = (greeted, compared)
+def listed_tables(brief: Brief, today: date) -> Outline | None:
+    """Known without any step, so the description of the plan says it."""
+    plan = skills.listed_tables(brief.situation, today)
+    return Outline(description=plan.answer([])) if plan else None
 
 
-def _without_reason(question: Question) -> Question:
-    """The question without its wish for a reason."""
-    wish = _EXPLAIN.sub(" ", question.text, count=1).strip()
-    is_same = wish == question.text.strip()
-    return question if is_same else Question(text=wish, voice=question.text)
-
-
-def _both(wanted: Sequence[Request], brief: Brief, today: date) -> list[Request]:
-    """What is compared, newer first, with something else for what was in vain."""
-    well = [r for r in wanted if not brief.is_in_vain(of_request(r, brief.question))]
-    for request in wanted:
-        taken = [of_request(one, brief.question) for one in well]
-        if request not in well:
-            others = widening.elsewhen(request, today)
-            found = widening.standing(request, others, brief, taken)
-            well += [found] if found else []
-    return sorted(well, key=_start, reverse=True)
-
-
-def _start(request: Request) -> date:
-    return request.period.start if request.period else date.min
-
-
-def _query(
-    database: Offer, request: Request, question: Question, above: int | None = None
-) -> Fields:
-    name = of_request(request, question)
-    return {
-        "name": name,
-        "tool": database.name,
-        "arguments": database.fill(request.sql),
-        "parallel": True,
-        "expected_outcome": _expected(request, name, question, above),
-    }
-
-
-def _expected(request: Request, name: str, question: Question, above: int | None) -> str:
-    if above is not None:
-        return question.say(
-            f"A figure above {above}: {name}.", f"{above}より大きい数値: {name}。"
-        )
-    if request.is_one_value:
-        return question.say(f"A figure: {name}.", f"数値: {name}。")
-    return question.say(f"At least one row: {name}.", f"1件以上の行: {name}。")
-
-
-def _between(calculator: Offer, names: Sequence[str], question: Question) -> list[Fields]:
-    after, before = (f"({_figure(name)})" for name in names)
-    sums = {
-        naming.DIFFERENCE: f"{after} - {before}",
-        naming.CHANGE: f"({after} - {before}) / {before} * 100",
-    }
-    return [
-        {
-            "name": question.say(*called),
-            "tool": calculator.name,
-            "arguments": calculator.fill(sum),
-            "depends_on": list(names),
-            "parallel": True,
-            "expected_outcome": question.say("A figure.", "数値。"),
-        }
-        for called, sum in sums.items()
-    ]
-
-
-def _figure(name: str) -> str:
-    """What was measured: the last thing in the first row."""
-    return f"${{round({_cell(name, -1)}, 2)}}"
-
-
-def _cell(name: str, column: int) -> str:
-    return f"steps[{json.dumps(name, ensure_ascii=False)}].output.rows[0][{column}]"
-
-
-def _reasons(
-    brief: Brief, database: Offer, newer: Request, older: Request, names: Sequence[str]
-) -> list[Fields]:
-    """What may explain a difference: what the figures are made of, and the documents."""
-    question, search = brief.question, brief.situation.tool("search")
-    made = _makeup(newer, older, names)
-    steps = [_query(database, made, question)] if made else []
-    for step in steps:
-        step |= {"name": question.say(*naming.MAKEUP), "depends_on": list(names)}
-        step["expected_outcome"] = question.say("At least one row.", "1件以上の行。")
-    unit = newer.dimension or Dimension(english="year", japanese="年")
-    query = question.say(
-        f"why {newer.measure.english} differs from {unit.english} to {unit.english}",
-        f"{newer.measure.japanese}が{unit.japanese}によって違う理由",
-    )
-    return steps + ([_lookup(search, query, question)] if search else [])
-
-
-def _lookup(search: Offer, query: str, question: Question) -> Fields:
-    return {
-        "name": question.say(*naming.LOOKUP) + query,
-        "tool": search.name,
-        "arguments": search.fill(query),
-        "parallel": True,
-    }
-
-
-def _makeup(newer: Request, older: Request, names: Sequence[str]) -> Request | None:
-    """How many rows each of two sums has, and how large they are on average."""
-    unit = newer.dimension
-    summed = re.fullmatch(r"SUM\((.+)\)", newer.measure.sql)
-    if summed is None or unit is None or unit.unit is None or older.filters != newer.filters:
+def beyond(brief: Brief, today: date) -> Outline | None:
+    """What no tool can do is not begun."""
+    question, tools = brief.question, [tool.name for tool in brief.situation.tools]
+    found = _DEED.search(question.text.strip())
+    if found is None or any((found["verb"] or "-").lower() in name for name in tools):
         return None
-    counted = measures.count(newer.base)
-    measure = Measure(
-        kind="average",
-        sql=f"{counted.sql} AS {counted.alias}, AVG({summed[1]})",
-        english="average amount",
-        japanese="平均額",
-        uses=newer.measure.uses,
-    )
-    units = ", ".join(f"'${{{_cell(name, 0)}}}'" for name in names)
-    those = Filter(sql=f"{newer.grouping} IN ({units})", tables=(), english="", japanese="")
-    return replace(
-        newer, measure=measure, period=None, filters=(*newer.filters, those), limit=None
-    )
-
-
-def _comparing(names: Sequence[str], question: Question, *, explains: bool) -> str:
-    newer, older = names
-    why = question.say(" and explain the difference", "、違いの理由を調べます")
-    return question.say(
-        f"Compare the {newer} with the {older}{why * explains}.",
-        f"{newer}と{older}を比べ{why if explains else 'ます'}。",
-    )
-
-
-def _noted(
-    told: str, wanted: Sequence[Request], found: Sequence[Request], question: Question
-) -> str:
-    """The description, after what was given up."""
-    names = [of_request(request, question) for request in found]
-    lost = [n for r in wanted if (n := of_request(r, question)) not in names]
-    new = [name for name in names if name not in [of_request(r, question) for r in wanted]]
-    if not lost:
-        return told
-    nothing = question.say(*naming.NOTHING)
-    note = question.say(
-        f"{nothing}{' and the '.join(lost)}, so the {' and the '.join(new)} is taken instead.",
-        f"{nothing}{'、'.join(lost)}。代わりに{'、'.join(new)}を使います。",
-    )
-    return f"{note} {told}" if not question.is_japanese else f"{note}{told}"
-
-
-def _in_vain(wanted: Sequence[Request], brief: Brief) -> Outline:
-    question = brief.question
-    lost = [n for r in wanted if brief.is_in_vain(n := of_request(r, question))]
+    deed, names = (found["deed"] or found["deed_ja"]).strip(), ", ".join(tools) or "—"
     why = question.say(
-        f"The database has nothing for the {' or the '.join(lost)}, and nothing near it.",
-        f"データベースに{'、'.join(lost)}に当たるデータがなく、近いものも見つかりませんでした。",
+        f"There is no tool here to {deed[:1].lower()}{deed[1:]}. What there is: {names}.",
+        f"「{deed}」という依頼に使えるツールがありません。あるもの: {names}。",
+    )
+    return _cancelled(question, why)
+
+
+def with_a_person(brief: Brief, today: date) -> Outline | None:
+    """What the tools can find out, and then somebody who has to be asked."""
+    question = brief.question
+    found = _PERSON.search(question.text.strip())
+    if found is None or _is_agent(found["who"] or "", brief):
+        return None
+    before = question.text.strip()[: found.start()].strip(" 、。,;")
+    first = _pieces(_about(brief, before, question), today) if before else []
+    done = [step for piece in first for step in piece.steps]
+    who, what = found["who"] or found["who_ja"], found["what"] or found["what_ja"]
+    asked = steps.enquiry(who, what.strip(), [step["name"] for step in done], question)
+    told = question.say(f"Ask {asked['name'].removeprefix('ask ')}.", f"{asked['name']}。")
+    return _joined([*first, Piece(steps=(asked,), what=told)], question)
+
+
+def _is_agent(who: str, brief: Brief) -> bool:
+    agents = [tool.agent.lower() for tool in brief.situation.tools if tool.agent]
+    return who.lower().removeprefix("the ") in agents
+
+
+def in_parts(brief: Brief, today: date) -> Outline | None:
+    found = _pieces(brief, today)
+    return _joined(found, brief.question) if found else None
+
+
+WRITERS: tuple[Callable[[Brief, date], Outline | None], ...] = (
+    broken,
+    greeted,
+    listed_tables,
+    beyond,
+    with_a_person,
+    in_parts,
+)
+
+
+def _pieces(brief: Brief, today: date) -> list[Piece]:
+    """Each clause apart if every one can be planned alone; else the question as one."""
+    text = brief.question.text
+    clauses = [part.strip() for part in _CLAUSES.split(text) if part.strip()]
+    if 2 <= len(clauses) <= _MOST_CLAUSES:
+        alone = [_piece(_about(brief, clause, brief.question), today) for clause in clauses]
+        pieces = [piece for piece in alone if piece]
+        names = [name for piece in pieces for name in piece.names]
+        if len(pieces) == len(clauses) and len(set(names)) == len(names):
+            return pieces
+    piece = _piece(brief, today)
+    return [piece] if piece else []
+
+
+def _piece(brief: Brief, today: date) -> Piece | None:
+    return compared(brief, today) or laid_out(brief, today)
+
+
+def _about(brief: Brief, text: str, question: Question) -> Brief:
+    """The same brief for a part of its question, in the language of the whole."""
+    part = Question(text=text, voice=question.voice or question.text)
+    return replace(brief, situation=replace(brief.situation, question=part))
+
+
+def _joined(pieces: Sequence[Piece], question: Question) -> Outline:
+    if stuck := [name for piece in pieces if not piece.steps for name in piece.lost]:
+        return _in_vain(stuck, question)
+    lost = [name for piece in pieces for name in piece.lost]
+    instead = [name for piece in pieces for name in piece.instead]
+    told = [naming.given_up(lost, instead, question)] if lost else []
+    told += [piece.what for piece in pieces]
+    written = [step for piece in pieces for step in piece.steps]
+    return Outline(description=question.say(" ", "").join(told), steps=written)
+
+
+def _in_vain(lost: Sequence[str], question: Question) -> Outline:
+    why = question.say(
+        f"Nothing was found for “{'” and “'.join(lost)}”, and I know of nothing near it.",
+        f"{'、'.join(lost)}に当たるものが見つからず、近いものも分かりません。",
     )
     return _cancelled(question, why)
 
@@ -243,6 +176,7 @@ def _cancelled(question: Question, why: str) -> Outline:
     return Outline(description=told, cancel=why)
 
 
-def _at_once(brief: Brief) -> Outline:
-    told = brief.question.say("This needs no steps.", "手順は必要ありません。")
-    return Outline(description=told)
+def _unknown(question: Question) -> Outline:
+    """Nothing that the rules know; a real model might."""
+    no_rule = question.say("I have no rule for this.", "これに答える規則を持っていません。")
+    return _cancelled(question, question.say(" ", "").join([no_rule, help.nature(question)]))

@@ -10,6 +10,7 @@ from .schema import singular
 
 SENTENCES = (4, 2)
 RELEVANT = 0.4
+CERTAIN = 0.75
 
 _HEAD = re.compile(r"^\[(\d{1,3})\] (.+)$", re.MULTILINE)
 _BORDER = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])(?![」』）])\s*")
@@ -64,15 +65,24 @@ def answer(observation: str, question: Question) -> str:
 
 def quoted(observation: str, question: Question) -> str:
     """The best sentences with their sources, or nothing where none bears on the question."""
-    found = parse(observation)
-    bears = question.plain and any(_bears_on(_terms(question.plain), p) for p in found)
-    return answer(observation, question) if bears and _relevant(found, question) else ""
+    terms, best = _terms(question.plain), _relevant(parse(observation), question)[:1]
+    shares = [_score(terms, f"{passage.source}\n{passage.text}") for passage in best]
+    return answer(observation, question) if max(shares, default=0) >= CERTAIN else ""
 
 
 def query(question: Question) -> str:
     """What to search for: the question without its courtesies."""
     text = _COURTESY.sub("", question.text.strip())
     return _COURTESY_JA.sub("", text).rstrip(" ?？。.!！") or question.text.strip()
+
+
+def key_words(query: str) -> str:
+    """The words of a query that say what it is about."""
+    return " ".join(dict.fromkeys([*_keys(query.lower()), *_RUN.findall(query)]))
+
+
+def _keys(text: str) -> Iterator[str]:
+    return (word for word in _WORD.findall(text) if word not in _COMMON)
 
 
 _COURTESY = re.compile(

@@ -23,11 +23,15 @@ _AT_ITS_MOST = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """One call: `write` gives its text, or None where there is nothing to go on."""
+    """One call: `write` gives its text, or None where there is nothing to go on.
+
+    `request` is what a database is asked for.
+    """
 
     tool: Offer
     thought: str
     write: Writing
+    request: Request | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +92,7 @@ def query(
         f"{subject}も必要なので、もう一度データベースに問い合わせます。",
     )
     thought = second if again else first
-    return Stage(tool=database, thought=thought, write=lambda _: request.sql)
+    return Stage(tool=database, thought=thought, write=lambda _: request.sql, request=request)
 
 
 def calculation(calculator: Offer, question: Question, write: Writing) -> Stage:

@@ -23,6 +23,7 @@ _CONCEPTS = {
     "quantity": "unit piece / 数量 個数 販売数 点数",
     "salary": "wage pay / 給与 給料 年収",
     "invoice": "bill / 請求書 請求",
+    "revenue": "/ 売上",
     "joined on": "/ 登録日",
     "ordered on": "/ 注文日",
     "name": "/ 名前",

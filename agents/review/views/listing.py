@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 
 from agents import storage
+from agents.models import Membership
 from agents.review import completion, listing
 from agents.review.charts import charts
 from agents.review.filters import Filter, Problem, clean, parse
@@ -37,6 +38,7 @@ def run_list(request: HttpRequest) -> HttpResponse:
     asked = _asked(request)
     cursor = Cursor(older=_number(request, "older"), newer=_number(request, "newer"))
     page = listing.page(request.user, asked, cursor)
+    topics = Membership.objects.topics_of(request.user)
     context = {
         "is_part": is_part,
         "asked": asked,
@@ -50,7 +52,7 @@ def run_list(request: HttpRequest) -> HttpResponse:
         "ready_made": _views(asked, READY_MADE.items()),
         "saved": SavedView.objects.filter(user=request.user),
         "fields": completion.fields(request.user),
-        "show_people": is_reviewer(request.user),
+        "show_people": is_reviewer(request.user) or bool(topics),
         "within": f"?{urlencode({'within': asked.text})}" if asked.text else "",
         "counted": _counted(page, cursor),
     }

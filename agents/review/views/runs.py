@@ -40,6 +40,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "newer": newer,
         "older": older,
         "origin": found.row.origin_id,
+        "absences": found.row.absences.count(),
     }
     return render(request, "trace/run.html", context)
 
@@ -68,6 +69,7 @@ def step(request: HttpRequest, pk: int, number: int) -> HttpResponse:
         "tabs": TABS.items(),
         "text": Excerpt.of(getattr(details, tab)) if tab in DOWNLOADS else None,
         "guards": [StepView(guard, run, "trace") for guard in details.guardrails],
+        "level": 2 if request.htmx else 1,
         "beside": set(numbers.values_list("number", flat=True)),
     }
     template = "trace/step.html#panel" if request.htmx else "trace/step.html"

@@ -1,0 +1,86 @@
+"""The order in which steps stand: each is followed by what was done for it.
+
+Steps are numbered as they begin. What goes on side by side begins in turns, but whoever reads
+wants to see together what belongs together.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Set
+from dataclasses import dataclass, field
+from math import inf
+from typing import Protocol, TypeVar
+
+
+class Step(Protocol):
+    number: int
+    parent: int | None
+
+
+AStep = TypeVar("AStep", bound=Step)
+
+
+def in_order(steps: Iterable[AStep]) -> list[AStep]:
+    steps = list(steps)
+    known = {step.number for step in steps}
+    below: dict[int | None, list[AStep]] = defaultdict(list)
+    for step in steps:
+        below[step.parent if step.parent in known else None].append(step)
+    found, waiting = [], below[None][::-1]
+    while waiting:
+        found.append(step := waiting.pop())
+        waiting += below[step.number][::-1]
+    return found
+
+
+@dataclass(slots=True)
+class Outline:
+    """The rows that one page shows, as they stand there."""
+
+    numbers: list[int] = field(default_factory=list)
+    parents: dict[int, int | None] = field(default_factory=dict)
+
+    def __contains__(self, number: int) -> bool:
+        return number in self.parents
+
+    @property
+    def shown(self) -> Set[int]:
+        return self.parents.keys()
+
+    def take(self, steps: Iterable[Step]) -> None:
+        """These, and no others."""
+        self.numbers, self.parents = [], {}
+        for step in steps:
+            self.numbers.append(step.number)
+            self.parents[step.number] = step.parent
+
+    def add(self, step: Step) -> int | None:
+        """The row that a new one stands right behind: 0 for the first, None for the last."""
+        at = self._place(step)
+        self.numbers.insert(at, step.number)
+        self.parents[step.number] = step.parent
+        if at == len(self.numbers) - 1:
+            return None
+        return self.numbers[at - 1] if at else 0
+
+    def _place(self, step: Step) -> int:
+        """Behind those that began before it and are a part of the same, and all below them."""
+        parent = step.parent if step.parent in self.parents else None
+        for at in range(len(self.numbers), 0, -1):
+            other = self.numbers[at - 1]
+            if other == parent:
+                return at
+            if self._beside(other, parent) < step.number:
+                return at
+        return 0
+
+    def _beside(self, number: int, parent: int | None) -> float:
+        """The row itself, or what it is below, that is a part of this; infinite if none is."""
+        while (above := self._parent(number)) != parent:
+            if above is None:
+                return inf
+            number = above
+        return number
+
+    def _parent(self, number: int) -> int | None:
+        parent = self.parents[number]
+        return parent if parent in self.parents else None

@@ -1,0 +1,92 @@
+"""A panel as people see it: who said what, who agrees with whom, and what came of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from django.utils.functional import cached_property
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from agents.models import Agent, AgentStep
+from agents.prose import render_markdown
+from agents.sentences import told
+
+Stand = Literal["chosen", "agrees", "differs", "silent"]
+
+
+def is_panel(step: AgentStep) -> bool:
+    """Whether this row compares the answers of a panel."""
+    facts = step.action_input
+    is_check = step.kind == AgentStep.Kind.EVALUATION and isinstance(facts, dict)
+    return is_check and (facts.get("merge") or facts.get("what")) in Agent.Merge.values
+
+
+def words(step: AgentStep) -> str:
+    """What such a row says in one line."""
+    return told(step.observation) or _("Compares the answers")
+
+
+@dataclass(frozen=True)
+class HeadView:
+    """One member, and where it stands among the others."""
+
+    name: str
+    stand: Stand
+    label: str
+    text: str
+    problem: str
+
+    @property
+    def answer(self) -> SafeString:
+        return render_markdown(self.text)
+
+
+@dataclass(frozen=True)
+class PanelView:
+    """What a panel made of its answers: the facts of the row that compares them."""
+
+    facts: Mapping[str, Any]
+    sentence: str
+
+    @property
+    def title(self) -> str:
+        merge, count = Agent.Merge(self.facts["merge"]).label, len(self.facts["heads"])
+        panel = ngettext("Panel of %(count)d agent", "Panel of %(count)d agents", count)
+        return f"{panel % {'count': count}} · {merge}"
+
+    @property
+    def groups(self) -> list[str]:
+        """Those who gave the same answer, by name."""
+        return [", ".join(group) for group in self.facts["groups"]]
+
+    @property
+    def differences(self) -> list[str]:
+        return self.facts["differences"]
+
+    @cached_property
+    def heads(self) -> list[HeadView]:
+        return [self._head(facts) for facts in self.facts["heads"]]
+
+    def _head(self, facts: Mapping[str, str]) -> HeadView:
+        name, problem = facts["name"], told(facts["problem"])
+        stand, label = ("silent", _("no answer")) if problem else self._stand(name)
+        return HeadView(name, stand, label, facts["answer"], problem)
+
+    def _stand(self, name: str) -> tuple[Stand, str]:
+        groups = self.facts["groups"]
+        group = next((group for group in groups if name in group), [])
+        others = ", ".join(other for other in group if other != name)
+        if self.facts["chosen"] == name and len(groups) > 1:
+            is_judged = self.facts["merge"] == Agent.Merge.JUDGE
+            return "chosen", _("chosen by the judge") if is_judged else _("with the majority")
+        if others:
+            return "agrees", _("agrees with %(names)s") % {"names": others}
+        return ("differs", _("differs")) if len(groups) > 1 else ("agrees", _("answered"))
+
+
+def of(step: AgentStep) -> PanelView | None:
+    """None for any other row, and while the answers are being compared."""
+    is_there = is_panel(step) and "heads" in step.action_input
+    return PanelView(step.action_input, told(step.observation)) if is_there else None

@@ -1,0 +1,104 @@
+"""Who speaks, for whom, and how deep: a task that is handed on, as people see it."""
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.template.loader import render_to_string
+from django.utils import timezone
+
+from agents.display import RunView, StepView
+from agents.models import Agent, AgentStep, Run
+from tests.conftest import asked
+from tests.scripted import Says
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+
+@pytest.fixture
+async def circle(agent, scripted):
+    """Two agents that know each other, of which the second asks the first one back."""
+    lead = await Agent.objects.acreate(name="lead")
+    await lead.handoffs.aadd(agent)
+    await agent.handoffs.aadd(lead)
+    scripted(
+        Says.call("ask_helper", "Helper knows.", task="6 * 7"),
+        Says.call("ask_lead", "Lead knows.", task="6 * 7"),
+        Says(answer="42."),
+        Says(answer="Helper says 42."),
+    )
+    return await asked("6 * 7?", agent=lead)
+
+
+def rows(run):
+    return RunView(Run.objects.get(pk=run.pk), "trace").steps
+
+
+async def test_who_speaks_is_said_where_it_is_another_than_who_was_asked(circle):
+    views = await sync_to_async(rows)(circle)
+
+    spoken = [(view.agent_name, view.speaker, view.whole_path) for view in views]
+    assert {("lead", "", ""), ("helper", "helper", "lead → helper")} == set(spoken)
+
+
+async def test_a_task_that_would_go_in_circles_is_refused_in_words(circle):
+    views = {view.action: view for view in await sync_to_async(rows)(circle)}
+
+    assert circle.answer == "Helper says 42."
+    assert views["ask_helper"].intent == "Asks helper: 6 * 7"
+    assert views["ask_lead"].status == "failed"
+    refused = "lead did not do it: This would go in circles: lead → helper → lead."
+    assert views["ask_lead"].intent.startswith(refused)
+
+
+def nested(run, *agents, status="running"):
+    """A step of each, each within the one before."""
+    for number, name in enumerate(agents, start=1):
+        AgentStep.objects.create(
+            run=run,
+            number=number,
+            parent=number - 1 or None,
+            depth=number - 1,
+            agent_name=name,
+            kind="tool",
+            status=status,
+            started_at=timezone.now(),
+        )
+
+
+@pytest.fixture
+def run(person):
+    return Run.objects.create(user=person, topic="t", agent_name="lead", query="?")
+
+
+def test_the_path_is_told_however_deep_it_goes(run):
+    nested(run, "lead", "helper", "helper", "careful")
+
+    *_, last = RunView(run).steps
+
+    assert last.speaker == "helper → careful"
+    assert last.whole_path == "lead → helper → careful"
+    html = render_to_string("_step.html", {"step": last})
+    assert 'title="lead → helper → careful">helper → careful</span>' in html
+
+
+def test_while_another_agent_speaks_the_run_says_so(run):
+    nested(run, "lead", "helper")
+
+    def head(**about):
+        return render_to_string("_run_head.html", {"view": RunView(run, **about)})
+
+    assert '<span class="agent">lead → helper</span>' in head()
+    assert '<span class="agent">lead → helper</span>' in head(speaker="helper")
+    assert '<span class="agent">lead</span>' in head(speaker="lead")
+    run.status = "completed"
+    assert '<span class="agent">lead</span>' in head()
+
+
+def test_a_question_to_a_person_is_not_taken_for_an_agent_called_person(run):
+    step = AgentStep(run=run, number=1, kind="tool", action="ask_person", agent_name="lead")
+    step.action_input = {"question": "May we?"}
+
+    assert StepView(step, run).colleague == ""
+    assert StepView(step, run).intent == "Asks a person: May we?"

@@ -1,0 +1,55 @@
+from dataclasses import dataclass
+from itertools import permutations
+
+import pytest
+
+from agents.display.outline import Outline, in_order
+
+
+@dataclass(frozen=True)
+class Row:
+    number: int
+    parent: int | None = None
+
+
+SIDE_BY_SIDE = [Row(1), Row(2), Row(3, 1), Row(4, 2), Row(5, 1), Row(6, 4), Row(7)]
+
+
+def test_a_step_is_followed_by_what_was_done_for_it():
+    assert [row.number for row in in_order(SIDE_BY_SIDE)] == [1, 3, 5, 2, 4, 6, 7]
+
+
+def test_a_step_whose_parent_is_not_shown_stands_by_itself():
+    assert [row.number for row in in_order([Row(4, 2), Row(5)])] == [4, 5]
+
+
+def _arrivals():
+    for order in permutations(SIDE_BY_SIDE):
+        seen = set()
+        if all(
+            row.parent is None or row.parent in seen
+            for row in order
+            if not seen.add(row.number)
+        ):
+            yield order
+
+
+def test_rows_that_come_in_any_order_stand_as_on_a_page_that_is_loaded():
+    for order in _arrivals():
+        outline, page = Outline(), []
+        for row in order:
+            behind = outline.add(row)
+            at = len(page) if behind is None else page.index(behind) + 1 if behind else 0
+            page.insert(at, row.number)
+        assert page == [1, 3, 5, 2, 4, 6, 7], order
+
+
+@pytest.mark.parametrize("rows", [[], SIDE_BY_SIDE])
+def test_what_is_shown_anew_is_all_that_is_shown(rows):
+    outline = Outline()
+    outline.add(Row(9))
+
+    outline.take(rows)
+
+    assert (9 in outline) is False
+    assert outline.numbers == [row.number for row in rows]

@@ -1,0 +1,47 @@
+"""Several heads: what each said stands side by side below the answer that was made of it."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conversation import last_run
+from tests.browser.test_accessible import faults
+from tests.browser.test_agents import asked, assert_equals_its_reload
+
+FIGURE = "How many orders were refunded?"
+
+
+def test_both_heads_their_answer_and_where_they_differ_are_seen(page: Page):
+    run = asked(page, "panel", FIGURE)
+    expect(run).to_have_attribute("data-status", "completed")
+
+    names = run.locator(".step[data-depth='2'] .speaker").all_inner_texts()
+    assert {*names} == {"helper", "librarian"}
+    expect(run.locator(".answer")).to_contain_text("(helper)")
+    expect(run.locator(".answer")).to_contain_text("Where they differed")
+    heads = run.get_by_role("region", name="Panel of 2 agents · synthesis with attribution")
+    expect(heads.locator(".head h4")).to_have_text(["helper differs", "librarian differs"])
+    expect(heads.get_by_label("What helper answered")).to_contain_text("refunded")
+    expect(heads).to_contain_text("They gave 2 different answers.")
+    assert_equals_its_reload(page)
+
+
+def test_heads_that_agree_are_said_to(page: Page):
+    run = asked(page, "panel", "How do I approve a tool call?")
+    expect(run).to_have_attribute("data-status", "completed")
+
+    expect(run.locator(".heads")).to_contain_text("They all agree.")
+    labels = ["agrees with librarian", "agrees with helper"]
+    expect(run.locator(".heads .stand")).to_have_text(labels)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_panel_is_read_on_a_phone_and_has_no_serious_fault(visit, server, scheme):
+    page = visit(server, color_scheme=scheme, viewport={"width": 390, "height": 844})
+    run = asked(page, "panel", FIGURE)
+    expect(run).to_have_attribute("data-status", "completed")
+
+    assert faults(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    last_run(page).get_by_role("link", name="Trace").click()
+    expect(page.locator(".heads .head")).to_have_count(2)
+    assert faults(page) == []
