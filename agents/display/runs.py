@@ -163,7 +163,7 @@ class RunView:
         if speaker == self.run.agent_name:
             return ""
         named = [s for s in self.steps if s.is_open and s.path]
-        heard = [s for s in named if s.agent_name == speaker]
+        heard = [s for s in named if speaker in {"", s.agent_name}]
         return heard[-1].whole_path if heard else ""
 
     def thread(self, step: int = 0) -> Thread | None:
