@@ -54,8 +54,22 @@ def test_a_plan_is_drawn_while_it_goes_on_and_its_nodes_lead_to_their_steps(page
     row = run.locator(".step:target")
     expect(row).to_be_visible()
     expect(row).to_have_attribute("data-kind", "task")
+    expect(row.locator(".planned").first).to_be_visible()
     page.reload()
     assert html(page.locator("#messages")) == watched
+
+
+def test_whoever_stands_on_a_node_stays_there_while_the_plan_goes_on(visit, slow_server):
+    page = visit(slow_server)
+    run = begun(page)
+    node = run.locator(".plan .wide a.node").first
+    node.wait_for()
+    node.focus()
+    href = node.get_attribute("href")
+
+    expect(run.locator(".plan .progress")).to_contain_text("4 of 4 done")
+
+    assert page.evaluate("document.activeElement.getAttribute('href')") == href
 
 
 def test_a_plan_is_changed_before_it_is_carried_out(page: Page, asking_server: Server):
