@@ -17,24 +17,24 @@ from django.contrib.auth.models import Group
 from agents import toolset
 from agents.engine.approval import AskPerson
 from agents.engine.breaker import Circuits
-from agents.engine.definition import read
 from agents.engine.errors import AgentError
 from agents.engine.events import Event
 from agents.engine.fallback import FallbackStrategy
 from agents.engine.guardrails import GuardrailAction, Guardrails, Pattern
 from agents.engine.handoff import Handoff
-from agents.engine.orchestrator import Orchestrator
 from agents.engine.output import OutputSchema
-from agents.engine.panel import Panel
-from agents.engine.plan import ExecutionPlan
 from agents.engine.planner import LLM, ReActPlanner
+from agents.engine.plans.definition import read
+from agents.engine.plans.orchestrator import Orchestrator
+from agents.engine.plans.panel import Panel
+from agents.engine.plans.plan import ExecutionPlan
+from agents.engine.plans.workflow import Workflow
 from agents.engine.retry import RetryPolicy
 from agents.engine.runtime import AgentRuntime, Events
 from agents.engine.state import AgentState, Message
 from agents.engine.stream import Deadlines
 from agents.engine.termination import standard_policy
 from agents.engine.tool import Tool, ToolRegistry
-from agents.engine.workflow import Workflow
 from agents.llm import discovery, tokens, windows
 from agents.llm.demo_model import DemoModel
 from agents.llm.direct_model import DirectModel

@@ -4,9 +4,11 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
+from datetime import timedelta
 from typing import Any
+from urllib.parse import parse_qs
 
 from autobahn.exception import Disconnected
 from channels.consumer import get_handler_name
@@ -17,7 +19,7 @@ from django.conf import settings
 from django.contrib import auth
 from django.db import OperationalError
 from django.http import HttpRequest
-from django.utils import translation
+from django.utils import timezone, translation
 from django.utils.functional import Promise as StrPromise
 from django.utils.translation import gettext_lazy as _
 
@@ -40,10 +42,9 @@ LOOK_WHILE_IDLE = 300
 # A page to which nothing happened for so long is asked who watches before it is shown more.
 TRUSTED = 30
 MOST_TOLD = 1000
-TOLD_WITHIN = 0.5
+TOLD_WITHIN = timedelta(seconds=0.5)  # what is not as old may be on its way
 
 Events = Sequence[dict[str, Any]]
-Kept = Mapping[int, int]
 Told = tuple[str, dict[str, Any]]
 
 
@@ -197,25 +198,21 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         And ask again who is watching: whoever has logged out is shown no more.
         """
         self.looked = time.monotonic()
-        missed = await database_sync_to_async(self._in_language)(self._look, told.get("kept"))
+        missed = await database_sync_to_async(self._in_language)(self._look)
         if missed is None:
             await self.close(NOT_FOUND)
             raise StopConsumer
         if missed:
             await self.send(missed)
 
-    def _look(self, kept: Kept | None) -> str | None:
-        return None if self.find_topic() is None else self.missed(kept or self._kept())
+    def _look(self) -> str | None:
+        return None if self.find_topic() is None else self.missed()
 
-    def missed(self, kept: Kept) -> str:
-        """Frames for whatever this page should have been told of, and was not."""
-        behind = [watched for run, watched in self.watched.items() if run in kept]
-        return "".join(w.snapshot() if w.seq < kept[w.run_pk] else w.owed() for w in behind)
-
-    def _kept(self) -> Kept:
-        """The last event of each run that goes on."""
+    def missed(self) -> str:
+        """Frames for whatever this page should have been told of by now, and was not."""
+        by_now = timezone.now() - TOLD_WITHIN
         live = [watched for watched in list(self.watched.values()) if watched.is_live]
-        return {watched.run_pk: watched.last_kept() for watched in live}
+        return "".join(w.snapshot() if w.is_behind(by_now) else w.owed() for w in live)
 
     async def _beat(self) -> None:
         """Told, so that looking again waits its turn as everything else does."""
@@ -227,9 +224,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
             is_live = any(watched.is_live for watched in self.watched.values())
             if is_live or slept >= LOOK_WHILE_IDLE:
                 slept = 0
-                kept = await database_sync_to_async(self._kept)()
-                await asyncio.sleep(TOLD_WITHIN)  # else what is on its way would seem lost
-                self.hear(live.LOOK_AGAIN, {"kept": kept})
+                self.hear(live.LOOK_AGAIN, {})
 
     async def show(self, fragment, *subject: Any) -> None:
         html = await database_sync_to_async(self._in_language)(fragment, *subject)
@@ -305,8 +300,10 @@ class RunConsumer(WatchingConsumer):
         may_decide = veil is None and run.is_decided_by(user)
         watched = Watched(run.pk, self.place, may_decide, user.pk, user.pk in run.rights)
         watched.veil, self.watched[run.pk] = veil, watched
-        # The page of a run that was over when it was loaded shows it as it is.
-        if b"over" in self.scope["query_string"] and not run.is_live:
+        # The page of a run that was over when it was loaded shows it as it is, unless it was
+        # away: then something may have been said of it.
+        asked = parse_qs(self.scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        if "over" in asked and "away" not in asked and not run.is_live:
             watched.is_live = False
             return ""
         return watched.snapshot()

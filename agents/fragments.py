@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, ClassVar
 
 from django.template.loader import render_to_string
@@ -22,7 +23,7 @@ from agents.display import (
 )
 from agents.engine.events import Type
 from agents.masking import ANSWER, Veil
-from agents.models import Run
+from agents.models import Run, RunEvent
 from agents.models.prepared import prepared
 from agents.prose import GrowingProse
 
@@ -128,6 +129,10 @@ class Watched:
 
     def last_kept(self) -> int:
         return trace.last_seq(Run(pk=self.run_pk))
+
+    def is_behind(self, moment: datetime) -> bool:
+        """Whether something happened before that moment that this page was not shown."""
+        return any(at < moment for at in _happened(self.run_pk, self.seq + 1))
 
     def follows(self, events: Sequence[dict[str, Any]]) -> bool:
         """Whether these come right after what was shown."""
@@ -290,6 +295,11 @@ class Watched:
 @prepared
 def _runs(pk):
     return Run.objects.filter(pk=pk).defer("history")  # long, and shown nowhere here
+
+
+@prepared
+def _happened(run, seq):
+    return RunEvent.objects.filter(run=run, seq=seq).values_list("time", flat=True)
 
 
 def _is_thought(event: dict[str, Any]) -> bool:

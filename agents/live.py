@@ -6,7 +6,6 @@ The layer may lose a message: it only wakes readers of rows.
 import asyncio
 import json
 import logging
-import secrets
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -15,6 +14,7 @@ from typing import Any
 from channels.db import database_sync_to_async
 from channels.layers import InMemoryChannelLayer, get_channel_layer
 
+from agents.leases import PROCESS
 from agents.models import Run, RunEvent
 
 logger = logging.getLogger(__name__)
@@ -24,7 +24,6 @@ PAUSE = 1.0
 PING = 1.0
 TELL_WITHIN, AWAY = 0.5, 3.0
 JOIN_WITHIN = 1.0
-PROCESS = secrets.token_hex(4)
 LOOK_AGAIN = "look.again"
 
 Hear = Callable[[str, dict[str, Any]], None]

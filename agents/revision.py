@@ -12,15 +12,15 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 
 from agents.engine.approval import AskPerson
-from agents.engine.definition import Definition, read
 from agents.engine.errors import BadExpression, BadSchema
 from agents.engine.events import Type
 from agents.engine.expressions import templates
 from agents.engine.handoff import ASKS
-from agents.engine.plan import ExecutionPlan, ExecutionStep
+from agents.engine.plans.definition import Definition, read
+from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
+from agents.engine.plans.soundness import missing
+from agents.engine.plans.written import Problem
 from agents.engine.schema import TooManyChecks, usable, violations
-from agents.engine.soundness import missing
-from agents.engine.written import Problem
 from agents.models import Approval, RunEvent
 from agents.sentences import told
 

@@ -48,7 +48,7 @@ def prepare(
     asked = {"query": query, "history": history or [], "topic": topic, "user": user}
     asked |= {"workflow": workflow, "parameters": parameters or {}}
     try:
-        with transaction.atomic():
+        with transaction.atomic(savepoint=False):
             run = _created(agent, **asked, model=assembly.model_name(agent))
     except IntegrityError as error:
         raise StillAnswering from error

@@ -16,11 +16,12 @@ from django.utils.functional import Promise as StrPromise
 from django.utils.translation import gettext_lazy as _
 
 from agents import absences, live, runs
-from agents.consumers import BadFrame, Events, Kept, WatchingConsumer
+from agents.consumers import BadFrame, Events, WatchingConsumer
 from agents.engine.events import Type
 from agents.fragments import Watched
 from agents.models import Run
 from agents.models.prepared import prepared
+from agents.review.models import Comment
 from chat import fragments, presence, sessions, sharing
 from chat.models import ChatSession, Message
 from chat.presence import Person, Presence
@@ -31,6 +32,7 @@ logger = logging.getLogger(__name__)
 AROUND = {Type.RUN_FINISHED, Type.RUN_PAUSED, Type.APPROVAL_RESOLVED}
 MOST_PK = 2**63 - 1
 MOST_CORRECTED = 50
+MOST_COMMENTED = 50
 
 
 class ChatConsumer(WatchingConsumer):
@@ -38,6 +40,7 @@ class ChatConsumer(WatchingConsumer):
 
     is_late = False
     page = ""
+    is_discussed = False
     attending: asyncio.Task[None] | None = None  # where others can be here, too
     shown_present: tuple[Person, ...] = ()
 
@@ -47,7 +50,6 @@ class ChatConsumer(WatchingConsumer):
         pk, user = self.scope["url_route"]["kwargs"]["pk"], self.scope["user"]
         for self.session in _sessions(user.pk, pk) if pk <= MOST_PK else ():
             self.may_write = sharing.may_write(self.session, user)
-            self.is_discussed = sharing.has_members(self.session)
             return self.session.topic
         return None
 
@@ -58,17 +60,21 @@ class ChatConsumer(WatchingConsumer):
         self.last = _number(page.get("after", [""])[0]) or 0
         self.page = _name(page.get("page", [""])[0])
         self.around = fragments.Surroundings(self.scope["user"])
-        self.was_writing = self.may_write
+        self.was_writing, self.was_away = self.may_write, "away" in page
         await self.show(self._greeting)
         await self._keep(self._came, _number(page.get("away", [""])[0]))
         await self._attend()
 
     def _greeting(self) -> str:
+        self.is_discussed = sharing.has_members(self.session)
         answered = self.session.messages.filter(run__isnull=False, pk__lte=self.last)
         shown = answered.order_by("pk").last()
         frames = [] if shown is None else [self._watch(shown.run_id).snapshot()]
         # Whoever was away was not told of what was corrected meanwhile, however long ago asked.
         frames += [self.on_page(run).judged() for run in _corrected(self.session.pk)]
+        # Nor of what people said to each other: of late, and where there is a place for it.
+        said = _commented(self.session.pk) if self.was_away and self.is_discussed else ()
+        frames += [self.on_page(run).commented(step) for run, step in dict.fromkeys(said)]
         return "".join([*frames, self._new_messages(), self.around.changes(self.session)])
 
     def _came(self, away: int | None) -> None:
@@ -104,10 +110,10 @@ class ChatConsumer(WatchingConsumer):
         except OperationalError as error:
             logger.warning("That a page was away could not be kept: %s", error)
 
-    def missed(self, kept: Kept) -> str:
+    def missed(self) -> str:
         is_behind = self.around.is_behind(self.session)
         around = self.around.changes(self.session) if is_behind else ""
-        return super().missed(kept) + self._new_messages() + around
+        return super().missed() + self._new_messages() + around
 
     async def handle(self, frame: dict[str, Any]) -> None:
         match frame:
@@ -291,6 +297,12 @@ def _answered_after(session, pk):
     messages = Message.objects.filter(session=session, pk__gt=pk, run__isnull=False)
     messages = messages.select_related("run", "author").defer("run__history")
     return messages.order_by("pk")
+
+
+@prepared
+def _commented(session):
+    said = Comment.objects.filter(run__message__session=session).order_by("-pk")
+    return said.values_list("run", "step")[:MOST_COMMENTED]
 
 
 @prepared

@@ -244,7 +244,7 @@ def live_run(session: ChatSession) -> Run | None:
 
 @prepared
 def _live_on(topic):
-    return Run.objects.live().filter(topic=topic).order_by()
+    return Run.objects.live().filter(topic=topic).defer("history").order_by()
 
 
 def standing(session: ChatSession, run: Run | None) -> Standing:

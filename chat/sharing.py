@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from agents import audit, live
+from agents.models.prepared import prepared
 from agents.review.judging import storable
 from agents.review.sharing import BYTES, LIFETIMES, digest
 from chat import queue
@@ -63,13 +64,23 @@ def guests(session: ChatSession) -> QuerySet[Member]:
 
 def has_members(session: ChatSession) -> bool:
     """Whether it is shared, or was: what others said in it stays."""
-    return session.is_shared or session.members.exists()
+    return session.is_shared or bool(_members(session.pk))
+
+
+@prepared
+def _members(session):
+    return Member.objects.filter(session=session).order_by().values_list("pk")[:1]
 
 
 def may_write(session: ChatSession, user) -> bool:
     """Of what the person may see anyway: whether they take part in it."""
-    is_owner = session.user_id == user.pk
-    return is_owner or session.members.filter(user=user.pk, may_write=True).exists()
+    return session.user_id == user.pk or bool(_writers(session.pk, user.pk))
+
+
+@prepared
+def _writers(session, user):
+    members = Member.objects.filter(session=session, user=user, may_write=True)
+    return members.order_by().values_list("pk")
 
 
 def add(session: ChatSession, name: str, right: str) -> None:

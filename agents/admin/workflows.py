@@ -14,7 +14,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from agents.engine.definition import read
+from agents.engine.plans.definition import read
 from agents.models import Schedule, Workflow
 from agents.workflows import schedules, starting
 

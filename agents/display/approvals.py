@@ -9,7 +9,7 @@ from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from agents.engine.plan import ExecutionPlan, ExecutionStep, differences
+from agents.engine.plans.plan import ExecutionPlan, ExecutionStep, differences
 from agents.meaning import decoded
 from agents.models import Approval
 from agents.prose import render_exact

@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents.engine.plan import FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
+from agents.engine.plans.plan import FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
 from agents.graphs import ICONS, State, drawn
 from agents.models import AgentStep, Run
 from agents.models.prepared import prepared

@@ -27,11 +27,12 @@ from .fallback import FallbackResult, FallbackStrategy
 from .function import FunctionTool, function_tool
 from .guardrails import GuardrailAction, GuardrailResult, Guardrails
 from .handoff import Handoff
-from .orchestrator import Orchestrator
 from .output import OutputSchema
-from .panel import Panel
-from .plan import ExecutionPlan, ExecutionStep
 from .planner import PlanResult, ReActPlanner
+from .plans.orchestrator import Orchestrator
+from .plans.panel import Panel
+from .plans.plan import ExecutionPlan, ExecutionStep
+from .plans.workflow import Workflow
 from .retry import RetryPolicy
 from .runtime import AgentResult, AgentRuntime
 from .state import AgentState, AgentStep
@@ -44,7 +45,6 @@ from .termination import (
     ToolCallLimitPolicy,
 )
 from .tool import Tool, ToolRegistry, ToolResult
-from .workflow import Workflow
 
 __all__ = [
     "AgentConnectionError",

@@ -1,6 +1,5 @@
 """How times, sums and counts are written on every page."""
 
-from datetime import datetime, timedelta
 from functools import cache, lru_cache
 
 from django import template
@@ -65,15 +64,6 @@ def cost(dollars: float | None) -> str:
 def count(number: int | None) -> str:
     """1,234; nothing counted is a dash."""
     return f"{number:,}" if number else NOTHING
-
-
-@register.filter
-def day(moment: datetime) -> str:
-    """The heading under which a session of this time is listed."""
-    date, today = timezone.localdate(moment), timezone.localdate()
-    if date >= today:
-        return _("Today")
-    return _("Yesterday") if date == today - timedelta(days=1) else _("Earlier")
 
 
 @register.simple_tag(takes_context=True)

@@ -8,10 +8,10 @@ from typing import Any
 from django.contrib.auth.models import Group
 
 from agents import toolset
-from agents.engine.plan import ExecutionPlan
-from agents.engine.soundness import Schemas, missing
+from agents.engine.plans.plan import ExecutionPlan
+from agents.engine.plans.soundness import Schemas, missing
+from agents.engine.plans.written import MOST_PROBLEMS, Problem
 from agents.engine.tool import ONE_TEXT
-from agents.engine.written import MOST_PROBLEMS, Problem
 from agents.models import Agent, ToolRegistration
 
 

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from agents import runs
-from agents.engine.definition import Definition, read
+from agents.engine.plans.definition import Definition, read
 from agents.models import Run, Workflow, WorkflowVersion
 from agents.sentences import told
 from agents.workflows import company

@@ -15,9 +15,9 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from agents import graphs
 from agents.display import RunView
-from agents.engine.definition import Definition, read
-from agents.engine.plan import ExecutionStep
-from agents.engine.written import Problem
+from agents.engine.plans.definition import Definition, read
+from agents.engine.plans.plan import ExecutionStep
+from agents.engine.plans.written import Problem
 from agents.models import Run, Workflow, WorkflowVersion
 from agents.models.workflows import MAY_CHANGE
 from agents.sentences import told

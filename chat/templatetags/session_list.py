@@ -1,15 +1,19 @@
 """The sessions of a person, as they are listed."""
 
+from collections.abc import Iterable
 from functools import cache
+from itertools import groupby
 
 from django import template
 from django.template.loader import render_to_string
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
+from django.utils.translation import gettext as _
 
 from agents.models import Run
 from agents.templatetags.ashiato import A_NUMBER
+from chat import sessions
 from chat.models import ChatSession
 
 register = template.Library()
@@ -18,13 +22,26 @@ register = template.Library()
 A_TITLE, A_NAME = "\ue000", "\ue001"
 
 
+@register.filter
+def by_day(rows: Iterable[ChatSession]) -> list[tuple[str, list[ChatSession]]]:
+    """Under headings that say when they were used last."""
+    headings, midnights = (_("Today"), _("Yesterday"), _("Earlier")), sessions.midnights()
+    days = groupby(rows, lambda row: sum(row.updated_at < m for m in midnights))
+    return [(headings[day], list(group)) for day, group in days]
+
+
 @register.simple_tag
-def session_row(row: ChatSession, here: int | None) -> SafeString:
-    """One of a hundred, and all are alike but for the number and the title."""
+def session_rows(rows: Iterable[ChatSession], here: int | None) -> SafeString:
+    """A hundred of them, and all are alike but for the number and the names."""
+    language = get_language()
+    return mark_safe("".join(_row(row, row.pk == here, language) for row in rows))
+
+
+def _row(row: ChatSession, is_here: bool, language: str) -> str:
     status = row.live.status if row.live else ""
-    drawn = _drawn(get_language(), status, row.pk == here, bool(row.whose))
+    drawn = _drawn(language, status, is_here, bool(row.whose))
     drawn = drawn.replace(str(A_NUMBER), str(row.pk)).replace(A_NAME, escape(row.whose))
-    return mark_safe(drawn.replace(A_TITLE, escape(row.title)))
+    return drawn.replace(A_TITLE, escape(row.title))
 
 
 @cache

@@ -1,5 +1,3 @@
-from datetime import timedelta
-
 import pytest
 from django.template.loader import render_to_string
 from django.utils import timezone, translation
@@ -9,7 +7,6 @@ from agents.models import Run
 from agents.templatetags.ashiato import (
     cost,
     count,
-    day,
     duration,
     icon,
     rating,
@@ -52,11 +49,6 @@ def test_a_cost_that_nobody_knows_is_not_nothing(dollars, written):
 
 def test_large_counts_are_grouped_and_none_is_a_dash():
     assert (count(1234), count(0), count(None)) == ("1,234", "—", "—")
-
-
-@pytest.mark.parametrize(("ago", "heading"), [(0, "Today"), (1, "Yesterday"), (9, "Earlier")])
-def test_sessions_are_listed_under_their_day(ago, heading):
-    assert day(timezone.now() - timedelta(days=ago)) == heading
 
 
 def test_an_icon_is_for_the_eye_only():

@@ -1,8 +1,10 @@
 """The demo model plans, checks and answers: whole runs over the sample shop and a handbook."""
 
 from datetime import date
+from io import StringIO
 
 import pytest
+from django.core.management import call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,19 +13,21 @@ from agents.engine.approval import AskPerson
 from agents.engine.events import Type
 from agents.engine.fallback import FallbackStrategy
 from agents.engine.guardrails import Guardrails
-from agents.engine.orchestrator import RESULTS, Orchestrator
 from agents.engine.output import OutputSchema
-from agents.engine.plan import ExecutionPlan
 from agents.engine.planner import ReActPlanner
-from agents.engine.planning import FORM
+from agents.engine.plans.orchestrator import RESULTS, Orchestrator
+from agents.engine.plans.plan import ExecutionPlan
+from agents.engine.plans.planning import FORM
+from agents.engine.plans.soundness import problems
 from agents.engine.schema import violations
-from agents.engine.soundness import problems
 from agents.engine.state import AgentState
 from agents.engine.tool import ToolRegistry, ToolResult, specification
 from agents.llm.demo import judging, outline, telling
 from agents.llm.demo import report as reports
 from agents.llm.demo.brief import Brief
 from agents.llm.demo.history import Offer, Question, Situation
+from agents.management.commands import seed_demo
+from agents.models import Run
 from agents.tools.calculator import CalculatorTool
 from agents.tools.search import Passage, SearchTool
 from tests.agents.test_demo_model import ShopTool, demo
@@ -440,3 +444,21 @@ def test_a_result_is_judged_by_what_can_be_seen_of_it(expected, result, is_met, 
 
     assert (found["is_met"], found["reason"]) == (is_met, reason)
     assert bool(found["feedback"]) is not is_met
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_agent_of_a_first_visit_works_by_a_plan(settings, tmp_path):
+    settings.SAMPLE_DATABASE = tmp_path / "shop.sqlite3"
+    samples.make_database(settings.SAMPLE_DATABASE, date.today())
+    seed_demo.make_agents()
+
+    out = StringIO()
+    question = f"Compare last year's revenue with {date.today().year - 7}"
+    call_command("ask", question, "--agent", "planner", stdout=out, stderr=StringIO())
+
+    run = Run.objects.get()
+    kinds = list(run.steps.values_list("kind", flat=True))
+    assert run.status == "completed"
+    assert kinds.count("plan") >= 2
+    assert {"task", "evaluation", "tool"} < set(kinds)
+    assert "is ahead" in out.getvalue()

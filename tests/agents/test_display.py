@@ -1,7 +1,7 @@
 """The page watched equals the page reloaded, after every single batch."""
 
 import random
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 
 import pytest
@@ -191,6 +191,18 @@ async def test_a_page_that_misses_a_third_of_what_is_told_is_the_same_in_the_end
     html = await sync_to_async(render_to_string)("_run.html", {"view": RunView(row)})
     assert str(page.root) == str(Tree(html).root)
     assert len(batches) > 2
+
+
+@pytest.mark.django_db
+def test_a_page_is_behind_by_what_happened_a_while_ago_and_not_by_what_is_on_its_way():
+    run = Run.objects.create(topic="chat.1", query="6 * 7")
+    long_ago, now = timezone.now() - timedelta(seconds=9), timezone.now()
+    for seq, time in ((1, long_ago), (2, long_ago), (3, now)):
+        run.events.create(seq=seq, type="delta", time=time, data={})
+
+    by_now = now - timedelta(seconds=1)
+    shown = [Watched(run.pk, seq=seq).is_behind(by_now) for seq in (0, 1, 2, 3)]
+    assert shown == [True, True, False, False]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -3,7 +3,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from agents.engine.plan import ExecutionPlan, ExecutionStep
+from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
 from agents.graphs import State, drawn, shortened, squeezed
 
 EVIL = '</text><script>alert("x")</script>'

@@ -1,11 +1,13 @@
+from datetime import timedelta
+
 import pytest
 from django.template.loader import render_to_string
-from django.utils import translation
+from django.utils import timezone, translation
 
 from agents.models import Run
 from agents.templatetags.ashiato import A_NUMBER
 from chat.models import ChatSession
-from chat.templatetags.session_list import A_TITLE, session_row
+from chat.templatetags.session_list import A_TITLE, by_day, session_rows
 
 
 def _row(title: str, status: str = "") -> ChatSession:
@@ -21,12 +23,22 @@ def test_a_row_of_the_list_is_what_the_template_makes_of_it(language, status, he
     row = _row(f"<b>A & {A_NUMBER}</b>", status)
 
     with translation.override(language):
-        drawn = session_row(row, here)
+        drawn = session_rows([row], here)
         about = {"row": row, "is_here": here == 12}
         assert drawn == render_to_string("chat/session.html#session_row", about)
 
 
 def test_a_title_is_only_a_title_whatever_is_in_it():
-    drawn = session_row(_row(f"{A_TITLE} %(title)s {{{{ row.pk }}}} <script>"), None)
+    drawn = session_rows([_row(f"{A_TITLE} %(title)s {{{{ row.pk }}}} <script>")], None)
 
     assert f'<span class="title">{A_TITLE} %(title)s {{{{ row.pk }}}} &lt;script&gt;' in drawn
+
+
+def test_sessions_are_listed_under_the_days_of_their_last_use():
+    now, rows = timezone.now(), []
+    for days in (-1, 0, 1, 2, 9):
+        rows.append(ChatSession(title=str(days), updated_at=now - timedelta(days=days)))
+
+    listed = [(heading, [row.title for row in found]) for heading, found in by_day(rows)]
+    assert listed == [("Today", ["-1", "0"]), ("Yesterday", ["1"]), ("Earlier", ["2", "9"])]
+    assert by_day([]) == []

@@ -4,8 +4,8 @@ from typing import Any
 
 from agents.engine import FallbackStrategy, Guardrails, ReActPlanner, RetryPolicy, ToolRegistry
 from agents.engine.events import Type
-from agents.engine.plan import ExecutionPlan, ExecutionStep
-from agents.engine.workflow import Workflow
+from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
+from agents.engine.plans.workflow import Workflow
 from tests.scripted import ScriptedModel
 
 

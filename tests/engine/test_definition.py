@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.engine.definition import read
-from agents.engine.ordering import levels
-from agents.engine.plan import FIELDS, ExecutionPlan, ExecutionStep
-from agents.engine.soundness import problems
+from agents.engine.plans.definition import read
+from agents.engine.plans.ordering import levels
+from agents.engine.plans.plan import FIELDS, ExecutionPlan, ExecutionStep
+from agents.engine.plans.soundness import problems
 
 PIPELINE = """\
 workflow:

@@ -5,7 +5,7 @@ import pytest
 from agents.engine import ToolResult
 from agents.engine.approval import AskPerson
 from agents.engine.events import Event, Stamp, Type
-from agents.engine.plan import ALWAYS, FAILURE, ExecutionPlan, ExecutionStep
+from agents.engine.plans.plan import ALWAYS, FAILURE, ExecutionPlan, ExecutionStep
 from tests.engine.conftest import Echo
 from tests.engine.plans import of, outcomes, outputs, step, told, workflow
 from tests.scripted import Says
@@ -125,7 +125,7 @@ async def test_a_step_is_done_until_it_is_true_and_no_longer_than_its_bound():
 
 
 async def test_a_step_that_fails_is_tried_again_as_often_as_it_says(monkeypatch):
-    monkeypatch.setattr("agents.engine.effort.PAUSE", 0)
+    monkeypatch.setattr("agents.engine.plans.effort.PAUSE", 0)
     results = iter([ToolResult(error="no", mendable=True), ToolResult("yes")])
 
     async def at_last(input):

@@ -4,7 +4,7 @@ import pytest
 
 from agents.engine import FallbackStrategy, Guardrails, ReActPlanner, RetryPolicy, ToolRegistry
 from agents.engine.events import Event, Stamp, Type
-from agents.engine.orchestrator import Orchestrator
+from agents.engine.plans.orchestrator import Orchestrator
 from tests.engine.conftest import Echo
 from tests.engine.plans import of, outcomes, told
 from tests.scripted import Says, ScriptedModel

@@ -72,6 +72,19 @@ async def test_a_comment_is_seen_at_once_by_whoever_looks(run, chat, reader, per
     assert "Sure?" not in gone
 
 
+@pytest.mark.parametrize("query", ["after=99&away=900", "over&away=900"])
+async def test_a_page_that_was_away_is_shown_what_was_said_meanwhile(
+    query, run, chat, reader, person
+):
+    await sync_to_async(commenting.say)(reader, run, 1, "Sure?")
+    path = f"/ws/runs/{run.pk}/" if "over" in query else f"/ws/chat/{chat.pk}/"
+
+    async with tab(person, path, query=query.encode()) as page:
+        [*_, frame] = await frames_until(page, "Sure?")
+
+    assert f'id="comments-{run.pk}-1-said"' in frame
+
+
 def test_only_its_author_takes_a_comment_back(run, reader, person):
     comment(reader, run, "Sure?")
     path = f"/traces/{run.pk}/comments/{Comment.objects.get().pk}/delete/"

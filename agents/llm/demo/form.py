@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents.engine import monitor, planning
 from agents.engine.output import INSTRUCTIONS
+from agents.engine.plans import monitor, planning
 
 from .history import Message, spoken
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from agents.engine.orchestrator import RESULTS
+from agents.engine.plans.orchestrator import RESULTS
 
 from . import dimension as dimensions
 from . import history, naming, rows

@@ -7,8 +7,8 @@ from uuid import uuid4
 
 from django.core.management.base import CommandError
 
-from agents.engine.definition import Definition, read
 from agents.engine.errors import AgentError
+from agents.engine.plans.definition import Definition, read
 from agents.management.commands import ask
 from agents.models import Run, Workflow
 from agents.workflows import company, starting

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .errors import BadExpression
+from ..errors import BadExpression
 
 MOST_CHARACTERS = 2_000_000
 LARGEST = 10**18

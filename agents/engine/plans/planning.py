@@ -6,18 +6,18 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
-from .acting import PREVIEW
-from .approval import AskPerson, Verdict, digest
-from .errors import NoPlan
-from .events import Event, Type
-from .handoff import Errand, Handoff
+from ..acting import PREVIEW
+from ..approval import AskPerson, Verdict, digest
+from ..errors import NoPlan
+from ..events import Event, Type
+from ..handoff import Errand, Handoff
+from ..output import OutputSchema
+from ..state import Message
+from ..tool import Tool, specification
+from ..turn import ToolCall
 from .outcome import Outcome
-from .output import OutputSchema
 from .plan import ExecutionPlan, differences
 from .site import Site
-from .state import Message
-from .tool import Tool, specification
-from .turn import ToolCall
 
 PLANNER = "planner"
 PLAN = "plan"

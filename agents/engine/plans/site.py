@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .events import Stamp
+from ..events import Stamp
+from ..state import AgentState
+from ..trail import Trail, retrace
+from ..turn import ToolCall
 from .past import Past
-from .state import AgentState
-from .trail import Trail, retrace
-from .turn import ToolCall
 
 if TYPE_CHECKING:
-    from .runtime import AgentRuntime
+    from ..runtime import AgentRuntime
 
 MOST_AT_ONCE = 100
 

@@ -6,19 +6,19 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
 
-from .acting import Acting
-from .approval import AskPerson
-from .events import Event, Type
-from .expressions import filled, parse
-from .handoff import ASKS
-from .mending import doubt, mend
+from ..acting import Acting
+from ..approval import AskPerson
+from ..events import Event, Type
+from ..expressions import filled, parse
+from ..handoff import ASKS
+from ..mending import doubt, mend
+from ..tool import ToolResult
+from ..toolbox import Toolbox
+from ..turn import ToolCall
 from .monitor import Check
 from .outcome import Finding, Outcome, output_of, text_of
 from .plan import ExecutionStep
 from .site import Names, Site
-from .tool import ToolResult
-from .toolbox import Toolbox
-from .turn import ToolCall
 
 PAUSE = 0.5
 

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from .events import Event, Type
+from ..events import Event, Type
 
 
 class Past:

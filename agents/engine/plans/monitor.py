@@ -4,12 +4,12 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
-from .errors import BadExpression
-from .events import Event, Type
-from .expressions import parse
-from .handoff import Errand, Handoff
+from ..errors import BadExpression
+from ..events import Event, Type
+from ..expressions import parse
+from ..handoff import Errand, Handoff
+from ..output import OutputSchema
 from .outcome import Finding, text_of
-from .output import OutputSchema
 from .plan import ExecutionStep
 from .site import Site
 

@@ -6,8 +6,8 @@ from contextlib import aclosing
 from time import monotonic
 from typing import Any
 
-from .acting import PREVIEW
-from .events import Event, Stamp, Type
+from ..acting import PREVIEW
+from ..events import Event, Stamp, Type
 
 BEGINS = {Type.TASK, Type.STEP_STARTED, Type.TOOL_CALL}
 

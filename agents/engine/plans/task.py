@@ -5,12 +5,12 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from .acting import PREVIEW
-from .braid import Braid
+from ..acting import PREVIEW
+from ..braid import Braid
+from ..errors import BadExpression
+from ..events import Event, Type
+from ..expressions import filled, parse
 from .effort import Effort
-from .errors import BadExpression
-from .events import Event, Type
-from .expressions import filled, parse
 from .monitor import Check
 from .outcome import Finding, Outcome, Status
 from .plan import ExecutionPlan, ExecutionStep

@@ -4,22 +4,22 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from .course import Course, Events
-from .events import Event, Type
+from ..course import Course, Events
+from ..events import Event, Type
+from ..handoff import Handoff
+from ..runtime import AgentRuntime
+from ..telling import finished, paused
+from ..termination import StopReason
+from ..tool import ToolRegistry
+from ..toolbox import Toolbox
+from ..trail import Trail
+from ..turn import PlanResult
 from .execution import Execution
-from .handoff import Handoff
 from .moderation import Head, Merge, Moderation, Verdict, listed
 from .outcome import Outcome
 from .plan import ExecutionPlan, ExecutionStep
 from .planning import conversation
-from .runtime import AgentRuntime
 from .site import Site, recalled
-from .telling import finished, paused
-from .termination import StopReason
-from .tool import ToolRegistry
-from .toolbox import Toolbox
-from .trail import Trail
-from .turn import PlanResult
 
 SYNTHESIS = """\
 These agents were asked the question, each without knowing of the others: {names}.

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self
 
-from .acting import MOST_OBSERVATION
-from .tool import ToolResult
+from ..acting import MOST_OBSERVATION
+from ..tool import ToolResult
 
 Status = Literal["done", "failed", "skipped", "unreached"]
 

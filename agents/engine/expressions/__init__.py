@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from .errors import BadExpression
+from ..errors import BadExpression
 from .grammar import MOST_LEVELS, STEPS, Reading
 from .operators import Room, is_list, text
 from .terms import Node, paths

@@ -4,17 +4,17 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from typing import Any
 
-from .course import Course, Events
-from .events import Event, Type
+from ..course import Course, Events
+from ..events import Event, Type
+from ..runtime import AgentRuntime
+from ..telling import finished, paused
+from ..termination import StopReason
+from ..trail import Trail
 from .execution import Execution
 from .outcome import Outcome, text_of
 from .plan import ExecutionPlan, ExecutionStep, assigned
 from .planning import PLAN
-from .runtime import AgentRuntime
 from .site import MOST_AT_ONCE, Site, recalled
-from .telling import finished, paused
-from .termination import StopReason
-from .trail import Trail
 
 
 class Workflow(AgentRuntime):

@@ -8,8 +8,8 @@ from contextlib import suppress
 from functools import reduce
 from operator import or_
 
-from .errors import BadExpression
-from .expressions import parse, references, texts
+from ..errors import BadExpression
+from ..expressions import parse, references, texts
 from .plan import ExecutionStep
 
 Steps = Sequence[ExecutionStep]

@@ -6,8 +6,8 @@ from difflib import get_close_matches
 from itertools import chain, islice
 from typing import Any
 
-from .errors import BadExpression
-from .expressions import Expression, parse, templates, texts
+from ..errors import BadExpression
+from ..expressions import Expression, parse, templates, texts
 from .ordering import before, circle
 from .plan import ALWAYS, FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
 from .written import MOST_PROBLEMS, Path, Problem

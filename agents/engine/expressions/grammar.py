@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from .errors import BadExpression
+from ..errors import BadExpression
 from .operators import FUNCTIONS, LARGEST
 from .terms import Call, Chain, Given, Items, Name, Node, Not, Part
 

@@ -5,11 +5,11 @@ from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self
 
-from .aside import aside
-from .events import Event, Type
-from .handoff import Errand, Handoff
+from ..aside import aside
+from ..events import Event, Type
+from ..handoff import Errand, Handoff
+from ..output import OutputSchema
 from .likeness import alike
-from .output import OutputSchema
 from .site import Site
 
 Merge = Literal["vote", "synthesis", "judge"]

@@ -4,21 +4,21 @@ from collections.abc import Collection, Mapping
 from contextlib import aclosing
 from typing import Any
 
-from .course import Course, Events
-from .events import Event
+from ..course import Course, Events
+from ..events import Event
+from ..handoff import Handoff
+from ..runtime import AgentRuntime
+from ..telling import finished, paused
+from ..termination import StopReason
+from ..tool import ONE_TEXT, ToolRegistry
+from ..toolbox import Toolbox
+from ..trail import Trail
 from .execution import Execution
-from .handoff import Handoff
 from .outcome import Outcome
 from .plan import ExecutionPlan, assigned
 from .planning import Account, Planning
-from .runtime import AgentRuntime
 from .site import MOST_AT_ONCE, Site, recalled
 from .soundness import problems
-from .telling import finished, paused
-from .termination import StopReason
-from .tool import ONE_TEXT, ToolRegistry
-from .toolbox import Toolbox
-from .trail import Trail
 from .written import MOST_PROBLEMS
 
 MOST_TOLD = 6_000

@@ -5,10 +5,10 @@ from collections.abc import AsyncGenerator, Iterator, Mapping
 from heapq import heappop, heappush
 from typing import Any
 
-from .braid import Braid
-from .errors import BadExpression
-from .events import Event
-from .expressions import parse
+from ..braid import Braid
+from ..errors import BadExpression
+from ..events import Event
+from ..expressions import parse
 from .ordering import needs
 from .outcome import Outcome
 from .plan import ALWAYS, FAILURE, SUCCESS, ExecutionPlan, ExecutionStep

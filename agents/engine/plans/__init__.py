@@ -1,0 +1,1 @@
+"""Work that is bigger than one loop: plans, who writes them, and how they are carried out."""
