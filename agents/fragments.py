@@ -88,6 +88,7 @@ class Watched:
         # The number first: what is kept while the row is read will be told. Of a run that
         # has ended by then, all was kept before.
         self.seq, self.has_asked, self.is_judged = self.last_kept(), True, True
+        self.speaker = ""
         run = self._row()
         if not run.is_live:
             self.seq = trace.last_seq(run)
@@ -119,8 +120,7 @@ class Watched:
     def _whole(self, run: Run) -> RunView:
         view = self._view(run)
         self.is_live, self.is_owed = run.is_live, False
-        self.folded = set()
-        self.rows.take(())
+        self.folded, self.rows = set(), Outline()
         rows = self._unfolded(view.steps)
         self.rows.take(rows)
         self.growing = {step.number for step in rows if step.is_live}
@@ -152,7 +152,7 @@ class Watched:
     def changes(self, events: Sequence[dict[str, Any]]) -> str:
         """Frames for whatever happened."""
         run, types = self._row(), {event["type"] for event in events}
-        self.seq, self.speaker = events[-1]["seq"], events[-1]["agent"]
+        self.seq, self.speaker = events[-1]["seq"], _speaker(events)
         self.has_asked |= Type.APPROVAL_REQUESTED in types
         answer, thoughts = self._heard(events)
         if types & TURNS or (Type.APPROVAL_RESOLVED in types and not run.is_waiting):
@@ -215,10 +215,10 @@ class Watched:
 
     def _unfolded(self, steps: list[StepView]) -> list[StepView]:
         is_chat = self.place == "chat"
-        return unfolded(steps, self.folded, self.rows) if is_chat else steps
+        return unfolded(steps, self.folded, self.rows.shown) if is_chat else steps
 
     def _left_out(self) -> SafeString:
-        count = len(self.folded.difference(self.rows))
+        count = len(self.folded - self.rows.shown)
         about = {"pk": str(self.run_pk), "folded": count, "href": trace_url(self.run_pk)}
         return _element("_folded.html", about)
 
@@ -304,6 +304,11 @@ def _happened(run, seq):
 
 def _is_thought(event: dict[str, Any]) -> bool:
     return event["type"] == Type.THOUGHT and "parent" not in event["data"]
+
+
+def _speaker(events: Sequence[dict[str, Any]]) -> str:
+    """Who did what came last, unless it is but words."""
+    return next((e["agent"] for e in reversed(events) if e["type"] not in WORDS), "")
 
 
 def _is_planned(event: dict[str, Any]) -> bool:

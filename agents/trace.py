@@ -22,6 +22,7 @@ from agents.models.prepared import prepared
 from agents.storable import storable
 
 PREVIEW = 200
+WORDS = (Type.DELTA, Type.THOUGHT_DELTA)
 CORRECTED = "(A reviewer has corrected this answer. It should have been the following.)"
 MOST_FOUND = 2000
 CANCELLED, UNKNOWN = Fate(status="cancelled"), Fate(status="unknown")
@@ -113,6 +114,17 @@ def last_seq(run: Run) -> int:
 def _last_seq(run):
     events = RunEvent.objects.filter(run=run).order_by("-seq")
     return events.values_list("seq", flat=True)[:1]
+
+
+def last_speaker(run: Run) -> str:
+    """The agent that was heard last; words alone say nothing new of who is at work."""
+    return next(iter(_last_speaker(run.pk)), "")
+
+
+@prepared
+def _last_speaker(run):
+    events = RunEvent.objects.filter(run=run).exclude(type__in=WORDS).order_by("-seq")
+    return events.values_list("agent", flat=True)[:1]
 
 
 def brief_steps(

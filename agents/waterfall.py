@@ -103,13 +103,15 @@ class Waterfall:
 
     def bar(self, step: AgentStep) -> Bar:
         start, end = self._between(step.started_at, step.ended_at)
-        parts = [(_kind(step), start, end)]
+        parts, waited = [(_kind(step), start, end)], 0.0
         if (wait := self.waits.get(step.number)) is not None:
-            parts.insert(0, ("waiting", *wait))
+            # A call is made after it was asked about; a plan is written before.
+            parts.insert(1 if wait[0] > start else 0, ("waiting", *wait))
+            waited = max(0.0, wait[1] - max(wait[0], start))
         return Bar(
             pieces=self._drawn(parts, step, self._at),
             short=self._drawn(parts, step, self._at_short) if self.gaps else [],
-            share=(end - start) / self.whole,
+            share=max(0.0, end - start - waited) / self.whole,
             beside=self._beside[_call(step)],
         )
 

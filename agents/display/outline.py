@@ -5,7 +5,7 @@ wants to see together what belongs together.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 from math import inf
 from typing import Protocol, TypeVar
@@ -42,11 +42,9 @@ class Outline:
     def __contains__(self, number: object) -> bool:
         return number in self.parents
 
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.numbers)
-
-    def __len__(self) -> int:
-        return len(self.numbers)
+    @property
+    def shown(self) -> Set[int]:
+        return self.parents.keys()
 
     def take(self, steps: Iterable[Step]) -> None:
         """These, and no others."""

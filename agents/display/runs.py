@@ -1,6 +1,6 @@
 """A run as people see it: its rows, its answer, and what was said of it."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -157,10 +157,13 @@ class RunView:
     @cached_property
     def speaking(self) -> str:
         """Who is at work just now, and for whom."""
-        if not self.run.is_live or self.speaker == self.run.agent_name:
+        if not self.run.is_live:
+            return ""
+        speaker = self.speaker or trace.last_speaker(self.run)
+        if speaker == self.run.agent_name:
             return ""
         named = [s for s in self.steps if s.is_open and s.path]
-        heard = [s for s in named if self.speaker in {"", s.agent_name}]
+        heard = [s for s in named if speaker in {"", s.agent_name}]
         return heard[-1].whole_path if heard else ""
 
     def thread(self, step: int = 0) -> Thread | None:
@@ -359,21 +362,21 @@ def step_views(view: RunView, only: Collection[int] | None = None) -> list[StepV
 
 
 def unfolded(
-    steps: Iterable[StepView], folded: set[int], shown: Collection[int] = ()
+    steps: Sequence[StepView], folded: set[int], shown: Set[int] = frozenset()
 ) -> list[StepView]:
-    """Those that a chat has room for, beside the ones that are `shown`.
+    """Those that a chat has room for, beside the ones that are `shown`: the first that began.
 
     What is done for each item of a list is left out, unless a person is asked about it.
     """
-    rows, room = [], MOST_IN_CHAT - len(shown)
-    for view in steps:
-        is_new = view.number not in shown
-        if is_new and (room <= 0 or is_folded(view.step, folded)):
+    room = MOST_IN_CHAT - len(shown - folded)
+    for view in sorted(steps, key=lambda view: view.number):
+        if view.number in shown or view.number in folded:
+            continue
+        if room <= 0 or is_folded(view.step, folded):
             folded.add(view.number)
-        if view.number not in folded or view.approval is not None:
-            rows.append(view)
-            room -= is_new
-    return rows
+        else:
+            room -= 1
+    return [v for v in steps if v.number not in folded or v.approval is not None]
 
 
 def _steps(view: RunView, only: Collection[int] | None) -> Iterable[AgentStep]:

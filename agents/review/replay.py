@@ -50,6 +50,7 @@ class Moment(Rows):
     def __init__(self, run: Run) -> None:
         self.seq = 0
         self.time = run.started_at
+        self.speaker = ""
         self.last = run
         self.run = copy(run)
         vars(self.run).update(BEGINNING)
@@ -76,6 +77,8 @@ class Moment(Rows):
             self.take(self.run.pk, event)
             self._turn(event)
             self.seq, self.time = event.seq, event.time
+            if event.type not in WORDS:
+                self.speaker = event.agent
 
     def _turn(self, event: Event) -> None:
         """What was done to the rows when this was kept, without an event of its own."""
@@ -175,7 +178,8 @@ class Shown(Watched):
 
     def _view(self, run: Run) -> RunView:
         """What people have said of it since is of no moment of the run."""
-        return replace(super()._view(run), now=self.moment.time, is_judged=False)
+        then = {"now": self.moment.time, "speaker": self.moment.speaker}
+        return replace(super()._view(run), **then, is_judged=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,12 @@
 // What a person decides about a call: on the page of a chat, of a run, and in the inbox.
 
-import { goOn, markPlan } from "./plans.js";
+import { markPlan, start as plan } from "./plans.js";
 
 export function start() {
   document.addEventListener("input", ({ target }) => mark(target));
   document.addEventListener("htmx:afterRequest", told);
   document.addEventListener("keydown", typed);
-  document.addEventListener("htmx:oobAfterSwap", goOn);
+  plan();
 }
 
 // Whether the button approves what the agent asked for, or what the person wrote instead.

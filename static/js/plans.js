@@ -1,6 +1,46 @@
-// A plan that can be changed before it is carried out: is it another one than was shown?
+// A plan on the page: drawn anew while it goes on, and changed before it is carried out.
 
+const places = new Map();
 const FIELDS = "textarea, select, input:not([type=hidden])";
+
+export function start() {
+  document.addEventListener("htmx:oobBeforeSwap", remember);
+  document.addEventListener("htmx:oobAfterSwap", goBack);
+  document.addEventListener("htmx:oobAfterSwap", goOn);
+  document.addEventListener("click", openStep);
+}
+
+// A plan that goes on is drawn anew; where somebody stands in the drawing only they know.
+function remember({ detail: { fragment } }) {
+  for (const plan of fragment.querySelectorAll(".plan")) {
+    const old = document.getElementById(plan.id);
+    const graph = old?.querySelector(".graph");
+    if (!graph) continue;
+    const link = old.contains(document.activeElement) && document.activeElement.getAttribute("href");
+    places.set(plan.id, { left: graph.scrollLeft, top: graph.scrollTop, link });
+    for (const version of old.querySelectorAll(".past-plan[open]")) {
+      const same = plan.querySelector(`[data-version="${version.dataset.version}"]`);
+      if (same) same.open = true;
+    }
+  }
+}
+
+function goBack() {
+  for (const [id, { left, top, link }] of places) {
+    const plan = document.getElementById(id);
+    plan?.querySelector(".graph")?.scrollTo(left, top);
+    const links = link ? [...plan.querySelectorAll(`a[href="${CSS.escape(link)}"]`)] : [];
+    links.find((one) => one.getClientRects().length)?.focus({ preventScroll: true });
+  }
+  places.clear();
+}
+
+// Whoever goes from a plan to one of its steps wants to read it; a trace has its own way there.
+function openStep({ target }) {
+  const link = document.body.matches(".trace") ? null : target.closest?.('.plan a[href^="#step-"]');
+  const step = link && document.getElementById(link.getAttribute("href").slice(1));
+  if (step) step.querySelector("details").open = true;
+}
 
 export function markPlan(field) {
   const approval = field.closest?.(".for-plan");
@@ -26,7 +66,7 @@ export function keepPlan(approval) {
 }
 
 // What the server has to say of what was typed is what comes next.
-export function goOn({ detail: { target } }) {
+function goOn({ detail: { target } }) {
   const approval = document.getElementById(target.id);
   if (!approval?.matches(".for-plan[data-typed]")) return;
   const wrong = approval.querySelector(".edited li:has(.problem) :is(textarea, input:not([type=hidden]))");

@@ -106,10 +106,15 @@ class Page:
         for element in [c for c in Tree(html).root.children if isinstance(c, Element)]:
             how, _, target = element.attrs.get("hx-swap-oob", "true").partition(":#")
             holder, at = self.root.place_of(target or element.attrs["id"])
-            if how == "beforeend":
-                holder.children[at].children += element.children
-            else:
-                holder.children[at] = element
+            match how:
+                case "beforeend":
+                    holder.children[at].children += element.children
+                case "afterbegin":
+                    holder.children[at].children[:0] = element.children
+                case "afterend":
+                    holder.children[at + 1 : at + 1] = element.children
+                case _:
+                    holder.children[at] = element
 
     def reloaded(self):
         return Tree(Watched(self.watched.run_pk, self.watched.place).snapshot()).root

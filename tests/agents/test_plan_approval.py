@@ -220,6 +220,21 @@ async def test_what_is_wrong_with_the_json_is_told_above_it(waiting, client):
     assert '"rocket"'.replace('"', "&quot;") in html
 
 
+@pytest.mark.parametrize("keys", ["0 1 7", "x -1 99999999999999999999", "", "0 0 0", "\0"])
+@pytest.mark.parametrize(
+    "typed", ["6\0 * 7", "\ud800".encode("utf-8", "surrogatepass"), "[" * 9]
+)
+async def test_whatever_is_sent_is_answered(keys, typed, waiting, client):
+    fields = {"0_argument-expression": typed, "7_what": "nothing:here", "7_name": typed}
+
+    for verdict in ("add", "approve"):
+        response = await post(client, waiting, verdict, keys=keys, **fields)
+        assert response.status_code in {200, 204, 422}
+        mine = {f"arguments-{waiting.pk}": typed, "verdict": verdict}
+        response = await client.post(f"/approvals/{waiting.pk}/", mine)
+        assert response.status_code in {200, 302, 422}
+
+
 async def test_somebody_elses_plan_is_not_there(waiting, stranger):
     client = AsyncClient()
     await client.aforce_login(stranger)

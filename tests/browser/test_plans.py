@@ -54,8 +54,22 @@ def test_a_plan_is_drawn_while_it_goes_on_and_its_nodes_lead_to_their_steps(page
     row = run.locator(".step:target")
     expect(row).to_be_visible()
     expect(row).to_have_attribute("data-kind", "task")
+    expect(row.locator(".planned").first).to_be_visible()
     page.reload()
     assert html(page.locator("#messages")) == watched
+
+
+def test_whoever_stands_on_a_node_stays_there_while_the_plan_goes_on(visit, slow_server):
+    page = visit(slow_server)
+    run = begun(page)
+    node = run.locator(".plan .wide a.node").first
+    node.wait_for()
+    node.focus()
+    href = node.get_attribute("href")
+
+    expect(run.locator(".plan .progress")).to_contain_text("4 of 4 done")
+
+    assert page.evaluate("document.activeElement.getAttribute('href')") == href
 
 
 def test_a_plan_is_changed_before_it_is_carried_out(page: Page, asking_server: Server):
@@ -104,8 +118,8 @@ def test_a_plan_that_was_in_vain_is_shown_with_the_one_that_took_its_place(page:
     expect(run).to_have_attribute("data-status", "completed")
     expect(plan.locator("h3")).to_contain_text("Plan 2 of 2")
     expect(plan.locator(".feedback").first).to_contain_text("2019")
-    plan.locator(".earlier > summary").click()
-    expect(plan.locator(".earlier .plan-list [data-status=failed]").first).to_be_visible()
+    plan.locator(".past-plan > summary").click()
+    expect(plan.locator(".past-plan .plan-list [data-status=failed]").first).to_be_visible()
 
 
 @pytest.mark.parametrize("look", ["light", "dark", "phone"])

@@ -48,6 +48,17 @@ def test_a_wait_for_a_person_is_drawn_before_the_call():
     assert (work.kind, work.start) == ("work", 80)
 
 
+def test_a_wait_in_the_middle_of_a_step_is_drawn_over_it_and_is_no_work():
+    plan = step(1, "plan", 0, 10)
+    fall = waterfall(10, plan, approvals=[asked(1, 2, 9)])
+
+    work, wait = fall.bar(plan).pieces
+
+    assert (work.kind, wait.kind) == ("work", "waiting")
+    assert (wait.start, wait.width) == (20, 70)
+    assert fall.bar(plan).share == pytest.approx(0.3)
+
+
 def test_long_waits_can_be_drawn_short():
     first, call = step(1, "thought", 0, 1), step(2, "tool", 101, 102)
     fall = waterfall(102, first, call, approvals=[asked(2, 1, 101)])

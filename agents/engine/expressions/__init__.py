@@ -123,6 +123,12 @@ def _text(value: Any) -> str:
 
 def pieces(template: str) -> tuple[Any, ...]:
     """The text cut at its expressions: text, expression, text …"""
+    cut = _cut if len(template) <= MOST_LENGTH else _cut.__wrapped__
+    return cut(template)
+
+
+@lru_cache(maxsize=4_000)
+def _cut(template: str) -> tuple[Any, ...]:
     cut: list[Any] = []
     at = 0
     while opening := OPENING.search(template, at):
