@@ -17,6 +17,8 @@ QUESTIONS = [
     "Compare this year's best month with last year's.",
 ]
 
+PLANNED = "Compare this year's best month with last year's and explain."
+
 # To the answer in the chat, and nowhere on the page of a run.
 SCROLLED = """() => scrollTo(0, document.querySelector(".message") ? 100_000 : 0)"""
 
@@ -49,6 +51,7 @@ def take_all(browser: Browser, url: str) -> None:
     run = int(page.url.split("/traces/")[1].split("/")[0])
     take_traces(page, run)
     take_shared(page, run, browser.new_page(base_url=url, reduced_motion="reduce", **DESK))
+    take_plans(page)
     page.goto("/")
     page.locator("select[name=agent]").select_option("careful")
     ask(page, "How many customers are there in Kyoto?")
@@ -91,6 +94,25 @@ def take_shared(page: Page, run: int, reader: Page) -> None:
     take(reader, "shared")
 
 
+def take_plans(page: Page) -> None:
+    """A plan that was carried out, several heads, and a workflow as it is written."""
+    asked_of(page, "planner", PLANNED)
+    take(page, "plan", "() => scrollTo(0, 0)")
+    asked_of(page, "panel", EARLIER[0])
+    take(page, "panel")
+    page.goto("/workflows/")
+    page.get_by_role("link", name="Best products").click()
+    expect(page.get_by_text("It can be saved.")).to_be_visible()
+    take(page, "workflow")
+
+
+def asked_of(page: Page, agent: str, question: str) -> None:
+    page.goto("/")
+    page.locator("select[name=agent]").select_option(agent)
+    ask(page, question)
+    expect(page.locator(".run[data-status=completed]")).to_have_count(1, timeout=60_000)
+
+
 def converse(page: Page) -> None:
     for question in EARLIER:
         begin(page, question)
@@ -102,10 +124,10 @@ def converse(page: Page) -> None:
     last_run(page).locator(".step[data-kind=tool] summary").last.click()
 
 
-def take(page: Page, name: str) -> None:
+def take(page: Page, name: str, scrolled: str = SCROLLED) -> None:
     page.evaluate("() => document.activeElement.blur()")
     page.mouse.move(0, 0)
-    page.evaluate(SCROLLED)
+    page.evaluate(scrolled)
     page.wait_for_timeout(300)
     page.screenshot(path=FOLDER / f"{name}.png", animations="disabled", caret="hide")
 
