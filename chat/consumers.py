@@ -33,6 +33,7 @@ AROUND = {Type.RUN_FINISHED, Type.RUN_PAUSED, Type.APPROVAL_RESOLVED}
 MOST_PK = 2**63 - 1
 MOST_CORRECTED = 50
 MOST_COMMENTED = 50
+MOST_ON_PAGE = 30
 
 
 class ChatConsumer(WatchingConsumer):
@@ -195,9 +196,18 @@ class ChatConsumer(WatchingConsumer):
         """Whoever was shown out sees no more, and what others may do can be another now."""
         await super().people_changed(told)
         await self._attend()
+        if self.session.is_shared and not self.is_discussed:
+            self.is_discussed = True
+            await self.show(self._now_discussed)
         if self.may_write != self.was_writing:
             self.was_writing = self.may_write
             await self.refuse(_("What you may do here has changed. Reload the page."))
+
+    def _now_discussed(self) -> str:
+        """What stands on the page, with a place to talk about it."""
+        answered = self.session.messages.filter(run__isnull=False, pk__lte=self.last)
+        newest = answered.order_by("-pk").values_list("run_id", flat=True)[:MOST_ON_PAGE]
+        return "".join(self._watch(run).snapshot() for run in newest)
 
     async def _attend(self) -> None:
         """Be seen by the others for as long as there are any who could."""

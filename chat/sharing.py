@@ -167,6 +167,7 @@ def _has_as_much(user, link: Invitation) -> bool:
 def _check_open(link: Invitation) -> None:
     if Invitation.objects.open().filter(pk=link.pk).exists():
         return
+    link.refresh_from_db(fields=["withdrawn_at"])  # it may have been in this very moment
     if link.withdrawn_at is not None:
         raise NotShared(_("This link was withdrawn. Ask whoever sent it for a new one."))
     raise NotShared(_("This link has expired. Ask whoever sent it for a new one."))

@@ -39,7 +39,7 @@ class Outline:
     numbers: list[int] = field(default_factory=list)
     parents: dict[int, int | None] = field(default_factory=dict)
 
-    def __contains__(self, number: int) -> bool:
+    def __contains__(self, number: object) -> bool:
         return number in self.parents
 
     @property

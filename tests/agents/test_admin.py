@@ -55,6 +55,8 @@ def rows(administrator):
         session=chat, author=administrator, run=run, text="<i>", client_id="a"
     )
     now = run.started_at
+    link = Invitation.objects.create(session=chat, digest="d", expires_at=now)
+    Member.objects.create(session=chat, topic=chat.topic, user=administrator, invitation=link)
     RunEvent.objects.create(run=run, seq=1, type="delta", time=now, data={"content": "<b>"})
     AgentStep.objects.create(run=run, number=1, kind="tool", started_at=now, action="<b>")
     Approval.objects.create(

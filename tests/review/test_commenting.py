@@ -85,6 +85,20 @@ async def test_a_page_that_was_away_is_shown_what_was_said_meanwhile(
     assert f'id="comments-{run.pk}-1-said"' in frame
 
 
+async def test_a_page_that_was_open_before_it_was_shared_can_be_talked_about(
+    personal_run, chat, person, stranger
+):
+    await Run.objects.aupdate(topic=chat.topic)
+    about = {"session": chat, "author": person, "run": personal_run, "text": "Who?"}
+    message = await Message.objects.acreate(**about)
+    query = f"after={message.pk}".encode()
+    async with tab(person, f"/ws/chat/{chat.pk}/", query=query) as page:
+        await frames_until(page, "composer-state")
+        await sync_to_async(sharing.add)(chat, "eve", "read")
+
+        await frames_until(page, f'id="comments-{personal_run.pk}-1"')
+
+
 def test_only_its_author_takes_a_comment_back(run, reader, person):
     comment(reader, run, "Sure?")
     path = f"/traces/{run.pk}/comments/{Comment.objects.get().pk}/delete/"
