@@ -16,8 +16,9 @@ from agents.prose import render_exact
 from agents.readable import unfolded
 from agents.revision import MOST_EDITED, WHOLE, Draft, DraftStep, Means, as_text
 
+from .lines import Line, difference, lines
 from .places import chat_url
-from .plans import MOST_LINES, Line, difference, lines
+from .plans import MOST_LINES
 
 
 @dataclass(frozen=True)

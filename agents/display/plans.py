@@ -9,15 +9,14 @@ from typing import Any
 
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
-from agents.engine.plans.plan import FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
-from agents.graphs import ICONS, State, drawn
+from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
+from agents.graphs import State, drawn
 from agents.models import AgentStep, Run
 from agents.models.prepared import prepared
-from agents.readable import brief, one_line, shown
 from agents.sentences import told
 
+from .lines import Line, difference, lines
 from .places import trace_url
 
 Status = AgentStep.Status
@@ -29,111 +28,6 @@ MOST_IN_CHAT = 200  # rows; all of them are in the trace
 # A task of a step that is done for each item of a list is called after it: name[3].
 ITEM = re.compile(r"\[\d+\]\Z")
 COUNTED = (Status.RUNNING, Status.WAITING, Status.FAILED, Status.SKIPPED)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Line:
-    """A step of a plan, as it is listed."""
-
-    place: int
-    step: ExecutionStep
-    change: str = ""  # what became of it since the plan before
-    state: State = State()
-    href: str = ""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.step, name)
-
-    @property
-    def icon(self) -> str:
-        return ICONS[self.step.kind]
-
-    @property
-    def what(self) -> str:
-        """Who or what does it."""
-        step = self.step
-        if step.plan is not None:
-            count = len(step.plan.steps)
-            return ngettext("%(count)d step", "%(count)d steps", count) % {"count": count}
-        return step.tool or step.agent or step.role or _("a person")
-
-    @property
-    def values(self) -> list[tuple[str, str]]:
-        question = {_("Question"): self.step.ask} if self.step.ask else {}
-        given = {**question, **self.step.arguments}
-        return [(name, shown(value)) for name, value in given.items()]
-
-    @property
-    def change_label(self) -> str:
-        return CHANGED[self.change]() if self.change in CHANGED else ""
-
-    @property
-    def terms(self) -> list[str]:
-        """When it is done and how often, where that is not simply once."""
-        return list(_terms(self.step))
-
-    @property
-    def text(self) -> str:
-        if self.change == "removed":
-            return f"- {self.step.name} ({self.change_label})"
-        about = " · ".join(filter(None, [self.what, self.change_label, *self.terms]))
-        given = [f"   {name}: {one_line(text)}" for name, text in self.values]
-        if self.step.expected_outcome:
-            given.append(f"   {_('Expected')}: {self.step.expected_outcome}")
-        return "\n".join([f"{self.place}. {self.step.name} ({about})", *given])
-
-
-CHANGED: dict[str, Callable[[], str]] = {
-    "changed": lambda: _("changed"),
-    "added": lambda: _("added"),
-    "removed": lambda: _("removed"),
-    "kept": lambda: _("kept"),
-}
-
-
-def _terms(step: ExecutionStep) -> Iterable[str]:
-    if step.depends_on:
-        yield _("after %(names)s") % {"names": ", ".join(step.depends_on)}
-    if step.condition == FAILURE:
-        yield _("only if something before it failed")
-    elif step.condition != SUCCESS:
-        yield _("condition: %(words)s") % {"words": one_line(step.condition)}
-    if step.for_each is not None:
-        yield _("for each: %(words)s") % {"words": one_line(brief(step.for_each))}
-    if step.until:
-        yield _("until: %(words)s") % {"words": one_line(step.until)}
-    if step.retry:
-        again = ngettext("tried %(n)d time more", "tried %(n)d times more", step.retry)
-        yield again % {"n": step.retry}
-    if step.timeout is not None:
-        yield _("within %(seconds)s s") % {"seconds": f"{step.timeout:g}"}
-
-
-def lines(
-    plan: ExecutionPlan, changes: Mapping[str, str] | None = None, **about: Any
-) -> list[Line]:
-    """Its steps, and those of the plan before that are gone."""
-    changes = changes or {}
-    listed = [
-        Line(place=place, step=step, change=changes.get(step.name, ""), **about)
-        for place, step in enumerate(plan.named().steps, 1)
-    ]
-    gone = [name for name, what in changes.items() if what == "removed"]
-    return listed + [
-        Line(place=0, step=ExecutionStep(name=name), change="removed") for name in gone
-    ]
-
-
-def difference(changes: Mapping[str, str]) -> str:
-    """1 changed, 1 added, 2 kept."""
-    counted = Counter(changes.values())
-    words = [
-        (counted["changed"], _("%(count)d changed")),
-        (counted["added"], _("%(count)d added")),
-        (counted["removed"], _("%(count)d removed")),
-        (counted["kept"], _("%(count)d kept")),
-    ]
-    return ", ".join(text % {"count": count} for count, text in words if count)
 
 
 @dataclass(frozen=True)
