@@ -137,6 +137,16 @@ async def test_a_step_that_fails_is_tried_again_as_often_as_it_says(monkeypatch)
     assert len(of(events, Type.TOOL_CALL)) == 2
 
 
+async def test_what_must_not_happen_twice_is_not_tried_again():
+    once = Echo("pay", _fails)
+    once.effect = "at_most_once"
+
+    events = await told(workflow(step("a", "pay", retry=3), tools=[once]))
+
+    assert outcomes(events) == {"a": "failed"}
+    assert len(once.inputs) == 1
+
+
 async def test_a_step_that_takes_too_long_is_ended_and_leaves_no_open_row():
     async def hangs(input):
         await asyncio.sleep(60)

@@ -40,6 +40,7 @@ class Effort:
         self._is_waiting = False
         self._last = ToolResult()
         self._finding: Finding | None = None
+        self._calls: list[Mapping[str, Any]] = []
 
     async def events(self) -> Events:
         """Until it is true, where that is asked for; else once."""
@@ -68,8 +69,16 @@ class Effort:
                     yield event
             if self._is_waiting or self._is_well():
                 return
+            if self._did_harm():
+                break  # what must not happen twice is not done again by itself
         why = self._finding.reason if self._finding else self._last.error or ""
         self.outcome = self._ended("failed", output_of(self._last), why)
+
+    def _did_harm(self) -> bool:
+        """Whether a call was made for it, by whomever, that must not be repeated."""
+        before = self.site.past.tree(self.number)
+        calls = [e.data for e in before if e.type is Type.TOOL_CALL] + self._calls
+        return any(call.get("effect") == "at_most_once" for call in calls)
 
     def _is_well(self) -> bool:
         return not self._last.is_error and (self._finding is None or self._finding.is_met)
@@ -112,6 +121,8 @@ class Effort:
                 if event.type is Type.RUN_PAUSED:
                     self._is_waiting = True
                     return
+                if event.type is Type.TOOL_CALL:
+                    self._calls.append(event.data)
                 if event.type is Type.TOOL_RESPONSE and event.data["tool_call_id"] == call.id:
                     self._last = _result(event.data)
                 yield event

@@ -116,14 +116,14 @@ class PlannedCourse(Course):
             yield self._left(planning)
             return
         plan = assigned(planning.plan, agent.roles)
-        kept = before[-1].still_good(plan) if before else {}
+        kept = before[-1].still_good(planning.plan) if before else {}
         execution = Execution(site, plan, kept=kept, halts=True)
         async with aclosing(execution.events()) as events:
             async for event in events:
                 yield event
         for event in self._ended(execution):
             yield event
-        before.append(Account(plan, execution.outcomes))
+        before.append(Account(planning.plan, execution.outcomes))
         if not self.trail.is_over and not execution.failures:
             self.state.add_message("user", _told(plan, execution.outcomes))
 
