@@ -1,0 +1,27 @@
+"""The server dies, or is told to go: each row of that once."""
+
+import pytest
+
+from tests.faults import killing
+
+
+@pytest.mark.parametrize("point", ["P1", "P12"])
+async def test_f01_runs_go_on_after_a_kill_at_a_point(holds, point):
+    await holds(killing.f01, 2, points=[point])
+
+
+async def test_f02_runs_go_on_after_a_kill_at_any_time(holds):
+    await holds(killing.f02, people=10)
+
+
+async def test_f03_runs_end_or_are_handed_over_when_the_server_is_told_to_go(holds):
+    await holds(killing.f03)
+
+
+async def test_f05_what_may_have_been_done_is_asked_about_and_never_repeated(holds):
+    await holds(killing.f05)
+
+
+@pytest.mark.parametrize("point", ["P9", "P12"])
+async def test_f35_plans_go_on_after_a_kill_at_a_point(holds, point):
+    await holds(killing.f35, 2, points=[point])

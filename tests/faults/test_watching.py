@@ -1,0 +1,39 @@
+"""Pages, and people who look at them: each row of that once."""
+
+from tests.faults import watching
+
+
+async def test_f09_lost_notices_do_no_harm(holds):
+    await holds(watching.f09, 5)
+
+
+async def test_f22_stop_works_wherever_a_run_is(holds):
+    await holds(watching.f22)
+
+
+async def test_f23_stop_and_the_end_are_never_both(holds):
+    await holds(watching.f23, 10)
+
+
+async def test_f24_a_page_that_comes_back_shows_all_of_it_once(holds):
+    await holds(watching.f24, 3)
+
+
+async def test_f25_two_tabs_are_one_conversation(holds):
+    await holds(watching.f25)
+
+
+async def test_f26_a_page_that_never_reads_harms_nobody(holds):
+    await holds(watching.f26)
+
+
+async def test_f27_a_message_sent_many_times_is_one(holds):
+    await holds(watching.f27, 2)
+
+
+async def test_f28_a_message_during_a_run_is_never_a_second_run(holds):
+    await holds(watching.f28, 2)
+
+
+async def test_f34_an_approval_waits_for_a_day_and_for_who_may_give_it(holds):
+    await holds(watching.f34)
