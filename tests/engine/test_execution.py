@@ -260,6 +260,8 @@ async def test_a_workflow_that_is_cut_off_after_any_event_comes_to_the_same_end(
         assert events[-1].data["answer"] == whole[-1].data["answer"]
         ends = [e["step"] for e in of(events, Type.STEP)]
         assert len(ends) == len(set(ends)), f"a row was ended twice after {at}"
+        begun = {e["step"] for e in of(events, Type.TASK)}
+        assert begun <= set(ends), f"a row was left open after {at}"
         responses = [e["tool_call_id"] for e in of(events, Type.TOOL_RESPONSE)]
         assert len(responses) == len(set(responses))
 

@@ -212,3 +212,47 @@ async def test_a_planned_run_cut_off_after_any_event_comes_to_the_same_end(
         assert [e["plan"] for e in of(events, Type.PLAN)] == [1, 2], at
         ends = [e["step"] for e in of(events, Type.STEP)]
         assert len(ends) == len(set(ends)), f"a row was ended twice after {at}"
+        begun = {e["step"] for e in of(events, Type.TASK)}
+        assert begun <= set(ends), f"a row was left open after {at}"
+        kept = [e for e in of(events, Type.TASK) if e["name"] == "a"]
+        assert len(kept) == 1, f"what was done was done again after {at}"
+
+
+async def test_a_step_after_one_that_was_kept_is_done_once(orchestrator):
+    boss = orchestrator(
+        plan(echo("a", "1"), echo("b", "2", expected_outcome="3")),
+        finds(False, "It is 2."),
+        plan(echo("a", "1"), echo("b", "3", depends_on=["a"])),
+        Says(answer="3."),
+    )
+
+    await told(boss)
+
+    assert [i["text"] for i in boss.tools.get("echo").inputs] == ["1", "2", "3"]
+
+
+async def test_a_step_is_done_again_where_what_it_refers_to_has_changed(orchestrator):
+    total = echo("sum", "sum of ${steps.fetch.output}")
+    boss = orchestrator(
+        plan(echo("fetch", "2023"), total, echo("x", "bad", depends_on=["sum"], retry=0,
+                                                 expected_outcome="good")),
+        finds(False, "Fetch 2024."),
+        plan(echo("fetch", "2024"), total),
+        Says(answer="Done."),
+    )  # fmt: skip
+
+    events = await told(boss)
+
+    assert of(events, Type.PLAN)[1]["changes"]["sum"] == "changed"
+    assert boss.tools.get("echo").inputs[-1] == {"text": "sum of 2024"}
+
+
+async def test_what_was_said_of_a_plan_counts_though_nobody_is_asked_any_more(orchestrator):
+    boss = orchestrator(plan(echo("a", "1")), shows_plan=True)
+    events = await told(boss)
+    boss.shows_plan = False
+
+    gone_on = await _went_on(boss, events, word(events, is_approved=False, reason="Never."))
+
+    assert gone_on[-1].data["detail"] == "Never."
+    assert not boss.tools.get("echo").inputs

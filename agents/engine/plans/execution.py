@@ -49,17 +49,17 @@ class Execution:
         self.names = {**outside, "steps": steps, "parameters": parameters}
         self._places = {step.name: at for at, step in enumerate(self.plan.steps)}
         self._before = {step.name: self._needed(step) for step in self.plan.steps}
-        self._waits_for = {name: set(before) for name, before in self._before.items()}
+        for name in (kept or {}).keys() & self._places.keys():
+            self._record(name, (kept or {})[name])
+        self._waits_for = {n: set(b - self.outcomes.keys()) for n, b in self._before.items()}
         self._lets_begin: dict[str, list[str]] = {name: [] for name in self._places}
         for name, before in self._before.items():
             for other in before:
                 self._lets_begin[other].append(name)
         self._tasks: dict[str, Task] = {}
         self._due: dict[bool, list[int]] = {True: [], False: []}
+        self._on_record: list[Task] = []
         self._alone: str | None = None
-        for name, outcome in (kept or {}).items():
-            if name in self._places:
-                self._know(name, outcome)
         for name in self._places:
             if name not in self.outcomes and not self._waits_for[name]:
                 self._push(name)
@@ -102,26 +102,40 @@ class Execution:
         return Execution(self.site, plan, outer=names, parent=parent)
 
     def _push(self, name: str) -> None:
-        place = self._places[name]
-        heappush(self._due[self.plan.steps[place].parallel], place)
+        """It is due; where it was begun before, whatever happened since."""
+        step = self.plan.steps[self._places[name]]
+        task = Task(self.site, step, self.names, self.parent, self._within)
+        if task.number is not None:
+            self._on_record.append(task)
+        else:
+            heappush(self._due[step.parallel], self._places[name])
 
     def _begin(self, braid: Braid) -> Iterator[Event]:
-        """Set going what may go on now; what need not be done is told of at once."""
-        while (name := self._next(len(braid))) is not None:
-            step = self.plan.steps[self._places[name]]
-            task = Task(self.site, step, self.names, self.parent, self._within)
-            decision = task.outcome or self._decision(step)
-            if decision is None:
-                self._alone = self._alone if step.parallel else name
-                self._tasks[name] = task
-                braid.add(name, task.events())
-            elif decision.status == "skipped" and task.outcome is None:
-                yield from task.skip(decision.reason)
-                self._know(name, task.outcome or decision)
-            else:
-                self._know(name, decision)
+        """What is on record is taken as it is, and what was cut off goes on; then come others.
 
-    def _next(self, under_way: int) -> str | None:
+        A failure holds up what is new, and nothing else: what was done stays done, and what was
+        under way has to be looked at.
+        """
+        while True:
+            while self._on_record:
+                yield from self._set_going(braid, self._on_record.pop(0))
+            if (task := self._next(len(braid))) is None:
+                return
+            yield from self._set_going(braid, task)
+
+    def _set_going(self, braid: Braid, task: Task) -> Iterator[Event]:
+        step, decision = task.step, task.outcome or self._decision(task.step)
+        if decision is None:
+            self._alone = self._alone if step.parallel else step.name
+            self._tasks[step.name] = task
+            braid.add(step.name, task.events())
+        elif decision.status == "skipped" and task.outcome is None:
+            yield from task.skip(decision.reason)
+            self._know(step.name, task.outcome or decision)
+        else:
+            self._know(step.name, decision)
+
+    def _next(self, under_way: int) -> Task | None:
         if under_way >= self.site.most_at_once or self._is_halted():
             return None
         lanes = [True] if self._alone else [True, False]
@@ -130,7 +144,8 @@ class Execution:
             return None
         place, lane = min(due)
         heappop(self._due[lane])
-        return self.plan.steps[place].name
+        step = self.plan.steps[place]
+        return Task(self.site, step, self.names, self.parent, self._within)
 
     def _is_halted(self) -> bool:
         trail = self.site.trail
@@ -169,8 +184,11 @@ class Execution:
 
     def _know(self, name: str, outcome: Outcome) -> None:
         """It has ended: whatever waited for it alone is due."""
-        self.outcomes[name], self._facts[name] = outcome, outcome.facts
+        self._record(name, outcome)
         for other in self._lets_begin[name]:
             self._waits_for[other].discard(name)
             if not self._waits_for[other] and other not in self.outcomes:
                 self._push(other)
+
+    def _record(self, name: str, outcome: Outcome) -> None:
+        self.outcomes[name], self._facts[name] = outcome, outcome.facts

@@ -66,6 +66,21 @@ def needs(step: ExecutionStep) -> tuple[str, ...]:
     return tuple(found)
 
 
+def differences(old: Steps, new: Steps) -> dict[str, str]:
+    """What became of each step, by name: kept, changed, added or removed.
+
+    A step that is written as before has changed where what it waits for has.
+    """
+    before, after = steps_by_name(old), steps_by_name(new)
+    changes = dict.fromkeys(before.keys() - after.keys(), "removed")
+    for step in order(new):
+        is_same = before.get(step.name) == step
+        is_same &= all(changes.get(name) == "kept" for name in _known(needs(step), after))
+        is_new = step.name not in before
+        changes[step.name] = "added" if is_new else "kept" if is_same else "changed"
+    return changes
+
+
 def steps_by_name(steps: Steps) -> dict[str, ExecutionStep]:
     """Of two with one name the first."""
     return {step.name: step for step in reversed(steps)}

@@ -114,16 +114,6 @@ def assigned(plan: ExecutionPlan, agents: Mapping[str, str]) -> ExecutionPlan:
     return replace(plan, steps=tuple(_assigned(step, agents) for step in plan.steps))
 
 
-def differences(old: ExecutionPlan, new: ExecutionPlan) -> dict[str, str]:
-    """What became of each step, by name: kept, changed, added or removed."""
-    before = {step.name: step for step in old.named().steps}
-    after = {step.name: step for step in new.named().steps}
-    same = {name for name, step in after.items() if before.get(name) == step}
-    changes = {name: "kept" if name in same else "changed" for name in after}
-    changes |= dict.fromkeys(after.keys() - before.keys(), "added")
-    return changes | dict.fromkeys(before.keys() - after.keys(), "removed")
-
-
 def _assigned(step: ExecutionStep, agents: Mapping[str, str]) -> ExecutionStep:
     if step.plan is not None:
         return replace(step, plan=assigned(step.plan, agents))

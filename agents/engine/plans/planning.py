@@ -15,8 +15,9 @@ from ..output import OutputSchema
 from ..state import Message
 from ..tool import Tool, specification
 from ..turn import ToolCall
+from .ordering import differences
 from .outcome import Outcome
-from .plan import ExecutionPlan, differences
+from .plan import ExecutionPlan
 from .site import Site
 
 PLANNER = "planner"
@@ -98,7 +99,8 @@ class Account:
 
     def still_good(self, plan: ExecutionPlan) -> dict[str, Outcome]:
         """What need not be done again in this plan: steps that are the same, and were done."""
-        same = {name for name, what in differences(self.plan, plan).items() if what == "kept"}
+        changes = differences(self.plan.named().steps, plan.named().steps)
+        same = {name for name, what in changes.items() if what == "kept"}
         return {n: o for n, o in self.outcomes.items() if n in same and o.status == "done"}
 
 
@@ -239,13 +241,15 @@ class Planning:
             number,
             **plan.to_dict(),
             by=by,
-            changes=differences(last.plan, plan) if last else {},
+            changes=differences(last.plan.named().steps, plan.steps) if last else {},
             feedback=last.feedback() if last else [],
         )
 
     def _shown(self, number: int, plan: ExecutionPlan) -> Iterator[Event]:
         """A person may have to see it first; it may be another one afterwards."""
-        verdict = self._verdict(number) if self.shows else Verdict(is_approved=True)
+        verdict = self._verdict(number)
+        if verdict is None and not self.shows and not self._was_asked(number):
+            verdict = Verdict(is_approved=True)
         if verdict is None:
             self.is_waiting = True
             yield from self._asked(number, plan)
@@ -254,8 +258,10 @@ class Planning:
             yield self._ended(number, "rejected", self.refusal)
         else:
             if verdict.arguments is not None:
-                plan = ExecutionPlan.from_dict(json.loads(verdict.arguments)).named()
-                yield self._told(number, plan, by=verdict.by)
+                edited = ExecutionPlan.from_dict(json.loads(verdict.arguments)).named()
+                if edited != plan:  # else it was told before it was cut off
+                    yield self._told(number, edited, by=verdict.by)
+                plan = edited
             self.plan = plan
             yield self._ended(number, "done", plan.description)
 
@@ -266,9 +272,12 @@ class Planning:
                 return Verdict.from_dict(event.data)
         return None
 
-    def _asked(self, number: int, plan: ExecutionPlan) -> Iterator[Event]:
+    def _was_asked(self, number: int) -> bool:
         asked = self.site.past.under(self.site.trail.emit.parent, Type.APPROVAL_REQUESTED)
-        if any(event.data["step"] == number for event in asked):
+        return any(event.data["step"] == number for event in asked)
+
+    def _asked(self, number: int, plan: ExecutionPlan) -> Iterator[Event]:
+        if self._was_asked(number):
             return
         written = json.dumps(plan.to_dict(), ensure_ascii=False, default=str)
         call = ToolCall(id=f"{PLAN}_{number}", name=PLAN, arguments=written)

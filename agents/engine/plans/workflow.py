@@ -1,6 +1,6 @@
 """A plan that somebody wrote beforehand, ready to be carried out."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -48,24 +48,27 @@ class WorkflowCourse(Course):
             return
         past, plan = recalled(self.trail), self.agent.plan
         site = Site(self.agent, self.trail, past, 1, self.agent.most_at_once)
-        if not any(past.under(self.emit.parent, Type.PLAN)):
-            for event in self._shown(site, plan):
-                yield event
+        for event in self._shown(site, plan):
+            yield event
         execution = Execution(site, plan)
         async with aclosing(execution.events()) as events:
             async for event in events:
                 yield event
         yield self._ended(execution)
 
-    def _shown(self, site: Site, plan: ExecutionPlan) -> list[Event]:
-        number = site.next_step()
+    def _shown(self, site: Site, plan: ExecutionPlan) -> Iterator[Event]:
+        """The plan as a row, as far as that was not told before."""
+        rows = site.past.under(self.emit.parent, Type.TASK)
+        known = next((event.data["step"] for event in rows if event.data["kind"] == PLAN), None)
+        number = known or site.next_step()
         about = {"step": number, "turn": 1, "plan": 1, "kind": PLAN}
-        told = {"by": self.agent.name, "changes": {}, "feedback": []}
-        return [
-            self.emit(Type.TASK, **about, name=PLAN, work=PLAN, attempt=1),
-            self.emit(Type.PLAN, **about, **plan.to_dict(), **told),
-            self.emit(Type.STEP, **about, status="done", observation=plan.description),
-        ]
+        if known is None:
+            yield self.emit(Type.TASK, **about, name=PLAN, work=PLAN, attempt=1)
+        if not any(site.past.under(self.emit.parent, Type.PLAN)):
+            told = {"by": self.agent.name, "changes": {}, "feedback": []}
+            yield self.emit(Type.PLAN, **about, **plan.to_dict(), **told)
+        if site.past.end(number) is None:
+            yield self.emit(Type.STEP, **about, status="done", observation=plan.description)
 
     def _ended(self, execution: Execution) -> Event:
         if execution.is_waiting:
