@@ -9,7 +9,8 @@ from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from agents.engine.plans.plan import ExecutionPlan, ExecutionStep, differences
+from agents.engine.plans.ordering import differences
+from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
 from agents.meaning import decoded
 from agents.models import Approval
 from agents.prose import render_exact
@@ -134,7 +135,9 @@ class ApprovalView:
     def changes(self) -> dict[str, str]:
         """What a person has made of the plan."""
         changed = self.approval.new_arguments
-        return differences(self.plan, _plan(changed)) if changed else {}
+        if not changed:
+            return {}
+        return differences(self.plan.named().steps, _plan(changed).named().steps)
 
     @property
     def difference(self) -> str:
