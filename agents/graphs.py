@@ -253,10 +253,13 @@ def _edges(
     plan: ExecutionPlan, rows: list[list[ExecutionStep]], nodes: list[Node], is_wide: bool
 ) -> Iterator[Edge]:
     by_name = {node.step.name: node for node in nodes}
+    level = {step.name: place for place, column in enumerate(rows) for step in column}
     lowest = {column[-1].name for column in rows}
     is_before = before(plan.steps)
     for node in nodes:
-        known = [name for name in needs(node.step) if name in by_name]
+        here = level[node.step.name]
+        # Those of a circle stand in one column: a line between them would lead back.
+        known = [name for name in needs(node.step) if level.get(name, here) < here]
         for name in known:
             # What another line leads to already needs none of its own.
             if not any(is_before(name, other) for other in known):

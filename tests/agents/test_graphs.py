@@ -73,6 +73,14 @@ def test_a_circle_and_an_empty_plan_are_drawn_too():
     assert "Nothing to draw" in drawn(ExecutionPlan(), {}, linked)
 
 
+def test_no_line_leads_back():
+    circle = [step("b", "a", "d"), step("c", "b"), step("d", "c")]
+
+    html = drawn(ExecutionPlan(steps=[step("a"), *circle]), {}, linked)
+
+    assert html.count('class="edge"') == 1 * 2  # only a→b, in each of the two drawings
+
+
 @pytest.mark.parametrize("is_chain", [True, False])
 def test_a_thousand_steps_become_bars(is_chain):
     names = [f"s{n}" for n in range(1_000)]
