@@ -168,6 +168,15 @@ async def test_a_word_about_another_call_is_not_taken(waiting, letter, person):
     assert letter.sent == []
 
 
+async def test_whoever_only_reads_is_told_whom_it_waits_for(waiting):
+    def shown(may_decide: bool) -> str:
+        watched = Watched(waiting.run_id, "chat", may_decide=may_decide)
+        return watched.snapshot()
+
+    assert "It waits for whoever asked" in await sync_to_async(shown)(False)
+    assert "It waits for whoever asked" not in await sync_to_async(shown)(True)
+
+
 async def test_nobody_else_may_decide(waiting, letter, stranger, administrator):
     for somebody in (stranger, administrator):
         with pytest.raises(Approval.DoesNotExist):
