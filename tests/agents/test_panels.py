@@ -246,5 +246,5 @@ def test_what_a_panel_says_is_known_to_the_translators():
         "No member of the panel could answer. a: a could not finish: It is empty.",
     ]
 
-    assert all(any(form.fullmatch(words) for form in FORMS) for words in said)
+    assert all(any(form.match(words) for form in FORMS) for words in said)
     assert {"They all agree.", "There was no judgement."} <= set(SENTENCES)
