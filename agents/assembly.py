@@ -18,7 +18,7 @@ from agents import toolset
 from agents.engine.approval import AskPerson
 from agents.engine.breaker import Circuits
 from agents.engine.errors import AgentError
-from agents.engine.events import Event
+from agents.engine.events import Event, Type
 from agents.engine.fallback import FallbackStrategy
 from agents.engine.guardrails import GuardrailAction, Guardrails, Pattern
 from agents.engine.handoff import Handoff
@@ -351,7 +351,7 @@ def _cast(run: Run) -> tuple[Parts, ExecutionPlan, list[Parts]]:
         toolset.made(tools),
         list(_patterns()),
         colleagues,
-        is_rerun=run.is_rerun,
+        is_rerun=run.is_rerun and not run.goes_on_for,
     )
     return parts, plan, _reached(run, list(colleagues))
 
@@ -380,7 +380,7 @@ def _parts(run: Run, agent: Agent) -> Parts:
         toolset.made(tools),
         [row for row in _patterns() if row.name not in off],
         [other for other in colleagues if chosen is None or other.asked_as in chosen],
-        is_rerun=run.is_rerun,
+        is_rerun=run.is_rerun and not run.goes_on_for,
         groups=_groups() if agent.mode == Agent.Mode.PLAN else frozenset(),
     )
 
@@ -438,11 +438,25 @@ def _guardrails(parts: Parts) -> Guardrails:
 def _course(run: Run) -> tuple[list[Event], list[Event]]:
     """What was told of a run, and what is told again in it before it goes its own way."""
     past = [row.value for row in run.events.order_by("seq")]
+    if run.goes_on_for:
+        return past, _unstopped(run)
     first = AgentStep.objects.filter(run=run.origin_id, number=run.origin_step).first()
     if first is None or first.first_seq <= 2:  # nothing but the question comes before it
         return past, []
     recorded = RunEvent.objects.filter(run=run.origin_id, seq__lt=first.first_seq)
     return past, [row.value for row in recorded.order_by("seq")]
+
+
+def _unstopped(run: Run) -> list[Event]:
+    """All that was told of the run before this one but that it was stopped, and where."""
+    told = [row.value for row in RunEvent.objects.filter(run=run.origin_id).order_by("seq")]
+    kept = [event for event in told if not _is_of_a_stop(event)]
+    return [replace(event, seq=number) for number, event in enumerate(kept, 1)]
+
+
+def _is_of_a_stop(event: Event) -> bool:
+    is_cut = event.type is Type.STEP and event.data["status"] in {"cancelled", "unknown"}
+    return is_cut or event.type is Type.RUN_FINISHED
 
 
 def _state(history: list[Message]) -> AgentState:

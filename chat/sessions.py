@@ -5,12 +5,14 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
 from channels.db import database_sync_to_async
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.utils import timezone
+from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
 from agents import assembly, live, runs, storage, trace
@@ -357,6 +359,8 @@ def _hindrance(message: Message) -> str:
 
 
 def _prepare(session: ChatSession, user, text: str, agent: Agent) -> Run:
+    if (stopped := _stopped_plan(session, text)) is not None:
+        return _rest_of(stopped, session, user)
     wish = _wished(text, user)
     wanted = {"workflow": wish.version, "parameters": dict(wish.parameters)} if wish else {}
     return runs.prepare(
@@ -367,6 +371,31 @@ def _prepare(session: ChatSession, user, text: str, agent: Agent) -> Run:
         agent=agent,
         **wanted,
     )
+
+
+def _stopped_plan(session: ChatSession, text: str) -> Run | None:
+    """The plan that was stopped last in here, where this asks to go on with it."""
+    if text not in _asking_to_go_on():
+        return None
+    last = Run.objects.filter(message__session=session).order_by("-message__pk").first()
+    return last if last is not None and last.can_go_on else None
+
+
+@cache
+def _asking_to_go_on() -> set[str]:
+    """What the button says, in each language."""
+    said = set()
+    for language, _name in settings.LANGUAGES:
+        with translation.override(language):
+            said.add(_("Continue where you stopped."))
+    return said
+
+
+def _rest_of(stopped: Run, session: ChatSession, user) -> Run:
+    try:
+        return runs.prepare_rest(stopped, topic=session.topic, user=user)
+    except AgentError as error:
+        raise NotSaid(f"{told(str(error))} {told(error.advice)}") from error
 
 
 def _wished(text: str, user) -> starting.Wish | None:

@@ -298,7 +298,8 @@ class RunView:
         """Out of steps or cut off, not out of ideas: the next run knows what this one found."""
         is_cut = self.run.stopped_reason == StopReason.COMPLETED and bool(self.run.detail)
         is_out = self.run.stopped_reason == StopReason.MAX_STEPS
-        return self.place == "chat" and self.may_decide and (is_cut or is_out)
+        goes_on = is_cut or is_out or self.run.can_go_on
+        return self.place == "chat" and self.may_decide and goes_on
 
     @property
     def can_ask_again(self) -> bool:
