@@ -126,7 +126,7 @@ async def _build_workflow(run: Run, registry: Registry) -> AgentRuntime:
     """The plan that an administrator wrote, with all tools and agents that it names."""
     parts, plan, others = await database_sync_to_async(_cast)(run)
     team = await _team(others, registry, asks=True)
-    handoffs = [_handoff(colleague, team) for colleague in parts.colleagues]
+    handoffs = [_handoff(colleague, team, is_first=True) for colleague in parts.colleagues]
     careful = {"asks_before_writing": True} if parts.is_rerun else {}
     tools = await registry(parts.tools, parts.own, [*handoffs, AskPerson()], **careful)
     make = partial(Workflow, plan=plan, roles=_roles(parts.colleagues))
@@ -270,9 +270,9 @@ def _deadlines() -> Deadlines:
     )
 
 
-def _handoff(agent: Agent, team: dict[str, AgentRuntime]) -> Handoff:
+def _handoff(agent: Agent, team: dict[str, AgentRuntime], *, is_first: bool = False) -> Handoff:
     """Fetched when it is asked: agents may know each other, and are made one by one."""
-    return Handoff(agent.name, lambda: team[agent.name], agent.description)
+    return Handoff(agent.name, lambda: team[agent.name], agent.description, is_first=is_first)
 
 
 def default_agent() -> Agent:
