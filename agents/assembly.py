@@ -369,7 +369,8 @@ def _reached(run: Run, waiting: list[Agent]) -> list[Parts]:
 
 def _parts(run: Run, agent: Agent) -> Parts:
     is_first = agent.pk == run.agent_id
-    chosen = run.overrides.get("tools") if is_first else None
+    # An agent that a workflow asks is not the one for which tools were chosen.
+    chosen = run.overrides.get("tools") if is_first and not run.workflow_id else None
     off = run.overrides.get("guardrails_off", ())
     tools = [row for row in _tools(agent.pk) if chosen is None or row.name in chosen]
     colleagues = [other for other in _colleagues(agent.pk) if other != agent]
