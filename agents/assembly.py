@@ -344,12 +344,13 @@ def _cast(run: Run) -> tuple[Parts, ExecutionPlan, list[Parts]]:
     asked, roles = {step.agent for step in steps}, {step.role.lower() for step in steps}
     agents = Agent.objects.filter(enabled=True)
     colleagues = [one for one in agents if one.name in asked or one.role_names & roles]
+    agent = _overridden(run.agent, run.overrides)
     parts = Parts(
-        run.agent,
-        _planners(run.agent, run.model),
+        agent,
+        _planners(agent, run.model),
         tools,
         toolset.made(tools),
-        list(_patterns()),
+        _rules(run),
         colleagues,
         is_rerun=run.is_rerun,
     )
@@ -371,7 +372,6 @@ def _parts(run: Run, agent: Agent) -> Parts:
     is_first = agent.pk == run.agent_id
     # An agent that a workflow asks is not the one for which tools were chosen.
     chosen = run.overrides.get("tools") if is_first and not run.workflow_id else None
-    off = run.overrides.get("guardrails_off", ())
     tools = [row for row in _tools(agent.pk) if chosen is None or row.name in chosen]
     colleagues = [other for other in _colleagues(agent.pk) if other != agent]
     return Parts(
@@ -379,11 +379,16 @@ def _parts(run: Run, agent: Agent) -> Parts:
         _planners(agent, run.model if is_first else model_name(agent)),
         tools,
         toolset.made(tools),
-        [row for row in _patterns() if row.name not in off],
+        _rules(run),
         [other for other in colleagues if chosen is None or other.asked_as in chosen],
         is_rerun=run.is_rerun,
         groups=_groups() if agent.mode == Agent.Mode.PLAN else frozenset(),
     )
+
+
+def _rules(run: Run) -> list[GuardrailPattern]:
+    off = run.overrides.get("guardrails_off", ())
+    return [row for row in _patterns() if row.name not in off]
 
 
 def _groups() -> frozenset[str]:

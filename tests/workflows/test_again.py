@@ -1,10 +1,12 @@
+from dataclasses import replace
+
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Permission
 from django.test import AsyncClient
 
-from agents import runs
-from agents.models import Run
+from agents import assembly, runs
+from agents.models import GuardrailPattern, Run
 from agents.review import rerunning
 from agents.workflows import starting, versions
 from tests.conftest import checked
@@ -99,6 +101,22 @@ async def test_a_workflow_is_run_again_with_nothing_but_a_click(errand, person):
     run = await Run.objects.aget(origin=errand)
     assert sent.url == f"/traces/{errand.pk}/compare/{run.pk}/"
     assert (run.overrides, run.workflow_id) == ({}, errand.workflow_id)
+
+
+async def test_a_workflow_is_run_again_without_a_guardrail_and_with_another_fallback(
+    finished, person
+):
+    await GuardrailPattern.objects.acreate(name="Off", pattern="x")
+    differ = {"guardrails": [], "fallback": "openai/gpt-5"}
+
+    def again():
+        wish = replace(rerunning.Setup(finished).before, **differ)
+        return rerunning.prepare(finished, 1, wish, person)
+
+    runtime = await assembly.build(await sync_to_async(again)())
+
+    assert not runtime.guardrails.patterns
+    assert [planner.model for planner in runtime.fallback_planners] == ["openai/gpt-5"]
 
 
 async def test_a_workflow_left_in_the_middle_goes_on_where_it_was(finished, workflow, person):
