@@ -37,6 +37,8 @@ def save(user, run: Run, name: str, expected: str) -> Example:
     name = " ".join(written(name).split())
     if run.is_live:
         raise NotTaken(_("This run is not over yet."))
+    if run.workflow_id is not None:
+        raise NotTaken(_("A run of a workflow is no example: its question is for no agent."))
     if not 0 < len(name) <= MOST_NAME:
         raise NotTaken(_("A name has 1 to %(most)d characters.") % {"most": MOST_NAME})
     try:

@@ -8,6 +8,7 @@ from django.test import AsyncClient
 from agents import assembly, runs
 from agents.models import GuardrailPattern, Run
 from agents.review import rerunning
+from agents.review.models import Example
 from agents.workflows import starting, versions
 from tests.conftest import checked
 
@@ -117,6 +118,19 @@ async def test_a_workflow_is_run_again_without_a_guardrail_and_with_another_fall
 
     assert not runtime.guardrails.patterns
     assert [planner.model for planner in runtime.fallback_planners] == ["openai/gpt-5"]
+
+
+async def test_a_run_of_a_workflow_is_not_kept_as_an_example(errand, administrator):
+    client = AsyncClient()
+    await client.aforce_login(administrator)
+
+    page = (await client.get(f"/traces/{errand.pk}/")).content.decode()
+    sent = await client.post(f"/traces/{errand.pk}/example/", {"name": "Errand"})
+
+    assert f"/traces/{errand.pk}/verdict/" in page
+    assert f"/traces/{errand.pk}/example/" not in page
+    assert "A run of a workflow is no example" in sent.content.decode()
+    assert not await Example.objects.aexists()
 
 
 async def test_a_workflow_left_in_the_middle_goes_on_where_it_was(finished, workflow, person):
