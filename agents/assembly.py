@@ -103,7 +103,7 @@ async def resume(run: Run) -> Events:
 
 
 async def rehearse(run: Run, registry: Registry) -> Events:
-    """The events of a run whose tools do nothing, so that nobody is asked about them."""
+    """The events of a run whose tools do nothing, so that nobody is asked about anything."""
     runtime = await build(run, registry, asks=False)
     return runtime.stream(run.query, _state(run.history))
 
@@ -148,7 +148,7 @@ async def _team(
         team[agent.name] = _runtime(
             parts,
             tools,
-            make=_maker(parts),
+            make=_maker(parts, asks),
             auto_execute=agent.auto_execute_tools or not asks,
             name=agent.name,
         )
@@ -186,12 +186,12 @@ def _runtime(
     )
 
 
-def _maker(parts: Parts) -> Callable[..., AgentRuntime]:
+def _maker(parts: Parts, asks: bool) -> Callable[..., AgentRuntime]:
     """What kind of agent it is."""
     agent = parts.agent
     match agent.mode:
         case Agent.Mode.PLAN:
-            return partial(Orchestrator, **_planned(parts))
+            return partial(Orchestrator, **_planned(parts, asks))
         case Agent.Mode.PANEL:
             # The other half of its time is for what it makes of their answers.
             seconds = agent.max_seconds / 2 if agent.max_seconds else None
@@ -199,10 +199,10 @@ def _maker(parts: Parts) -> Callable[..., AgentRuntime]:
     return AgentRuntime
 
 
-def _planned(parts: Parts) -> dict[str, Any]:
+def _planned(parts: Parts, asks: bool) -> dict[str, Any]:
     """What is different for an agent that works by a plan."""
     return {
-        "shows_plan": parts.agent.shows_plan,
+        "shows_plan": parts.agent.shows_plan and asks,
         "max_replans": parts.agent.max_replans,
         "roles": _roles(parts.colleagues),
         "people": parts.groups,

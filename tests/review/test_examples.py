@@ -8,6 +8,7 @@ from agents.models import Agent, Run, ToolRegistration
 from agents.review import examples
 from agents.review.likeness import likeness
 from agents.review.models import Example
+from tests.agents.test_plans import sum_of, written
 from tests.conftest import asked
 from tests.scripted import Says
 
@@ -101,6 +102,19 @@ async def test_an_agent_that_asks_first_need_not_ask_in_a_trial(scripted, review
     trial = await examples.attempt(example, await Agent.objects.aget())
 
     assert trial.score == 1.0
+
+
+async def test_a_plan_is_not_shown_in_a_trial(scripted, reviewer):
+    await Agent.objects.aupdate(mode="plan")
+    said = written(sum_of("sum", "6 * 7")), Says(answer="It is 42.")
+    scripted(*said)
+    example = await kept(reviewer, await asked("6 * 7?"))
+    await Agent.objects.aupdate(shows_plan=True)
+    scripted(*said)
+
+    trial = await examples.attempt(example, await Agent.objects.aget())
+
+    assert (trial.answer, trial.score) == ("It is 42.", 1.0)
 
 
 async def test_colleagues_are_asked_and_their_tools_are_recorded(reviewer):
