@@ -62,6 +62,16 @@ async def test_the_pipeline_runs_from_end_to_end(workflow, person):
     assert names == ["data_collector", "data_preprocessor", "analyzer", "report_generator"]
 
 
+async def test_a_workflow_asks_an_agent_of_its_own_name(editor, person):
+    steps = "- {name: a, agent: helper, arguments: {task: What is 6 * 7?}}"
+    await sync_to_async(versions.save)(f"name: helper\nsteps:\n  {steps}\n", editor)
+
+    run = await carried_out("/workflow helper", person)
+
+    assert run.status == "completed", run.detail
+    assert "42" in run.answer
+
+
 @pytest.mark.parametrize(
     ("text", "parameters"),
     [
