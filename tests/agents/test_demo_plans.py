@@ -1,5 +1,6 @@
 """The demo model plans, checks and answers: whole runs over the sample shop and a handbook."""
 
+import json
 from datetime import date
 from io import StringIO
 
@@ -37,6 +38,7 @@ ROW = {"type": "object", "properties": {"product": TEXT}, "required": ["product"
 PIECES = (
     *("compare", "this year", "last year", "2019", "best month", "revenue", "orders", "and"),
     *("explain", "?", "why", "ask my manager whether", "send", "Tokyo", "Osaka", "top 3"),
+    *("ask legal to", "ask the legal team about"),
     *("share", "average", "monthly", "10% of", "how many", "customers", "${x}", '"Tea"', "\n"),
     *(
         "今年",
@@ -336,6 +338,40 @@ async def test_a_person_is_asked_after_what_they_should_see_is_found(run, questi
     assert events[-1].type is Type.RUN_PAUSED
 
 
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        (
+            "Ask legal whether we may keep addresses for ten years",
+            "Please say whether we may keep addresses for ten years.",
+        ),
+        ("How many customers are there? Ask the Legal team to check it", "Please check it."),
+        ("ask our legal department about ${x} {y}", "What about ${x} {y}?"),
+        (
+            "法務に住所を10年間保存してよいか聞いて",
+            "住所を10年間保存してよいか、教えてください。",
+        ),
+    ],
+)
+async def test_an_expert_is_asked_by_role_where_somebody_has_it(run, question, asked):
+    events = await run(question, people={"legal", "法務"})
+
+    *found, last = plans(events)[0].values()
+    assert last["role"].lower() in {"legal", "法務"}
+    assert last.get("depends_on", []) == [step["name"] for step in found]
+    (wait,) = of(events, Type.APPROVAL_REQUESTED)
+    assert json.loads(wait["function"]["arguments"])["question"] == asked
+    assert events[-1].type is Type.RUN_PAUSED
+
+
+async def test_why_there_is_no_plan_is_plain_text(run):
+    reason, why = ended(await run("Ask legal whether we may keep addresses for ten years"))
+
+    assert reason == "cancelled"
+    assert why.startswith("I have no rule for this.")
+    assert "`" not in why
+
+
 async def test_a_question_that_follows_another_is_planned_with_it(run):
     state = AgentState()
     state.add_message("user", "What was the revenue this year?")
@@ -388,24 +424,32 @@ def offers(shop):
 def test_whatever_is_asked_the_plan_can_be_carried_out(text, offers):
     situation = Situation(question=Question(text=text), tools=tuple(offers.values()))
 
-    written = outline.write(Brief(situation=situation), TODAY).to_dict()
+    written = outline.write(Brief(situation=situation, roles=("legal",)), TODAY).to_dict()
 
     assert violations(FORM, written) == []
     schemas = {name: offer.parameters for name, offer in offers.items()}
     if written["steps"]:
-        assert problems(ExecutionPlan.from_dict(written), schemas, ()) == ()
+        assert problems(ExecutionPlan.from_dict(written), schemas, (), {"legal"}) == ()
 
 
-def test_the_answer_of_a_person_is_told():
+@pytest.mark.parametrize(
+    ("step", "who"),
+    [
+        ("ask your manager", "Your manager"),
+        ("ask legal", "Legal"),
+        ("ask reader: it", "reader"),
+    ],
+)
+def test_the_answer_of_whoever_was_asked_is_told(step, who):
     report = reports.read(
         [
-            {"role": "user", "content": "ask my manager whether we grow"},
-            {"role": "user", "content": told({"ask your manager": "Yes, we do."})},
+            {"role": "user", "content": "ask whether we grow"},
+            {"role": "user", "content": told({step: "Yes, we do."})},
         ],
         TODAY,
     )
 
-    assert telling.answer(report) == "Your manager says: Yes, we do."
+    assert telling.answer(report) == f"{who} says: Yes, we do."
 
 
 def told(results):
