@@ -16,6 +16,7 @@ from agents.engine.fallback import FallbackStrategy
 from agents.engine.guardrails import Guardrails
 from agents.engine.output import OutputSchema
 from agents.engine.planner import ReActPlanner
+from agents.engine.plans.moderation import QUESTION
 from agents.engine.plans.orchestrator import RESULTS, Orchestrator
 from agents.engine.plans.plan import ExecutionPlan
 from agents.engine.plans.planning import FORM
@@ -23,9 +24,10 @@ from agents.engine.plans.soundness import problems
 from agents.engine.schema import violations
 from agents.engine.state import AgentState
 from agents.engine.tool import ToolRegistry, ToolResult, specification
-from agents.llm.demo import judging, outline, telling
+from agents.llm.demo import heads, judging, outline, telling
 from agents.llm.demo import report as reports
 from agents.llm.demo.brief import Brief
+from agents.llm.demo.form import Form
 from agents.llm.demo.history import Offer, Question, Situation
 from agents.management.commands import seed_demo
 from agents.models import Run
@@ -450,6 +452,26 @@ def test_the_answer_of_whoever_was_asked_is_told(step, who):
     )
 
     assert telling.answer(report) == f"{who} says: Yes, we do."
+
+
+@pytest.mark.parametrize(
+    ("answer", "quoted"),
+    [
+        ("The result is **42** (`6 * 7`).", "The result is 42 (6 * 7)."),
+        ("It is **8**: `2 ** 3`, not 6.", "It is 8: 2 ** 3, not 6."),
+        ("## It is 42\n\n**Surely.**", "It is 42"),
+        ("**It is 42. So it is.**", "It is 42."),
+    ],
+)
+def test_the_members_of_a_panel_are_quoted_without_markdown(answer, quoted):
+    who = {"items": {"items": {"enum": ["a", "b"]}}}
+    schema = {"properties": {"groups": who, "differences": {}, "heading": {}}}
+    answers = f"### a\n\n{answer}\n\n### b\n\nIt is 41."
+    asked = QUESTION.format(question="What is it?", answers=answers)
+
+    found = heads.compared(Form(schema=schema, messages=[{"role": "user", "content": asked}]))
+
+    assert found["differences"] == [f"a: “{quoted}”", "b: “It is 41.”"]
 
 
 def told(results):
