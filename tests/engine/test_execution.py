@@ -264,6 +264,18 @@ async def test_a_workflow_that_is_cut_off_after_any_event_comes_to_the_same_end(
         assert len(responses) == len(set(responses))
 
 
+async def test_a_step_that_is_tried_again_ends_each_row_once_wherever_it_is_cut(monkeypatch):
+    monkeypatch.setattr("agents.engine.plans.effort.PAUSE", 0)
+    steps = [step("a", "broken", retry=2), step("b", until="output == 'no'", rounds=3)]
+    tools = [Echo("broken", _fails), Echo()]
+    whole = await told(workflow(*steps, tools=tools))
+
+    for at in range(1, len(whole)):
+        rest = [e async for e in workflow(*steps, tools=tools).resume(whole[:at])]
+        ends = [e["step"] for e in of([*whole[:at], *rest], Type.STEP)]
+        assert len(ends) == len(set(ends)), f"a row was ended twice after {at}"
+
+
 async def test_a_call_that_must_not_be_repeated_waits_for_a_person_after_a_cut():
     once = Echo()
     once.effect = "at_most_once"

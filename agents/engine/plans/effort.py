@@ -44,6 +44,8 @@ class Effort:
 
     async def events(self) -> Events:
         """Until it is true, where that is asked for; else once."""
+        for event in mend(self.site.trail_of(self.number)):
+            yield event
         until = parse(self.step.until) if self.step.until else None
         for at in range(self.step.rounds if until else 1):
             async with aclosing(self._round(at)) as attempts:
@@ -109,8 +111,6 @@ class Effort:
         """One call, by the road that all calls go: people are asked, outcomes doubted."""
         agent, call = self.site.agent, self._wanted(attempt)
         trail = self.site.trail_of(self.number, call)
-        for event in mend(trail):
-            yield event
         if (known := self._response(attempt)) is not None:
             self._last = _result(known)
             return
