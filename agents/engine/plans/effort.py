@@ -69,7 +69,7 @@ class Effort:
             async with aclosing(self._attempt(attempt)) as events:
                 async for event in events:
                     yield event
-            if self._is_waiting or self._is_well():
+            if self._is_waiting or self.outcome is not None or self._is_well():
                 return
             if self._did_harm():
                 break  # what must not happen twice is not done again by itself
@@ -99,7 +99,9 @@ class Effort:
         async with aclosing(self._call(attempt)) as call:
             async for event in call:
                 yield event
-        if self._is_waiting or self._last.is_error or not self.step.expected_outcome:
+        if self._is_waiting or self.outcome is not None:
+            return
+        if self._last.is_error or not self.step.expected_outcome:
             return
         check = Check(self.site, self.step, output_of(self._last), self.number, attempt)
         async with aclosing(check.events()) as checking:
@@ -115,6 +117,10 @@ class Effort:
             self._last = _result(known)
             return
         doubt(trail, agent.tools)
+        is_new = call.id not in trail.begun and call.id not in trail.asked
+        if is_new and (spent := self.site.spent()):
+            self.outcome = self._ended("failed", output_of(self._last), spent)
+            return
         toolbox = Toolbox(agent.tools, agent.fallback, circuits=agent.circuits)
         async with aclosing(Acting(trail, toolbox, agent.asking).events()) as acting:
             async for event in acting:

@@ -133,9 +133,7 @@ class Execution:
         return self.plan.steps[place].name
 
     def _is_halted(self) -> bool:
-        trail = self.site.trail
-        spent = [budget.spent(trail.progress) for budget in trail.budgets]
-        self.spent = self.spent or next(filter(None, spent), "")
+        self.spent = self.spent or self.site.spent()
         return bool(self.spent) or (self.halts and bool(self.failures))
 
     def _decision(self, step: ExecutionStep) -> Outcome | None:

@@ -59,6 +59,11 @@ class Task:
         if self.outcome is not None:
             yield self._ended(self.outcome)
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it was begun and has not ended: for a person, if it is not under way."""
+        return self.number is not None and self.outcome is None
+
     def skip(self, reason: str) -> Iterator[Event]:
         """Told, but not done."""
         if self.number is None:
@@ -128,6 +133,9 @@ class Task:
         if failed := [f"“{n}”: {o.reason}" for n, o in execution.failures.items()]:
             self._end("failed", execution.output, failed[0])
             return
+        if execution.spent and len(execution.outcomes) < len(execution.plan.steps):
+            self._end("failed", execution.output, execution.spent)
+            return
         self._end("done", execution.output)
         if self.step.expected_outcome:
             async with aclosing(self._checked(number, execution.output)) as checking:
@@ -159,10 +167,10 @@ class Task:
         """The same for every item: side by side, or one after the other."""
         tasks = [self._item(number, at, item) for at, item in enumerate(items)]
         most = self.site.most_at_once if self.step.parallel else 1
-        waiting, braid = iter(tasks), Braid()
+        due, braid = self._due(tasks), Braid()
         try:
             while True:
-                while len(braid) < most and (task := next(waiting, None)) is not None:
+                while len(braid) < most and (task := next(due, None)) is not None:
                     braid.add(task.step.name, task.events())
                 if not len(braid):
                     break
@@ -171,19 +179,25 @@ class Task:
                     yield event
         finally:
             await braid.close()
-        self._gather([task.outcome for task in tasks])
+        self._gather(tasks)
+
+    def _due(self, tasks: list["Task"]) -> Iterator["Task"]:
+        """Those to go on with; what is not begun when the budget is spent is not begun."""
+        return (task for task in tasks if task.number is not None or not self.site.spent())
 
     def _item(self, number: int, at: int, item: Any) -> "Task":
         one = replace(self.step, for_each=None, name=f"{self.step.name}[{at}]")
         names = {**self.names, "item": item, "index": at}
         return Task(self.site, one, names, number, self.within)
 
-    def _gather(self, outcomes: list[Outcome | None]) -> None:
-        ended = [outcome for outcome in outcomes if outcome is not None]
-        if len(ended) < len(outcomes):
+    def _gather(self, tasks: list["Task"]) -> None:
+        ended = [task.outcome for task in tasks if task.outcome is not None]
+        if any(task.is_waiting for task in tasks):
             return
         outputs = [outcome.output for outcome in ended]
-        if failed := [outcome for outcome in ended if not outcome.is_well]:
+        if len(ended) < len(tasks):
+            self._end("failed", outputs, self.site.spent())
+        elif failed := [outcome for outcome in ended if not outcome.is_well]:
             why = f"{len(failed)} of {len(ended)} failed: {failed[0].reason}"
             self._end("failed", outputs, why)
         else:

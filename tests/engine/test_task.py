@@ -1,0 +1,73 @@
+from agents.engine import (
+    AgentRuntime,
+    FallbackStrategy,
+    Guardrails,
+    ReActPlanner,
+    ToolRegistry,
+)
+from agents.engine.events import Type
+from agents.engine.handoff import Handoff
+from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
+from agents.engine.termination import standard_policy
+from tests.engine.conftest import Echo
+from tests.engine.plans import of, outcomes, outputs, step, told, workflow
+from tests.scripted import Says, ScriptedModel
+
+LITTLE = standard_policy(max_tokens=1)
+
+
+def helper(*answers: str) -> Handoff:
+    """An agent that costs tokens whenever it is asked."""
+    model = ScriptedModel(*(Says(answer=answer) for answer in answers))
+    parts = (ReActPlanner(model, "scripted"), ToolRegistry(), Guardrails(), FallbackStrategy())
+    agent = AgentRuntime(*parts, name="helper")
+    return Handoff("helper", lambda: agent)
+
+
+def asks(name: str, **more) -> ExecutionStep:
+    return ExecutionStep(name=name, agent="helper", arguments={"task": "Do it."}, **more)
+
+
+def why(events, name: str) -> str:
+    return next(e["reason"] for e in of(events, Type.STEP) if e.get("action") == name)
+
+
+async def test_no_item_is_begun_when_the_budget_is_spent():
+    each = asks("a", for_each=[1, 2, 3])
+
+    events = await told(workflow(each, tools=[helper("one")], policy=LITTLE))
+
+    assert outcomes(events) == {"a[0]": "done", "a": "failed"}
+    assert why(events, "a") == "A run may use 1 tokens."
+    assert events[-1].data["stopped_reason"] == "budget_exceeded"
+
+
+async def test_no_round_is_begun_when_the_budget_is_spent():
+    again = asks("a", until="output == 'never'", rounds=3)
+
+    events = await told(workflow(again, tools=[helper("one")], policy=LITTLE))
+
+    assert outcomes(events) == {"a": "failed"}
+    assert why(events, "a") == "A run may use 1 tokens."
+
+
+async def test_a_step_is_not_tried_again_when_the_budget_is_spent(monkeypatch):
+    monkeypatch.setattr("agents.engine.plans.effort.PAUSE", 0)
+    again = asks("a", retry=3, expected_outcome="${output == 'never'}")
+
+    events = await told(workflow(again, tools=[helper("one")], policy=LITTLE))
+
+    assert outputs(events) == {"a": "one"}
+    assert why(events, "a") == "A run may use 1 tokens."
+
+
+async def test_a_plan_within_a_plan_fails_when_the_budget_cuts_it_short():
+    whole = ExecutionStep(name="whole", plan=ExecutionPlan(steps=[asks("x")]))
+    short = ExecutionStep(name="short", plan=ExecutionPlan(steps=[asks("x"), step("y")]))
+
+    ended = [
+        outcomes(await told(workflow(outer, tools=[helper("one"), Echo()], policy=LITTLE)))
+        for outer in (whole, short)
+    ]
+
+    assert ended == [{"x": "done", "whole": "done"}, {"x": "done", "short": "failed"}]
