@@ -4,10 +4,10 @@ import pytest
 
 from agents.engine import ToolResult
 from agents.engine.approval import AskPerson
-from agents.engine.events import Event, Stamp, Type
+from agents.engine.events import Type
 from agents.engine.plans.plan import ALWAYS, FAILURE, ExecutionPlan, ExecutionStep
 from tests.engine.conftest import Echo
-from tests.engine.plans import of, outcomes, outputs, step, told, workflow
+from tests.engine.plans import answered, of, outcomes, outputs, step, told, workflow
 from tests.scripted import Says
 
 
@@ -226,16 +226,6 @@ async def test_what_a_person_does_not_approve_cancels_the_workflow_with_their_re
     assert gone_on[-1].data["stopped_reason"] == "cancelled"
     assert "Not now." in gone_on[-1].data["detail"]
     assert "send" not in outcomes(gone_on)
-
-
-def answered(events, words: str, *, is_approved: bool = True) -> Event:
-    """The event of a person's word to the question that waits."""
-    asked = of(events, Type.APPROVAL_REQUESTED)[-1]
-    stamp = Stamp("flow", after=events[-1].seq)
-    stamp.parent = asked.get("parent")
-    facts = {"id": asked["id"], "step": asked["step"], "is_approved": is_approved}
-    said = {"arguments": None, "reason": words, "by": 1, "by_name": "ada"}
-    return stamp(Type.APPROVAL_RESOLVED, **facts, **said)
 
 
 CUT = [

@@ -1,3 +1,5 @@
+import pytest
+
 from agents.engine import (
     AgentRuntime,
     FallbackStrategy,
@@ -5,12 +7,13 @@ from agents.engine import (
     ReActPlanner,
     ToolRegistry,
 )
+from agents.engine.approval import AskPerson
 from agents.engine.events import Type
 from agents.engine.handoff import Handoff
 from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
 from agents.engine.termination import standard_policy
 from tests.engine.conftest import Echo
-from tests.engine.plans import of, outcomes, outputs, step, told, workflow
+from tests.engine.plans import answered, of, outcomes, outputs, step, told, workflow
 from tests.scripted import Says, ScriptedModel
 
 LITTLE = standard_policy(max_tokens=1)
@@ -71,3 +74,22 @@ async def test_a_plan_within_a_plan_fails_when_the_budget_cuts_it_short():
     ]
 
     assert ended == [{"x": "done", "whole": "done"}, {"x": "done", "short": "failed"}]
+
+
+@pytest.mark.parametrize(
+    "asking",
+    [ExecutionStep(name="a", ask="May I?", approves=True, retry=2), step("a", "send", retry=2)],
+    ids=["a question", "a tool that asks first"],
+)
+async def test_a_person_who_said_no_is_not_asked_again(asking):
+    send = Echo("send")
+    send.needs_approval = True
+    flow = workflow(asking, tools=[send, AskPerson()])
+    events = await told(flow)
+
+    no = answered(events, "Not now.", is_approved=False)
+    gone_on = [e async for e in flow.resume([*events, no])]
+
+    assert outcomes(gone_on) == {"a": "failed"}
+    assert "Not now." in why(gone_on, "a")
+    assert of(gone_on, Type.APPROVAL_REQUESTED) == send.inputs == []

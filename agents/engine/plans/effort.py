@@ -71,8 +71,8 @@ class Effort:
                     yield event
             if self._is_waiting or self.outcome is not None or self._is_well():
                 return
-            if self._did_harm():
-                break  # what must not happen twice is not done again by itself
+            if self._did_harm() or self._was_declined():
+                break  # it must not happen twice, or not at all: nobody is asked again
         why = self._finding.reason if self._finding else self._last.error or ""
         self.outcome = self._ended("failed", output_of(self._last), why)
 
@@ -81,6 +81,12 @@ class Effort:
         before = self.site.past.tree(self.number)
         calls = [e.data for e in before if e.type is Type.TOOL_CALL] + self._calls
         return any(call.get("effect") == "at_most_once" for call in calls)
+
+    def _was_declined(self) -> bool:
+        """Whether a person said no to it, or to a part of it; that was before it went on."""
+        before = self.site.past.tree(self.number)
+        words = [e.data for e in before if e.type is Type.APPROVAL_RESOLVED]
+        return any(not word["is_approved"] for word in words)
 
     def _is_well(self) -> bool:
         return not self._last.is_error and (self._finding is None or self._finding.is_met)
