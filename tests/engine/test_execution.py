@@ -199,7 +199,11 @@ async def test_an_expectation_in_words_is_judged_by_the_model():
 async def test_a_question_to_a_person_waits_while_the_rest_goes_on():
     asks = ExecutionStep(name="ask", ask="Which of ${steps.a.output}?", role="legal")
     flow = workflow(
-        step("a"), asks, step("b"), step("c", "echo", "ask"), tools=[Echo(), AskPerson()]
+        step("a"),
+        asks,
+        step("b", parallel=True),
+        step("c", "echo", "ask"),
+        tools=[Echo(), AskPerson()],
     )
 
     events = await told(flow)

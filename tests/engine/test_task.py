@@ -93,3 +93,31 @@ async def test_a_person_who_said_no_is_not_asked_again(asking):
     assert outcomes(gone_on) == {"a": "failed"}
     assert "Not now." in why(gone_on, "a")
     assert of(gone_on, Type.APPROVAL_REQUESTED) == send.inputs == []
+
+
+async def test_what_comes_one_after_the_other_waits_with_the_one_that_waits():
+    first = ExecutionStep(name="first", ask="May I?", approves=True)
+    flow = workflow(first, step("next"), step("beside", parallel=True),
+                    tools=[Echo(), AskPerson()])  # fmt: skip
+
+    events = await told(flow)
+    gone_on = [e async for e in flow.resume([*events, answered(events, "Yes.")])]
+
+    assert outcomes(events) == {"beside": "done"}
+    assert outcomes(gone_on) == {"first": "done", "next": "done"}
+
+
+async def test_an_item_waits_for_the_one_before_it_that_waits_for_a_person():
+    asked = ExecutionStep(name="ok", ask="Do ${item}?", approves=True, condition="item == 1")
+    does = step("do", "echo", "ok", arguments={"text": "no. ${item}"})
+    inner = ExecutionPlan(steps=[asked, does])
+    echo = Echo()
+    flow = workflow(
+        ExecutionStep(name="each", plan=inner, for_each=[1, 2]), tools=[echo, AskPerson()]
+    )
+
+    events = await told(flow)
+    assert echo.inputs == []
+
+    gone_on = [e async for e in flow.resume([*events, answered(events, "Yes.")])]
+    assert outputs(gone_on)["each"] == ["no. 1", "no. 2"]

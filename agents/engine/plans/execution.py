@@ -159,11 +159,11 @@ class Execution:
 
     def _over(self, name: str) -> None:
         outcome = self._tasks.pop(name).outcome
-        self._alone = None if self._alone == name else self._alone
-        if outcome is None:
+        if outcome is None:  # whatever comes one after the other comes after the person's word
             self.is_waiting = True
-        else:
-            self._know(name, outcome)
+            return
+        self._alone = None if self._alone == name else self._alone
+        self._know(name, outcome)
 
     def _know(self, name: str, outcome: Outcome) -> None:
         """It has ended: whatever waited for it alone is due."""

@@ -182,8 +182,13 @@ class Task:
         self._gather(tasks)
 
     def _due(self, tasks: list["Task"]) -> Iterator["Task"]:
-        """Those to go on with; what is not begun when the budget is spent is not begun."""
-        return (task for task in tasks if task.number is not None or not self.site.spent())
+        """Those to go on with: none anew on a spent budget, none before one that waits."""
+        for task in tasks:
+            if task.number is None and self.site.spent():
+                continue
+            yield task
+            if task.is_waiting and not self.step.parallel:
+                return
 
     def _item(self, number: int, at: int, item: Any) -> "Task":
         one = replace(self.step, for_each=None, name=f"{self.step.name}[{at}]")
