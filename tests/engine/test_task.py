@@ -1,3 +1,5 @@
+import asyncio
+
 import pytest
 
 from agents.engine import (
@@ -121,3 +123,25 @@ async def test_an_item_waits_for_the_one_before_it_that_waits_for_a_person():
 
     gone_on = [e async for e in flow.resume([*events, answered(events, "Yes.")])]
     assert outputs(gone_on)["each"] == ["no. 1", "no. 2"]
+
+
+async def _hangs(input):
+    await asyncio.sleep(60)
+
+
+def left_open(events) -> set[int]:
+    begins = (Type.TASK, Type.TOOL_CALL, Type.APPROVAL_REQUESTED)
+    begun = {e["step"] for type in begins for e in of(events, type) if e.get("kind") != "plan"}
+    return begun - {e["step"] for e in of(events, Type.STEP)}
+
+
+async def test_a_step_that_goes_on_after_a_cut_and_takes_too_long_leaves_no_open_row():
+    steps = [step("a", "slow", timeout=0.05, for_each=[1, 2], parallel=True)]
+    whole = await told(workflow(*steps, tools=[Echo("slow", _hangs)]))
+
+    for at in range(1, len(whole)):
+        flow = workflow(*steps, tools=[Echo("slow", _hangs)])
+        events = [*whole[:at], *[e async for e in flow.resume(whole[:at])]]
+        responses = [e["tool_call_id"] for e in of(events, Type.TOOL_RESPONSE)]
+        assert left_open(events) == set(), at
+        assert len(responses) == len(set(responses)), at

@@ -50,7 +50,8 @@ class Task:
         if self.number is None:
             self.number = self.site.next_step()
             yield self._begun()
-        work = InTime(self._work(self.number), self.step.timeout, self.site.trail.emit)
+        past, emit = self.site.past.tree(self.number), self.site.trail.emit
+        work = InTime(self._work(self.number), self.step.timeout, emit, past)
         async with aclosing(work.events()) as events:
             async for event in events:
                 yield event

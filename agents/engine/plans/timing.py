@@ -1,7 +1,7 @@
 """Work that has to be done in time: what is under way at the end of it is ended, and told."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from time import monotonic
 from typing import Any
@@ -9,20 +9,27 @@ from typing import Any
 from ..acting import PREVIEW
 from ..events import Event, Stamp, Type
 
-BEGINS = {Type.TASK, Type.STEP_STARTED, Type.TOOL_CALL}
+LEAVES_OPEN = {Type.TASK, Type.STEP_STARTED, Type.TOOL_CALL, Type.TOOL_RESPONSE}
 
 Events = AsyncGenerator[Event, None]
 
 
 class InTime:
-    """A course, for so many seconds at most; None is for as long as it takes."""
+    """A course, for so many seconds at most; None is for as long as it takes.
 
-    def __init__(self, course: Events, seconds: float | None, emit: Stamp) -> None:
+    `past` is what was told of it before it was cut off.
+    """
+
+    def __init__(
+        self, course: Events, seconds: float | None, emit: Stamp, past: Iterable[Event] = ()
+    ) -> None:
         self.course = course
         self.seconds = seconds
         self.emit = emit
         self.is_late = False
         self._open: dict[int, Event] = {}
+        for event in past:
+            self._note(event)
 
     @property
     def sentence(self) -> str:
@@ -52,7 +59,7 @@ class InTime:
 
     def _note(self, event: Event) -> None:
         """Which rows are open, in case that they have to be closed from here."""
-        if event.type in BEGINS:
+        if event.type in LEAVES_OPEN:
             self._open[event.data["step"]] = event
         elif event.type is Type.STEP:
             self._open.pop(event.data["step"], None)
@@ -64,6 +71,9 @@ class InTime:
             if begun.type is Type.TOOL_CALL:
                 yield emit(Type.TOOL_RESPONSE, **self._unanswered(begun.data), **about)
                 yield emit(Type.STEP, kind="tool", status=_fate(begun.data), **about)
+            elif begun.type is Type.TOOL_RESPONSE:
+                status = "failed" if begun.data["is_error"] else "done"
+                yield emit(Type.STEP, kind="tool", status=status, **about)
             else:
                 is_thought = begun.type is Type.STEP_STARTED
                 status = "cancelled" if is_thought else "failed"
