@@ -145,3 +145,17 @@ async def test_a_step_that_goes_on_after_a_cut_and_takes_too_long_leaves_no_open
         responses = [e["tool_call_id"] for e in of(events, Type.TOOL_RESPONSE)]
         assert left_open(events) == set(), at
         assert len(responses) == len(set(responses)), at
+
+
+async def test_a_question_within_a_step_that_takes_too_long_is_given_up():
+    asked = ExecutionStep(name="ask", ask="May I?", approves=True, parallel=True)
+    inner = ExecutionPlan(steps=[asked, step("wait", "slow", parallel=True)])
+    outer = ExecutionStep(name="outer", plan=inner, timeout=0.05)
+
+    events = await told(workflow(outer, tools=[Echo("slow", _hangs), AskPerson()]))
+
+    question = of(events, Type.APPROVAL_REQUESTED)[0]["step"]
+    ends = {e["step"]: e["status"] for e in of(events, Type.STEP)}
+    assert ends[question] == "cancelled"
+    assert left_open(events) == set()
+    assert why(events, "outer") == "It took longer than 0.05 seconds."
