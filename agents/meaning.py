@@ -30,6 +30,7 @@ ABOUT_A_PLAN = ("plan", "description", "steps", "parameters", "by", "changes", "
 ABOUT_A_CHECK = ("plan", "expected", "is_met", "reason", "feedback")
 ABOUT_A_PANEL = ("merge", "heads", "groups", "chosen", "differences")
 FOUND_BY_ITSELF = {AgentStep.Kind.TASK, AgentStep.Kind.PLAN, AgentStep.Kind.EVALUATION}
+GIVEN_UP = {AgentStep.Status.CANCELLED, AgentStep.Status.UNKNOWN}
 VERSION = 8
 MOST_MARKS = 100
 MOST_NAME = 64
@@ -92,6 +93,11 @@ class Rows:
 
     def decide(self, run: int, step: int, **word: Any) -> None:
         Approval.objects.filter(run=run, step=step).update(**word)
+
+    def withdraw(self, run: int, **which: Any) -> None:
+        """Nobody has to answer any more: the answer would change nothing."""
+        waiting = Approval.objects.waiting().filter(run=run, **which)
+        waiting.update(verdict=Approval.Verdict.WITHDRAWN)
 
     def write(self) -> None:
         if self._new_steps:
@@ -286,6 +292,8 @@ def _step_ended(rows: Rows, run: int, event: Event) -> None:
     elif data["status"] == AgentStep.Status.DONE and data["kind"] != AgentStep.Kind.TOOL:
         changes["observation"] = ""  # what an attempt before it failed of
     rows.change_step(run, event, **changes)
+    if data["status"] in GIVEN_UP:
+        rows.withdraw(run, step=data["step"])
 
 
 def _guarded(rows: Rows, run: int, event: Event) -> None:
@@ -325,6 +333,7 @@ def _finished(rows: Rows, run: int, event: Event) -> None:
         seconds=max(0.0, (ended - rows.began(run)).total_seconds()),
         marks=rows.marks(run),
     )
+    rows.withdraw(run)
 
 
 def mark(kind: str, name: str) -> str:
