@@ -50,6 +50,7 @@ TEMPLATES = (
     _("“%(name)s” did not give what was expected (%(expected)s): %(why)s"),
     _("“%(name)s” failed: %(why)s"),
     _("It took longer than %(seconds)s seconds."),
+    _("It took longer than %(seconds)s seconds. It may have been done, or not."),
     _("%(failed)s of %(all)s failed: %(why)s"),
     _("It is not so that %(condition)s."),
     _("%(condition)s did not come true in %(rounds)s rounds."),

@@ -159,3 +159,15 @@ async def test_a_question_within_a_step_that_takes_too_long_is_given_up():
     assert ends[question] == "cancelled"
     assert left_open(events) == set()
     assert why(events, "outer") == "It took longer than 0.05 seconds."
+
+
+async def test_whoever_plans_anew_learns_that_it_may_have_been_done():
+    pay, look = Echo("pay", _hangs), Echo("look", _hangs)
+    pay.effect, look.effect = "at_most_once", "read"
+    steps = [step(name, name, timeout=0.05) for name in ("pay", "look")]
+
+    events = await told(workflow(*steps, tools=[pay, look]))
+
+    late = "It took longer than 0.05 seconds."
+    ends = {e["action"]: e["reason"] for e in of(events, Type.STEP) if "reason" in e}
+    assert ends == {"pay": f"{late} It may have been done, or not.", "look": late}

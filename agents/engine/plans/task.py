@@ -56,7 +56,7 @@ class Task:
             async for event in events:
                 yield event
         if work.is_late:
-            self._end("failed", reason=work.sentence)
+            self._end("failed", reason=work.reason)
         if self.outcome is not None:
             yield self._ended(self.outcome)
 

@@ -16,6 +16,7 @@ LEAVES_OPEN = {
     Type.TOOL_CALL,
     Type.TOOL_RESPONSE,
 }
+UNSURE = "It may have been done, or not."
 
 Events = AsyncGenerator[Event, None]
 
@@ -38,8 +39,14 @@ class InTime:
             self._note(event)
 
     @property
-    def sentence(self) -> str:
-        return f"It took longer than {self.seconds:g} seconds."
+    def reason(self) -> str:
+        """Why it has no result, for whoever decides whether it should be done again."""
+        is_unsure = any(_fate(last) == "unknown" for last in self._open.values())
+        return self._sentence(is_unsure)
+
+    def _sentence(self, is_unsure: bool) -> str:
+        late = f"It took longer than {self.seconds:g} seconds."
+        return f"{late} {UNSURE}" if is_unsure else late
 
     async def events(self) -> Events:
         end = monotonic() + self.seconds if self.seconds else None
@@ -80,8 +87,8 @@ class InTime:
             yield emit(Type.STEP, kind=kind, status=_fate(begun), **about)
 
     def _unanswered(self, begun: Event) -> dict[str, Any]:
-        unsure = " It may have been done, or not." if _fate(begun) == "unknown" else ""
-        said, call = f"Error: {self.sentence}{unsure}", begun.data
+        said = f"Error: {self._sentence(_fate(begun) == 'unknown')}"
+        call = begun.data
         return {
             "tool_call_id": call["id"],
             "name": call["function"]["name"],
