@@ -333,6 +333,28 @@ def test_what_the_owner_took_away_is_not_given_back_by_the_same_link(chat, perso
     assert client.get(link).status_code == 404
 
 
+def test_whoever_was_given_less_does_not_get_it_back_by_leaving(chat, person, stranger):
+    token = sharing.invite(chat, "write", "24")
+    sharing.join(token, stranger)
+    sharing.add(chat, "eve", "read")
+
+    sharing.leave(chat, stranger)
+
+    with pytest.raises(sharing.NotShared, match="withdrawn"):
+        sharing.join(token, stranger)
+    assert not chat.members.filter(user=stranger).exists()
+
+
+def test_a_link_to_read_by_stays_when_its_guest_is_given_what_it_gives(chat, stranger):
+    token = sharing.invite(chat, "read", "24")
+    sharing.join(token, stranger)
+    sharing.add(chat, "eve", "write")
+
+    sharing.add(chat, "eve", "read")
+
+    assert chat.invitations.open().exists()
+
+
 def test_nothing_of_sharing_outlives_the_session(chat, stranger, person):
     in_with(chat, stranger, "read")
     invited(client_of(person), chat)
