@@ -109,7 +109,7 @@ async def send_now(session: ChatSession, user, pk: int | None) -> bool:
 
 
 async def withdraw(session: ChatSession, user, pk: int | None) -> str | None:
-    """Take back what waits; give its text, or None where there is no such message."""
+    """Take out what waits; give its text to its author, or None where it is not there."""
     text = await database_sync_to_async(queue.withdraw)(session, user, pk)
     if text is not None:
         await live.publish(session.topic, "queue.changed")
@@ -338,6 +338,7 @@ def _next(session: ChatSession) -> Message | None:
     with transaction.atomic():
         if not queue.hold(session) or live_run(session):
             return None
+        queue.drop_inactive(session)
         hindered: set[int] = set()
         for message in queue.waiting(session):
             if message.author_id in hindered:
