@@ -18,8 +18,10 @@ MOST_ROUNDS = 100
 MOST_RETRIES = 10
 MOST_SECONDS = 86_400
 NAMED = (ALWAYS, SUCCESS, FAILURE)
-MOST_LOOKED_AT = 500
-MOST_NEAR = 100
+# A comparison takes the square of their length, and whoever writes a plan has many made.
+MOST_COMPARED = 20
+MOST_NEAR = 32
+NEARLY = 3
 KINDS = ("tool", "agent", "ask", "plan")
 
 Schemas = Mapping[str, Mapping[str, Any]]  # of what a tool takes, by its name
@@ -196,8 +198,10 @@ class _Checked:
 
 
 def did_you_mean(name: str, known: Collection[str]) -> str:
-    some = [other for other in islice(known, MOST_LOOKED_AT) if len(other) < MOST_NEAR]
-    near = get_close_matches(name[:MOST_NEAR], some, n=1)
+    if len(name) > MOST_NEAR:
+        return ""
+    alike = (other for other in known if abs(len(other) - len(name)) <= NEARLY)
+    near = get_close_matches(name, islice(alike, MOST_COMPARED), n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
