@@ -249,6 +249,16 @@ def test_half_a_character_is_no_trouble():
     assert said("name: \ud800\nsteps: [{tool: x}]") == []
 
 
+@pytest.mark.parametrize("spelt", [r"\0", r"\x00", r"\u0000"])
+def test_what_no_database_takes_is_not_in_what_was_read(spelt):
+    step = f'{{name: "x{spelt}", tool: y, arguments: {{"q{spelt}": "{spelt}"}}}}'
+
+    definition = read(f'name: "a{spelt}b"\nsteps: [{step}]')
+
+    assert definition.name == "a\ufffdb"
+    assert "\\u0000" not in json.dumps(definition.plan.to_dict())
+
+
 def test_a_circle_is_named():
     pairs = ("ab", "bc", "ca", "da")
     lines = [f"- {{name: {a}, tool: x, depends_on: [{b}]}}" for a, b in pairs]
