@@ -143,6 +143,10 @@ steps:
             ["- {name: a, tool: x, approves: true}"],
             "3: The step 'a' approves, but asks nothing.",
         ),
+        (
+            ["- {name: a, ask: Well?, timeout: 5}"],
+            "3: The step 'a' asks a person, and so it has no timeout.",
+        ),
         (["- {name: a, tool: [x]}"], "3: 'tool' is text."),
         (
             ["- {name: a, tool: x, arguments: 5}"],
@@ -257,6 +261,20 @@ def test_what_no_database_takes_is_not_in_what_was_read(spelt):
 
     assert definition.name == "a\ufffdb"
     assert "\\u0000" not in json.dumps(definition.plan.to_dict())
+
+
+@pytest.mark.parametrize("field", ["retry", "rounds"])
+def test_a_count_is_a_whole_number_however_a_model_writes_it(field):
+    half, whole = (
+        ExecutionPlan.from_dict({"steps": [{"name": "a", "tool": "x", field: count}]})
+        for count in (2.5, 2.0)
+    )
+
+    found = [problem.message for problem in problems(half, {"x": {}}, [])]
+
+    assert found == [f"The step 'a' needs a whole number in {field}."]
+    assert not problems(whole, {"x": {}}, [])
+    assert isinstance(getattr(whole.steps[0], field), int)
 
 
 def test_a_circle_is_named():

@@ -63,9 +63,10 @@ class ExecutionStep:
             facts["plan"] = ExecutionPlan.from_dict(facts["plan"])
         if "depends_on" in facts:
             facts["depends_on"] = tuple(facts["depends_on"])
-        return cls(**facts)
+        return cls(**facts | {name: _whole(facts[name]) for name in COUNTS if name in facts})
 
 
+COUNTS = ("rounds", "retry")
 FIELDS = ("name", *(name for name in ExecutionStep.__dataclass_fields__ if name != "name"))
 
 
@@ -137,6 +138,11 @@ def _assigned(step: ExecutionStep, agents: Mapping[str, str]) -> ExecutionStep:
 def _named(step: ExecutionStep, number: int) -> ExecutionStep:
     plan = step.plan.named() if step.plan else None
     return replace(step, name=step.name or f"step {number}", plan=plan)
+
+
+def _whole(value: Any) -> Any:
+    """Models write 2.0 where they mean 2."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _plain(value: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import BadExpression
 from ..expressions import Expression, parse, templates, texts
 from .ordering import before, circle
-from .plan import ALWAYS, FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
+from .plan import ALWAYS, COUNTS, FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
 from .written import MOST_PROBLEMS, Path, Problem
 
 MOST_STEPS = 2_000
@@ -214,10 +214,14 @@ def _odd(step: ExecutionStep, path: Path) -> Iterator[Problem]:
         yield _about(step, f"is two things: {' and '.join(kinds)}.", (*path, kinds[1]))
     if step.approves and not step.ask:
         yield _about(step, "approves, but asks nothing.", (*path, "approves"))
+    if step.ask and step.timeout is not None:
+        yield _about(step, "asks a person, and so it has no timeout.", (*path, "timeout"))
     for field, least, most in BOUNDS:
         value = getattr(step, field)
         if value is not None and not (is_number(value) and least <= value <= most):
             yield _about(step, f"needs {field} from {least:,} to {most:,}.", (*path, field))
+        elif field in COUNTS and not isinstance(value, int):
+            yield _about(step, f"needs a whole number in {field}.", (*path, field))
     if not isinstance(step.for_each, str | list | tuple | None):
         yield _about(step, "needs a list, or an expression, in for_each.", (*path, "for_each"))
 
