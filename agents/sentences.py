@@ -125,6 +125,7 @@ PLAN_TEMPLATES = (
     _("%(name)s keeps 0 to %(limit)s decimals."),
     _("%(words)s is not a number."),
     _("This makes more than %(limit)s characters."),
+    _("This looks at more than %(limit)s items."),
 )
 REASONS = (
     _("no host of this name is known"),
