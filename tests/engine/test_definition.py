@@ -173,6 +173,15 @@ steps:
             "3: 'a' refers to 'itme', and there is no such name here.",
         ),
         (
+            ["- {name: a, tool: x, expected_outcome: '${output ==}'}"],
+            "3: In 'expected_outcome' of 'a', character 10: A value is expected here, "
+            "and not the end.",
+        ),
+        (
+            ["- {name: a, tool: x, expected_outcome: '${ouput == 1}'}"],
+            "3: 'a' refers to 'ouput', and there is no such name here. Did you mean 'output'?",
+        ),
+        (
             ["- {name: a, tool: x, arguments: {q: '${parameters.month}'}}"],
             "3: 'a' refers to the parameter 'month', which is not declared.",
         ),
@@ -348,6 +357,16 @@ def test_a_reference_is_a_dependency():
         ["start"],
         ["end"],
     ]
+
+
+def test_what_is_expected_may_refer_to_steps_and_they_come_before_it():
+    first = ExecutionStep("x", name="first")
+    expected = "${output > steps.first.output and output != item}"
+    second = ExecutionStep("x", name="second", expected_outcome=expected, for_each=[1])
+    plan = ExecutionPlan(steps=(second, first))
+
+    assert not problems(plan, {"x": {}}, [])
+    assert [[s.name for s in level] for level in levels(plan.steps)] == [["first"], ["second"]]
 
 
 def test_levels_put_each_step_behind_all_that_it_depends_on():

@@ -50,6 +50,13 @@ class ExecutionStep:
             return "plan"
         return "ask" if self.ask else "agent" if self.agent else "tool"
 
+    @property
+    def expectation(self) -> str | None:
+        """The expression that is to be true, where `expected_outcome` is one `${…}`."""
+        expected = self.expected_outcome.strip()
+        is_one = expected.startswith("${") and expected.endswith("}")
+        return expected[2:-1] if is_one and expected.count("${") == 1 else None
+
     def to_dict(self) -> dict[str, Any]:
         """As it is written: what is as ever is left out."""
         blank = ExecutionStep()

@@ -143,6 +143,9 @@ class _Checked:
             yield from self._read(step, step.for_each, (*path, "for_each"), self.scope)
         if step.until:
             yield from self._read(step, step.until, (*path, "until"), outer, "output")
+        if (expected := step.expectation) is not None:
+            place = (*path, "expected_outcome")
+            yield from self._read(step, expected, place, outer, "output")
         texts_of = {"arguments": step.arguments, "ask": step.ask}
         if not isinstance(step.for_each, str):
             texts_of["for_each"] = step.for_each
