@@ -228,6 +228,36 @@ def test_what_somebody_had_queued_goes_with_their_right_to_write(chat, question,
     assert not chat.messages.queued().exists()
 
 
+def test_the_owner_takes_out_what_a_guest_has_queued_and_a_guest_only_their_own(
+    chat, question, stranger, person
+):
+    client = in_with(chat, stranger, "write")
+    own = sessions.say(chat, person, "mine", "b")
+    theirs = sessions.say(chat, stranger, "theirs", "c")
+    client.post(f"/chat/{chat.pk}/queue/{own.pk}/withdraw/")
+    assert f"withdraw-{own.pk}" not in page(client, chat).content.decode()
+    assert f"withdraw-{theirs.pk}" in page(client_of(person), chat).content.decode()
+
+    shown = client_of(person).post(f"/chat/{chat.pk}/queue/{theirs.pk}/withdraw/")
+
+    assert list(chat.messages.queued()) == [own]
+    assert "theirs" not in shown.content.decode()
+
+
+async def test_what_somebody_queued_whose_account_was_closed_is_not_answered(chat, stranger):
+    await sync_to_async(sharing.add)(chat, "eve", "write")
+    await Message.objects.acreate(
+        session=chat, author=stranger, text="2 + 2", client_id="b", place=1
+    )
+    stranger.is_active = False
+    await stranger.asave()
+
+    await sessions.go_on()
+
+    assert not await Run.objects.aexists()
+    assert not await chat.messages.aexists()
+
+
 async def test_the_page_of_whoever_is_shown_out_is_closed(chat, stranger):
     await sync_to_async(sharing.add)(chat, "eve", "read")
     async with tab(stranger, f"/ws/chat/{chat.pk}/") as socket:
@@ -333,6 +363,28 @@ def test_what_the_owner_took_away_is_not_given_back_by_the_same_link(chat, perso
     assert not ChatSession.objects.writable_by(stranger).exists()
     client_of(person).post(f"/chat/{chat.pk}/people/{stranger.pk}/remove/")
     assert client.get(link).status_code == 404
+
+
+def test_whoever_was_given_less_does_not_get_it_back_by_leaving(chat, person, stranger):
+    token = sharing.invite(chat, "write", "24")
+    sharing.join(token, stranger)
+    sharing.add(chat, "eve", "read")
+
+    sharing.leave(chat, stranger)
+
+    with pytest.raises(sharing.NotShared, match="withdrawn"):
+        sharing.join(token, stranger)
+    assert not chat.members.filter(user=stranger).exists()
+
+
+def test_a_link_to_read_by_stays_when_its_guest_is_given_what_it_gives(chat, stranger):
+    token = sharing.invite(chat, "read", "24")
+    sharing.join(token, stranger)
+    sharing.add(chat, "eve", "write")
+
+    sharing.add(chat, "eve", "read")
+
+    assert chat.invitations.open().exists()
 
 
 def test_nothing_of_sharing_outlives_the_session(chat, stranger, person):

@@ -20,12 +20,16 @@ pytestmark = [
 
 GREETING = """\
 name: Greeting card
-parameters: {to: null, times: 2, loud: false, words: [a, b]}
+parameters: {to: null, times: 2, loud: false, words: [a, b], share: 0.5}
 steps:
   - name: write
     tool: report_generator
     condition: parameters.times > 0
 """
+
+
+NUL, HALF = r"""'["\\u0000"]'""", r"""'["\\ud800"]'"""
+DEEP, DEEPER = "[" * 60 + "]" * 60, "[" * 6_000 + "]" * 6_000
 
 
 @pytest.fixture
@@ -102,6 +106,14 @@ def test_a_message_names_a_workflow_and_what_it_gets(greeting, person, text, par
         ("/workflow Greeting card to=a times=many", "many does not fit the parameter times."),
         ("/workflow Greeting card to=a words=x", "x does not fit the parameter words."),
         ("/workflow Greeting card to=a loud=perhaps", "does not fit the parameter loud"),
+        ("/workflow Greeting card to=a share=nan", "nan does not fit the parameter share."),
+        ("/workflow Greeting card to=a share=1e999", "does not fit the parameter share."),
+        ("/workflow Greeting card to=a words=[NaN]", "does not fit the parameter words."),
+        ("/workflow Greeting card to=a words=[1e999]", "does not fit the parameter words."),
+        (f"/workflow Greeting card to=a words={NUL}", "does not fit the parameter words."),
+        (f"/workflow Greeting card to=a words={HALF}", "does not fit the parameter words."),
+        (f"/workflow Greeting card to=a words={DEEP}", "does not fit the parameter words."),
+        (f"/workflow Greeting card to=a words={DEEPER}", "does not fit the parameter words."),
     ],
 )
 def test_what_cannot_be_started_says_why(greeting, person, text, sentence):

@@ -59,7 +59,7 @@ def needs(step: ExecutionStep) -> tuple[str, ...]:
     for _, text in texts([step.arguments, step.ask]):
         with suppress(BadExpression):
             found |= dict.fromkeys(sorted(references(text)))
-    for expression in (step.condition, step.until, step.for_each):
+    for expression in (step.condition, step.until, step.for_each, step.expectation):
         if isinstance(expression, str) and expression:
             with suppress(BadExpression):
                 found |= dict.fromkeys(sorted(parse(expression).steps))
