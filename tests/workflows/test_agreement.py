@@ -5,7 +5,9 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Group
 from django.test import AsyncClient
 
-from agents import runs
+from agents import runs, wording
+from agents.engine.events import Event, Type
+from agents.meaning import Rows
 from agents.models import Approval, Run
 from agents.workflows import starting, versions
 from tests.conftest import checked
@@ -124,3 +126,41 @@ async def test_whoever_started_it_can_still_stop_it(gate, lawyer, person):
 
     assert (await over(gate)).status == "stopped"
     assert (await Approval.objects.aget()).verdict == "withdrawn"
+
+
+@pytest.mark.parametrize("words", ["", "Not before May."])
+async def test_a_no_is_no_failure(gate, lawyer, person, words):
+    await send(lawyer, gate, "reject", words)
+
+    run = await over(gate)
+    task = await run.steps.aget(kind="task", action="agree")
+    shown = await page(person, f"/traces/{run.pk}/")
+    assert (run.status, task.status) == ("stopped", "rejected")
+    assert "|failed|" not in run.marks
+    assert "eve declined “agree”, so the workflow ended here." in shown
+    assert ("They said: “Not before May.”." in shown) == bool(words)
+    assert "1 declined" in shown
+    assert 'data-status="failed"' not in shown
+
+
+async def test_what_was_agreed_to_and_still_went_wrong_has_failed(gate, lawyer):
+    await send(lawyer, gate, "approve")
+    run = await over(gate)
+    task = await run.steps.aget(kind="task", action="agree")
+    told = {"step": task.number, "kind": "task", "status": "failed", "observation": "Late."}
+
+    rows = Rows()
+    event = Event(type=Type.STEP, data=told, agent="Gate", time=task.ended_at, seq=99)
+    await sync_to_async(rows.take)(run.pk, event)
+    await sync_to_async(rows.write)()
+
+    await task.arefresh_from_db()
+    assert task.status == "failed"
+
+
+def test_only_a_no_is_called_one():
+    late = "“agree”: It took longer than 3 seconds."
+
+    ended = wording.ending(Run(stopped_reason="cancelled", detail=late))
+
+    assert ended == f"Cancelled: {late}"
