@@ -8,6 +8,7 @@ from asgiref.sync import sync_to_async
 from django.test import Client
 from django.utils import timezone
 
+from agents import live
 from agents.models import AgentStep, Approval, AuditEntry, Membership, Run
 from chat import sessions, sharing
 from chat.models import ChatSession, Invitation, Message
@@ -263,11 +264,30 @@ async def test_the_page_of_whoever_is_shown_out_is_closed(chat, stranger):
     async with tab(stranger, f"/ws/chat/{chat.pk}/") as socket:
         await frames_until(socket, "composer-state")
         await sync_to_async(sharing.remove)(chat, stranger.pk)
+        assert await closing(socket) == 4403
 
-        closing = await socket.receive_output(10)
-        while closing["type"] != "websocket.close":
-            closing = await socket.receive_output(10)
-    assert closing["code"] == 4404
+    async with tab(stranger, f"/ws/chat/{chat.pk}/") as socket:
+        assert await closing(socket) == 4404
+
+
+async def test_whoever_looks_at_what_was_deleted_is_not_told_that_they_were_shown_out(
+    chat, stranger
+):
+    await sync_to_async(sharing.add)(chat, "eve", "read")
+    async with tab(stranger, f"/ws/chat/{chat.pk}/") as socket:
+        await frames_until(socket, "composer-state")
+        await ChatSession.objects.filter(pk=chat.pk).adelete()
+        await live.publish(chat.topic, "people.changed")
+
+        assert await closing(socket) == 4404
+
+
+async def closing(socket):
+    """With which code it is closed, after whatever else is said."""
+    said = await socket.receive_output(10)
+    while said["type"] != "websocket.close":
+        said = await socket.receive_output(10)
+    return said["code"]
 
 
 def test_a_member_leaves_and_the_owner_cannot(chat, stranger, person):
