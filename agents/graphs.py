@@ -1,4 +1,7 @@
-"""A plan as a drawing: steps in columns, each behind what it depends on, and how they stand."""
+"""A plan as a drawing: steps in columns, each behind what it depends on, and how they stand.
+
+Where there is no room for columns, all of them stand in one, and lines pass by at its sides.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +22,7 @@ MOST_NODES = 150
 MOST_BARS = 60
 WIDTH, HEIGHT = 232, 54
 APART, BESIDE, MARGIN = 44, 16, 3
+ASIDE = 24
 SHORT = 640
 BAR, TALL = 10, 120
 NAME_FITS, ABOUT_FITS = 24, 32
@@ -106,7 +110,7 @@ class Node:
 ICONS = {"tool": "tool", "agent": "answer", "ask": "waiting", "plan": "trace"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Edge:
     line: str
     head: str
@@ -212,57 +216,76 @@ def _drawing(
     *,
     is_wide: bool,
 ) -> Drawing:
-    most = max(map(len, rows), default=0)
     nodes = []
-    for level, column in enumerate(rows):
-        for place, step in enumerate(column):
-            along, across = level, place + (most - len(column)) / 2
-            state = states[step.name]
-            x, y = _corner(along, across, is_wide)
-            nodes.append(Node(x=x, y=y, step=step, state=state, href=href(step, state)))
+    for step, x, y in _columns(rows) if is_wide else _stack(rows):
+        state = states[step.name]
+        nodes.append(Node(x=x, y=y, step=step, state=state, href=href(step, state)))
+    beside = MARGIN if is_wide else MARGIN + ASIDE
     return Drawing(
         is_wide=is_wide,
-        width=max((node.x for node in nodes), default=0) + WIDTH + MARGIN,
+        width=max((node.x for node in nodes), default=0) + WIDTH + beside,
         height=max((node.y for node in nodes), default=0) + HEIGHT + MARGIN,
         nodes=nodes,
-        edges=list(_edges(plan, nodes, is_wide)),
+        edges=list(_edges(plan, rows, nodes, is_wide)),
     )
 
 
-def _corner(along: float, across: float, is_wide: bool) -> tuple[int, int]:
-    if is_wide:
-        x, y = along * (WIDTH + APART), across * (HEIGHT + BESIDE)
-    else:
-        x, y = across * (WIDTH + BESIDE), along * (HEIGHT + APART)
-    return round(x) + MARGIN, round(y) + MARGIN
+def _columns(rows: list[list[ExecutionStep]]) -> Iterator[tuple[ExecutionStep, int, int]]:
+    most = max(map(len, rows), default=0)
+    for level, column in enumerate(rows):
+        for place, step in enumerate(column):
+            across = place + (most - len(column)) / 2
+            x, y = level * (WIDTH + APART), round(across * (HEIGHT + BESIDE))
+            yield step, x + MARGIN, y + MARGIN
 
 
-def _edges(plan: ExecutionPlan, nodes: list[Node], is_wide: bool) -> Iterator[Edge]:
+def _stack(rows: list[list[ExecutionStep]]) -> Iterator[tuple[ExecutionStep, int, int]]:
+    """One below the other; what can be done at the same time stands closer together."""
+    y = MARGIN
+    for column in rows:
+        for step in column:
+            yield step, MARGIN + ASIDE, y
+            y += HEIGHT + BESIDE
+        y += APART - BESIDE
+
+
+def _edges(
+    plan: ExecutionPlan, rows: list[list[ExecutionStep]], nodes: list[Node], is_wide: bool
+) -> Iterator[Edge]:
     by_name = {node.step.name: node for node in nodes}
+    level = {step.name: place for place, column in enumerate(rows) for step in column}
+    lowest = {column[-1].name for column in rows}
     is_before = before(plan.steps)
     for node in nodes:
-        known = [name for name in dict.fromkeys(needs(node.step)) if name in by_name]
+        here = level[node.step.name]
+        # Those of a circle stand in one column: a line between them would lead back.
+        known = [name for name in needs(node.step) if level.get(name, here) < here]
         for name in known:
             # What another line leads to already needs none of its own.
             if not any(is_before(name, other) for other in known):
-                is_for_failure = node.step.condition == FAILURE
-                yield _edge(by_name[name], node, is_wide, is_for_failure)
+                start = by_name[name]
+                way = _across(start, node) if is_wide else _down(start, node, name in lowest)
+                yield Edge(*way, is_for_failure=node.step.condition == FAILURE)
 
 
-def _edge(start: Node, end: Node, is_wide: bool, is_for_failure: bool) -> Edge:
-    if is_wide:
-        x1, y1 = start.x + WIDTH, start.y + HEIGHT // 2
-        x2, y2 = end.x - 1, end.y + HEIGHT // 2
-        bend = APART // 2
-        line = f"M{x1} {y1}C{x1 + bend} {y1} {x2 - bend} {y2} {x2 - 5} {y2}"
-        head = f"M{x2} {y2}l-7 -4v8Z"
-    else:
-        x1, y1 = start.x + WIDTH // 2, start.y + HEIGHT
-        x2, y2 = end.x + WIDTH // 2, end.y - 1
-        bend = APART // 2
-        line = f"M{x1} {y1}C{x1} {y1 + bend} {x2} {y2 - bend} {x2} {y2 - 5}"
-        head = f"M{x2} {y2}l-4 -7h8Z"
-    return Edge(line=line, head=head, is_for_failure=is_for_failure)
+def _across(start: Node, end: Node) -> tuple[str, str]:
+    x1, y1 = start.x + WIDTH, start.y + HEIGHT // 2
+    x2, y2 = end.x - 1, end.y + HEIGHT // 2
+    bend = APART // 2
+    line = f"M{x1} {y1}C{x1 + bend} {y1} {x2 - bend} {y2} {x2 - 5} {y2}"
+    return line, f"M{x2} {y2}l-7 -4v8Z"
+
+
+def _down(start: Node, end: Node, is_lowest: bool) -> tuple[str, str]:
+    """Straight to the next; past others at the left, or past those beside it at the right."""
+    if end.y - start.y == HEIGHT + APART:
+        x, y = start.x + WIDTH // 2, end.y - 1
+        return f"M{x} {start.y + HEIGHT}V{y - 5}", f"M{x} {y}l-4 -7h8Z"
+    x, side = (start.x, -1) if is_lowest else (start.x + WIDTH, 1)
+    y1, y2 = start.y + HEIGHT // 2 + 8, end.y + HEIGHT // 2 - 8
+    out, tip = x + side * (ASIDE + 6), x + side
+    line = f"M{x} {y1}C{out} {y1} {out} {y2} {tip + side * 5} {y2}"
+    return line, f"M{tip} {y2}l{side * 7} -4v8Z"
 
 
 def _bars(

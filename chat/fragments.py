@@ -79,9 +79,7 @@ class Surroundings:
         outline, midnights = sessions.outline(self.user), sessions.midnights()
         places = [(pk, sum(used < m for m in midnights)) for used, pk, *_ in outline]
         running = {run.topic: run.status for run in live.values()}
-        rows = {
-            pk: (title, whose, running.get(f"chat.{pk}", "")) for _, pk, title, whose in outline
-        }
+        rows = {pk: (*about, running.get(f"chat.{pk}", "")) for _, pk, *about in outline}
         shown, is_moved = self._rows, places != self._places
         self._places, self._rows = places, rows
         if is_moved:
@@ -92,8 +90,10 @@ class Surroundings:
         return _part("session_changes", about) if changed else SafeString()
 
 
-def _row(used: datetime, pk: int, title: str, whose: str, live: sessions.Runs) -> ChatSession:
-    row = ChatSession(pk=pk, title=title, updated_at=used)
+def _row(
+    used: datetime, pk: int, title: str, is_shared: bool, whose: str, live: sessions.Runs
+) -> ChatSession:
+    row = ChatSession(pk=pk, title=title, updated_at=used, is_shared=is_shared)
     row.live, row.whose = live.get(row.topic), whose
     return row
 

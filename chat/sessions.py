@@ -201,11 +201,11 @@ def _others(user):
     return ChatSession.objects.shared_with(user).select_related("user")[:LISTED]
 
 
-Outline = tuple[datetime, int, str, str]
+Outline = tuple[datetime, int, str, bool, str]
 
 
 def outline(user) -> list[Outline]:
-    """The last use, number and title of those sessions that are listed, and whose they are."""
+    """Of each session that is listed: last use, number, title, whether shared, and by whom."""
     own = [(*row, "") for row in _own_outline(user.pk)]
     return sorted(own + _others_outline(user.pk), reverse=True)[:LISTED]
 
@@ -213,13 +213,14 @@ def outline(user) -> list[Outline]:
 @prepared
 def _own_outline(user):
     sessions = ChatSession.objects.owned_by(user)
-    return sessions.values_list("updated_at", "pk", "title")[:LISTED]
+    return sessions.values_list("updated_at", "pk", "title", "is_shared")[:LISTED]
 
 
 @prepared
 def _others_outline(user):
     sessions = ChatSession.objects.shared_with(user)
-    return sessions.values_list("updated_at", "pk", "title", "user__username")[:LISTED]
+    about = ("updated_at", "pk", "title", "is_shared", "user__username")
+    return sessions.values_list(*about)[:LISTED]
 
 
 def midnights() -> tuple[datetime, datetime]:

@@ -59,9 +59,8 @@ class ScheduleForm(forms.ModelForm):
         cleaned = super().clean()
         workflow, given = cleaned.get("workflow"), cleaned.get("parameters")
         if workflow is not None and isinstance(given, dict) and workflow.newest is not None:
-            typed = {name: starting.written(value) for name, value in given.items()}
             try:
-                starting.parameters(read(workflow.newest.text), typed)
+                starting.parameters(read(workflow.newest.text), starting.as_typed(given))
             except starting.NotStarted as error:
                 self.add_error("parameters", str(error))
         self.instance.trouble = ""
@@ -79,3 +78,27 @@ class ScheduleAdmin(admin.ModelAdmin):
     fields += ["next_at", "last_run_at", "trouble"]
     readonly_fields = ["next_at", "last_run_at", "trouble"]
     formfield_overrides = {models.JSONField: {"form_class": ObjectField}}
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """For oneself, and with what the workflow of the address can be given."""
+        asked = super().get_changeform_initial_data(request)
+        return {"user": request.user.pk, "parameters": _defaults(request), **asked}
+
+    def formfield_for_dbfield(
+        self, db_field: models.Field, request: HttpRequest, **more: Any
+    ) -> forms.Field | None:
+        field = super().formfield_for_dbfield(db_field, request, **more)
+        if field is not None and db_field.name == "cron":
+            zone = _("It is %(zone)s time.") % {"zone": timezone.get_current_timezone_name()}
+            field.help_text = format_html("{} {}", field.help_text, zone)
+        return field
+
+
+def _defaults(request: HttpRequest) -> dict[str, Any]:
+    """All parameters by name; null stands where one has to be written."""
+    pk = request.GET.get("workflow", "")
+    is_number = pk.isascii() and pk.isdigit()
+    mine = Workflow.objects.for_user(request.user)
+    workflow = mine.filter(pk=pk).first() if is_number else None
+    version = workflow.newest if workflow else None
+    return dict(read(version.text).plan.parameters) if version else {}

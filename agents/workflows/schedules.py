@@ -79,6 +79,5 @@ def _take(schedule: Schedule, now: datetime, **facts: object) -> bool:
 def _run(schedule: Schedule) -> Run:
     if not schedule.user.is_active:
         raise starting.NotStarted(_("The person of this schedule is switched off."))
-    given = {name: starting.written(value) for name, value in schedule.parameters.items()}
-    wish = starting.wish(schedule.workflow, given)
+    wish = starting.wish(schedule.workflow, starting.as_typed(schedule.parameters))
     return starting.start(wish, schedule.user, f"schedule.{schedule.pk}")

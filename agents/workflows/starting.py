@@ -94,6 +94,11 @@ def given(form: Mapping[str, str]) -> dict[str, str]:
     return {key.removeprefix(FIELD): text.replace("\0", "") for key, text in fields}
 
 
+def as_typed(values: Mapping[str, Any]) -> dict[str, str]:
+    """Kept parameters, as a person would have typed them; null is one that is not given."""
+    return {name: written(value) for name, value in values.items() if value is not None}
+
+
 def start(wish: Wish, user: Any, topic: str) -> Run:
     """The run as a row, on its way as soon as it is launched."""
     return runs.prepare(

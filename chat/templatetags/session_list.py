@@ -39,14 +39,14 @@ def session_rows(rows: Iterable[ChatSession], here: int | None) -> SafeString:
 
 def _row(row: ChatSession, is_here: bool, language: str) -> str:
     status = row.live.status if row.live else ""
-    drawn = _drawn(language, status, is_here, bool(row.whose))
+    drawn = _drawn(language, status, is_here, row.is_shared, bool(row.whose))
     drawn = drawn.replace(str(A_NUMBER), str(row.pk)).replace(A_NAME, escape(row.whose))
     return drawn.replace(A_TITLE, escape(row.title))
 
 
 @cache
-def _drawn(language: str, status: str, is_here: bool, is_others: bool) -> str:
-    row = ChatSession(pk=A_NUMBER, title=A_TITLE)
+def _drawn(language: str, status: str, is_here: bool, is_shared: bool, is_others: bool) -> str:
+    row = ChatSession(pk=A_NUMBER, title=A_TITLE, is_shared=is_shared)
     row.whose = A_NAME if is_others else ""
     row.live = Run(status=status) if status else None
     about = {"row": row, "is_here": is_here}

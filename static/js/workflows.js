@@ -1,9 +1,14 @@
-// The editor: lines are numbered, a problem leads to its line, a new line begins like the last.
+// The editor: lines are numbered, a problem leads to its line, a new line begins like the last,
+// and what was not saved is not left without a question.
 
 const text = document.getElementById("text");
 const lines = document.getElementById("lines");
+let isSaving = false;
 
 text.addEventListener("input", number);
+text.addEventListener("input", () => { isSaving = false; });
+text.form.addEventListener("submit", () => { isSaving = true; });
+addEventListener("beforeunload", leaving);
 text.addEventListener("scroll", () => { lines.scrollTop = text.scrollTop; });
 text.addEventListener("keydown", pressed);
 document.addEventListener("click", led);
@@ -18,6 +23,11 @@ function number() {
   if (Number(lines.dataset.count) === count) return;
   lines.dataset.count = count;
   lines.textContent = Array.from({ length: count }, (_, at) => at + 1).join("\n");
+}
+
+function leaving(event) {
+  const isSaved = text.value === text.defaultValue && !("unsaved" in text.dataset);
+  if (!isSaving && !isSaved) event.preventDefault();
 }
 
 function pressed(event) {

@@ -1,4 +1,5 @@
 import time
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -44,6 +45,20 @@ def test_columns_follow_what_depends_on_what():
     assert drawn(plan, {}, linked).count('class="edge"') == 2 * 2  # a→c goes by way of b
 
 
+def test_on_a_narrow_screen_no_step_stands_beside_another():
+    beside = [step(name, "a") for name in "bcd"]
+    plan = ExecutionPlan(steps=[step("a"), *beside, step("e", *"bcd")])
+
+    narrow = ElementTree.fromstring(drawn(plan, {}, linked)).findall("svg")[1]
+
+    places = [node.find("svg") for node in narrow.findall("a")]
+    tops = [int(place.get("y")) for place in places]
+    assert len({place.get("x") for place in places}) == 1
+    assert min(low - high for high, low in pairwise(tops)) > int(places[0].get("height"))
+    assert int(narrow.get("width")) < 300
+    assert len(narrow.findall(".//g[@class='edge']")) == 6
+
+
 def test_a_name_is_text():
     plan = ExecutionPlan(steps=[step(EVIL, condition=EVIL)])
 
@@ -56,6 +71,14 @@ def test_a_name_is_text():
 def test_a_circle_and_an_empty_plan_are_drawn_too():
     assert len(nodes(ExecutionPlan(steps=[step("a", "b"), step("b", "a")]))) == 2
     assert "Nothing to draw" in drawn(ExecutionPlan(), {}, linked)
+
+
+def test_no_line_leads_back():
+    circle = [step("b", "a", "d"), step("c", "b"), step("d", "c")]
+
+    html = drawn(ExecutionPlan(steps=[step("a"), *circle]), {}, linked)
+
+    assert html.count('class="edge"') == 1 * 2  # only a→b, in each of the two drawings
 
 
 @pytest.mark.parametrize("is_chain", [True, False])

@@ -207,3 +207,14 @@ def test_a_page_that_nobody_looks_at_does_not_ask_how_many_wait(page: Page):
     assert while_away == []
     with page.expect_request("**/approvals/link/"):
         page.clock.run_for(21_000)
+
+
+def test_on_a_phone_in_japanese_no_page_scrolls_sideways(page: Page, visit, server):
+    asks(page)
+    size = {"width": 390, "height": 844}
+    phone = visit(server, viewport=size, is_mobile=True, locale="ja-JP")
+
+    for address in ("/approvals/", "/workflows/", "/traces/"):
+        phone.goto(address)
+        expect(phone.locator(".to-approvals .badge")).to_have_count(1)
+        assert phone.evaluate("document.documentElement.scrollWidth") <= 390, address

@@ -69,7 +69,7 @@ def test_whoever_may_write_asks_under_their_own_name_and_comments(visit, server,
     step.get_by_label("Comment on step 2").press("Control+Enter")
 
     seen = last_run(page).locator(".step").nth(1)
-    expect(seen.locator(".comment-count")).to_have_text("1 comments")
+    expect(seen.locator(".comment-count .visually-hidden")).to_have_text("1 comment")
     seen.locator("summary").click()
     expect(seen.locator(".said-of")).to_contain_text("Is this right?")
     expect(seen.get_by_role("button", name="Delete")).to_have_count(0)

@@ -134,6 +134,19 @@ def test_whoever_saves_later_sees_both_texts(page: Page, visit, server, watch):
     expect(other.get_by_role("link", name="Version 3")).to_be_visible()
 
 
+def test_what_was_not_saved_is_not_left_without_a_question(page: Page, watch):
+    watch.expect("^dialog: ")
+    page.goto("/workflows/new/?example=pipeline")
+    text = page.get_by_label("Definition")
+    text.press_sequentially("# mine")
+
+    with page.expect_event("dialog") as asked:
+        page.locator(".back").click(no_wait_after=True)
+
+    assert asked.value.type == "beforeunload"
+    expect(text).to_have_value(re.compile("# mine"))
+
+
 def test_the_pages_have_no_serious_fault(reader: Page):
     address = written(reader, f"Sums {reader.evaluate('Date.now()')}")
     for page in ("/workflows/", address, f"{address}edit/", f"{address}versions/1/"):

@@ -4,7 +4,7 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from agents import live
-from chat import presence, sharing
+from chat import fragments, presence, sharing
 from chat.presence import Person, Presence
 from tests.conftest import frames_until, tab
 
@@ -87,3 +87,10 @@ def test_a_name_is_two_letters_or_one_that_is_as_wide():
     assert Person(1, "kim").initials == "KI"
     assert Person(1, "佐藤").initials == "佐"
     assert Presence().people() == ()
+
+
+def test_where_there_is_little_room_the_others_are_a_number_with_their_names():
+    people = [Person(pk=pk, name=name) for pk, name in enumerate(["ada", "eve", "kim"])]
+
+    assert '<li class="others" title="eve, kim">' in fragments.present(people)
+    assert "others" not in fragments.present(people[:1])

@@ -10,8 +10,8 @@ from chat.models import ChatSession
 from chat.templatetags.session_list import A_TITLE, by_day, session_rows
 
 
-def _row(title: str, status: str = "") -> ChatSession:
-    row = ChatSession(pk=12, title=title)
+def _row(title: str, status: str = "", is_shared: bool = False) -> ChatSession:
+    row = ChatSession(pk=12, title=title, is_shared=is_shared)
     row.live = Run(status=status) if status else None
     return row
 
@@ -19,13 +19,19 @@ def _row(title: str, status: str = "") -> ChatSession:
 @pytest.mark.parametrize("language", ["en", "ja"])
 @pytest.mark.parametrize("status", ["", "running", "waiting"])
 @pytest.mark.parametrize("here", [12, 13, None, ""])
-def test_a_row_of_the_list_is_what_the_template_makes_of_it(language, status, here):
-    row = _row(f"<b>A & {A_NUMBER}</b>", status)
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_a_row_of_the_list_is_what_the_template_makes_of_it(language, status, here, is_shared):
+    row = _row(f"<b>A & {A_NUMBER}</b>", status, is_shared)
 
     with translation.override(language):
         drawn = session_rows([row], here)
         about = {"row": row, "is_here": here == 12}
         assert drawn == render_to_string("chat/session.html#session_row", about)
+
+
+def test_what_one_shares_is_marked():
+    assert "shared" in session_rows([_row("A", is_shared=True)], None)
+    assert "shared" not in session_rows([_row("A")], None)
 
 
 def test_a_title_is_only_a_title_whatever_is_in_it():

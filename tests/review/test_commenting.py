@@ -51,6 +51,7 @@ def test_a_reader_comments_and_it_is_read_in_the_chat_and_in_the_trace(
         shown = client_of(person).get(page).content.decode()
         assert "Are you<br>sure?" in shown
         assert f'id="comments-{run.pk}-1-count" class="comment-count" title' in shown
+        assert ">1 comment<" in shown
         assert f'id="comments-{run.pk}-0"' in shown
 
 

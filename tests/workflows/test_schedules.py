@@ -5,7 +5,7 @@ from django.test import Client
 
 from agents import runs
 from agents.models import Run, Schedule, Workflow
-from agents.workflows import schedules
+from agents.workflows import schedules, versions
 from tests.conftest import checked
 
 pytestmark = [
@@ -120,3 +120,39 @@ def test_an_administrator_sets_the_time(workflow, administrator):
     made = Schedule.objects.get()
     assert made.cron == "0 9 * * *"
     assert made.next_at is not None
+
+
+NEEDS_A_NAME = """
+name: Letter
+parameters: {count: 3, to: null}
+steps:
+  - {name: ask, ask: "Shall ${parameters.count} go to ${parameters.to}?"}
+"""
+
+
+def test_a_new_time_is_for_oneself_and_names_what_can_be_given(administrator):
+    letter = versions.save(NEEDS_A_NAME, administrator)
+    client = Client()
+    client.force_login(administrator)
+
+    page = client.get(f"/admin/agents/schedule/add/?workflow={letter.pk}")
+
+    initial = page.context["adminform"].form.initial
+    assert initial["user"] == administrator.pk
+    assert initial["parameters"] == {"count": 3, "to": None}
+    assert "It is UTC time." in page.content.decode()
+    assert client.get("/admin/agents/schedule/add/?workflow=²").status_code == 200
+
+
+def test_a_parameter_that_is_left_open_is_asked_for(administrator):
+    letter = versions.save(NEEDS_A_NAME, administrator)
+    client = Client()
+    client.force_login(administrator)
+    form = {"workflow": letter.pk, "user": administrator.pk, "cron": "0 9 * * *"}
+
+    page = client.post(
+        "/admin/agents/schedule/add/", form | {"parameters": '{"count": 3, "to": null}'}
+    )
+
+    assert "to has to be given." in page.content.decode()
+    assert not Schedule.objects.exists()
