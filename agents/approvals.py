@@ -79,12 +79,17 @@ async def decide(user, pk: int, word: Word) -> Run:
 
 
 def _take(user, pk: int, word: Word) -> tuple[Run, Event, bool]:
+    mine = _decidable(user)
+    with storage.refusing(NotDecided):
+        shown = mine.select_related("run").get(pk=pk)
+        _check(shown, shown.run, word)
+        # A long plan takes its time to be read, and nobody else is to wait for that.
+        changed = _changed(shown, shown.run, word)
     with storage.refusing(NotDecided), transaction.atomic():
-        mine = _decidable(user)
-        run = Run.objects.select_for_update().get(pk=mine.get(pk=pk).run_id)
+        run = Run.objects.select_for_update().get(pk=shown.run_id)
         approval = mine.get(pk=pk)  # again, now that nobody else can change it
         _check(approval, run, word)
-        event = _event(approval, run, user, word)
+        event = _event(approval, run, user, word, changed)
         trace.keep([(run.pk, event)])
         woken = None if run.approvals.waiting().exists() else runs.wake(run)
         return woken or run, event, woken is not None
@@ -120,7 +125,7 @@ def _check_answer(word: Word) -> None:
         )
 
 
-def _event(approval: Approval, run: Run, user, word: Word) -> Event:
+def _event(approval: Approval, run: Run, user, word: Word, changed: str | None) -> Event:
     questions = run.events.filter(type=Type.APPROVAL_REQUESTED, data__step=approval.step)
     asked = questions.latest("seq").value  # it may have been asked again, after a restart
     stamp = Stamp(asked.agent, after=trace.last_seq(run))
@@ -130,7 +135,7 @@ def _event(approval: Approval, run: Run, user, word: Word) -> Event:
         id=approval.call_id,
         step=approval.step,
         is_approved=word.is_approved,
-        arguments=_changed(approval, run, word),
+        arguments=changed,
         reason=word.reason.strip()[: MOST_ANSWER if approval.is_question else MOST_REASON],
         by=user.pk,
         by_name=user.get_username(),

@@ -18,7 +18,7 @@ from agents import toolset
 from agents.engine.approval import AskPerson
 from agents.engine.breaker import Circuits
 from agents.engine.errors import AgentError
-from agents.engine.events import Event
+from agents.engine.events import Event, Type
 from agents.engine.fallback import FallbackStrategy
 from agents.engine.guardrails import GuardrailAction, Guardrails, Pattern
 from agents.engine.handoff import Handoff
@@ -103,7 +103,7 @@ async def resume(run: Run) -> Events:
 
 
 async def rehearse(run: Run, registry: Registry) -> Events:
-    """The events of a run whose tools do nothing, so that nobody is asked about them."""
+    """The events of a run whose tools do nothing, so that nobody is asked about anything."""
     runtime = await build(run, registry, asks=False)
     return runtime.stream(run.query, _state(run.history))
 
@@ -126,7 +126,7 @@ async def _build_workflow(run: Run, registry: Registry) -> AgentRuntime:
     """The plan that an administrator wrote, with all tools and agents that it names."""
     parts, plan, others = await database_sync_to_async(_cast)(run)
     team = await _team(others, registry, asks=True)
-    handoffs = [_handoff(colleague, team) for colleague in parts.colleagues]
+    handoffs = [_handoff(colleague, team, is_first=True) for colleague in parts.colleagues]
     careful = {"asks_before_writing": True} if parts.is_rerun else {}
     tools = await registry(parts.tools, parts.own, [*handoffs, AskPerson()], **careful)
     make = partial(Workflow, plan=plan, roles=_roles(parts.colleagues))
@@ -148,7 +148,7 @@ async def _team(
         team[agent.name] = _runtime(
             parts,
             tools,
-            make=_maker(parts),
+            make=_maker(parts, asks),
             auto_execute=agent.auto_execute_tools or not asks,
             name=agent.name,
         )
@@ -186,12 +186,12 @@ def _runtime(
     )
 
 
-def _maker(parts: Parts) -> Callable[..., AgentRuntime]:
+def _maker(parts: Parts, asks: bool) -> Callable[..., AgentRuntime]:
     """What kind of agent it is."""
     agent = parts.agent
     match agent.mode:
         case Agent.Mode.PLAN:
-            return partial(Orchestrator, **_planned(parts))
+            return partial(Orchestrator, **_planned(parts, asks))
         case Agent.Mode.PANEL:
             # The other half of its time is for what it makes of their answers.
             seconds = agent.max_seconds / 2 if agent.max_seconds else None
@@ -199,10 +199,10 @@ def _maker(parts: Parts) -> Callable[..., AgentRuntime]:
     return AgentRuntime
 
 
-def _planned(parts: Parts) -> dict[str, Any]:
+def _planned(parts: Parts, asks: bool) -> dict[str, Any]:
     """What is different for an agent that works by a plan."""
     return {
-        "shows_plan": parts.agent.shows_plan,
+        "shows_plan": parts.agent.shows_plan and asks,
         "max_replans": parts.agent.max_replans,
         "roles": _roles(parts.colleagues),
         "people": parts.groups,
@@ -270,9 +270,9 @@ def _deadlines() -> Deadlines:
     )
 
 
-def _handoff(agent: Agent, team: dict[str, AgentRuntime]) -> Handoff:
+def _handoff(agent: Agent, team: dict[str, AgentRuntime], *, is_first: bool = False) -> Handoff:
     """Fetched when it is asked: agents may know each other, and are made one by one."""
-    return Handoff(agent.name, lambda: team[agent.name], agent.description)
+    return Handoff(agent.name, lambda: team[agent.name], agent.description, is_first=is_first)
 
 
 def default_agent() -> Agent:
@@ -344,14 +344,15 @@ def _cast(run: Run) -> tuple[Parts, ExecutionPlan, list[Parts]]:
     asked, roles = {step.agent for step in steps}, {step.role.lower() for step in steps}
     agents = Agent.objects.filter(enabled=True)
     colleagues = [one for one in agents if one.name in asked or one.role_names & roles]
+    agent = _overridden(run.agent, run.overrides)
     parts = Parts(
-        run.agent,
-        _planners(run.agent, run.model),
+        agent,
+        _planners(agent, run.model),
         tools,
         toolset.made(tools),
-        list(_patterns()),
+        _rules(run),
         colleagues,
-        is_rerun=run.is_rerun,
+        is_rerun=run.is_rerun and not run.goes_on_for,
     )
     return parts, plan, _reached(run, list(colleagues))
 
@@ -369,8 +370,8 @@ def _reached(run: Run, waiting: list[Agent]) -> list[Parts]:
 
 def _parts(run: Run, agent: Agent) -> Parts:
     is_first = agent.pk == run.agent_id
-    chosen = run.overrides.get("tools") if is_first else None
-    off = run.overrides.get("guardrails_off", ())
+    # An agent that a workflow asks is not the one for which tools were chosen.
+    chosen = run.overrides.get("tools") if is_first and not run.workflow_id else None
     tools = [row for row in _tools(agent.pk) if chosen is None or row.name in chosen]
     colleagues = [other for other in _colleagues(agent.pk) if other != agent]
     return Parts(
@@ -378,11 +379,16 @@ def _parts(run: Run, agent: Agent) -> Parts:
         _planners(agent, run.model if is_first else model_name(agent)),
         tools,
         toolset.made(tools),
-        [row for row in _patterns() if row.name not in off],
+        _rules(run),
         [other for other in colleagues if chosen is None or other.asked_as in chosen],
-        is_rerun=run.is_rerun,
+        is_rerun=run.is_rerun and not run.goes_on_for,
         groups=_groups() if agent.mode == Agent.Mode.PLAN else frozenset(),
     )
+
+
+def _rules(run: Run) -> list[GuardrailPattern]:
+    off = run.overrides.get("guardrails_off", ())
+    return [row for row in _patterns() if row.name not in off]
 
 
 def _groups() -> frozenset[str]:
@@ -438,11 +444,25 @@ def _guardrails(parts: Parts) -> Guardrails:
 def _course(run: Run) -> tuple[list[Event], list[Event]]:
     """What was told of a run, and what is told again in it before it goes its own way."""
     past = [row.value for row in run.events.order_by("seq")]
+    if run.goes_on_for:
+        return past, _unstopped(run)
     first = AgentStep.objects.filter(run=run.origin_id, number=run.origin_step).first()
     if first is None or first.first_seq <= 2:  # nothing but the question comes before it
         return past, []
     recorded = RunEvent.objects.filter(run=run.origin_id, seq__lt=first.first_seq)
     return past, [row.value for row in recorded.order_by("seq")]
+
+
+def _unstopped(run: Run) -> list[Event]:
+    """All that was told of the run before this one but that it was stopped, and where."""
+    told = [row.value for row in RunEvent.objects.filter(run=run.origin_id).order_by("seq")]
+    kept = [event for event in told if not _is_of_a_stop(event)]
+    return [replace(event, seq=number) for number, event in enumerate(kept, 1)]
+
+
+def _is_of_a_stop(event: Event) -> bool:
+    is_cut = event.type is Type.STEP and event.data["status"] in {"cancelled", "unknown"}
+    return is_cut or event.type is Type.RUN_FINISHED
 
 
 def _state(history: list[Message]) -> AgentState:

@@ -62,6 +62,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
     place = "chat"
     channel_layer_alias = ""  # what is told comes by agents.live
     code = 1006  # how it ended: without a word, unless one is heard
+    last_word = NOT_FOUND  # the code for a page that may be shown no more
 
     async def __call__(self, scope, receive, send) -> None:
         """Whatever ends one part of it ends all of it."""
@@ -200,7 +201,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         self.looked = time.monotonic()
         missed = await database_sync_to_async(self._in_language)(self._look)
         if missed is None:
-            await self.close(NOT_FOUND)
+            await self.close(self.last_word)
             raise StopConsumer
         if missed:
             await self.send(missed)

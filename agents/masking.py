@@ -17,7 +17,16 @@ ANSWER = 0  # steps are counted from 1
 MOST_LABELLED = 200
 WORDS = {Type.DELTA, Type.THOUGHT_DELTA}
 COLUMNS: dict[type[models.Model], tuple[str, ...]] = {
-    Run: ("query", "history", "answer", "output", "detail", "advice", "overrides"),
+    Run: (
+        "query",
+        "parameters",
+        "history",
+        "answer",
+        "output",
+        "detail",
+        "advice",
+        "overrides",
+    ),
     AgentStep: ("thought", "action", "action_input", "observation", "request", "notes"),
     Approval: ("arguments", "new_arguments", "reason"),
     RunEvent: ("data",),

@@ -30,6 +30,7 @@ ABOUT_A_PLAN = ("plan", "description", "steps", "parameters", "by", "changes", "
 ABOUT_A_CHECK = ("plan", "expected", "is_met", "reason", "feedback")
 ABOUT_A_PANEL = ("merge", "heads", "groups", "chosen", "differences")
 FOUND_BY_ITSELF = {AgentStep.Kind.TASK, AgentStep.Kind.PLAN, AgentStep.Kind.EVALUATION}
+GIVEN_UP = {AgentStep.Status.CANCELLED, AgentStep.Status.UNKNOWN}
 VERSION = 8
 MOST_MARKS = 100
 MOST_NAME = 64
@@ -79,6 +80,13 @@ class Rows:
         found = {mark for step in _kinds(run) for mark in _marks(*step)}
         return f"|{'|'.join(sorted(found)[:MOST_MARKS])}|"
 
+    def was_declined(self, run: int, number: int) -> bool:
+        """Whether a person's no is all that a step came to nothing by."""
+        self.write()
+        parts = AgentStep.objects.filter(run=run, parent=number)
+        found = set(parts.values_list("status", flat=True))
+        return AgentStep.Status.REJECTED in found and AgentStep.Status.FAILED not in found
+
     def depth(self, run: int, number: int) -> int:
         if (step := self._new_steps.get((run, number))) is not None:
             return step.depth
@@ -92,6 +100,11 @@ class Rows:
 
     def decide(self, run: int, step: int, **word: Any) -> None:
         Approval.objects.filter(run=run, step=step).update(**word)
+
+    def withdraw(self, run: int, **which: Any) -> None:
+        """Nobody has to answer any more: the answer would change nothing."""
+        waiting = Approval.objects.waiting().filter(run=run, **which)
+        waiting.update(verdict=Approval.Verdict.WITHDRAWN)
 
     def write(self) -> None:
         if self._new_steps:
@@ -276,7 +289,7 @@ def _used(rows: Rows, run: int, event: Event) -> None:
 def _step_ended(rows: Rows, run: int, event: Event) -> None:
     data = event.data
     ended = datetime.fromisoformat(data["ended"]) if "ended" in data else event.time
-    changes = {"kind": data["kind"], "status": data["status"], "ended_at": ended}
+    changes = {"kind": data["kind"], "status": _fate(rows, run, event), "ended_at": ended}
     if data.get("thought"):
         changes["thought"] = data["thought"]
     if data["kind"] in FOUND_BY_ITSELF:
@@ -286,6 +299,17 @@ def _step_ended(rows: Rows, run: int, event: Event) -> None:
     elif data["status"] == AgentStep.Status.DONE and data["kind"] != AgentStep.Kind.TOOL:
         changes["observation"] = ""  # what an attempt before it failed of
     rows.change_step(run, event, **changes)
+    if data["status"] in GIVEN_UP:
+        rows.withdraw(run, step=data["step"])
+
+
+def _fate(rows: Rows, run: int, event: Event) -> str:
+    """As it is told; but what a person did not agree to has not failed for the reader."""
+    kind, status = event.data["kind"], event.data["status"]
+    is_in_doubt = kind == AgentStep.Kind.TASK and status == AgentStep.Status.FAILED
+    if is_in_doubt and rows.was_declined(run, event.data["step"]):
+        return AgentStep.Status.REJECTED
+    return status
 
 
 def _guarded(rows: Rows, run: int, event: Event) -> None:
@@ -325,6 +349,7 @@ def _finished(rows: Rows, run: int, event: Event) -> None:
         seconds=max(0.0, (ended - rows.began(run)).total_seconds()),
         marks=rows.marks(run),
     )
+    rows.withdraw(run)
 
 
 def mark(kind: str, name: str) -> str:

@@ -5,6 +5,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain, islice
 from typing import Any, Self
 
 from django.contrib.auth.models import Group
@@ -19,7 +20,7 @@ from agents.engine.handoff import ASKS
 from agents.engine.plans.definition import Definition, read
 from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
 from agents.engine.plans.soundness import missing
-from agents.engine.plans.written import Problem
+from agents.engine.plans.written import MOST_PROBLEMS
 from agents.engine.schema import TooManyChecks, usable, violations
 from agents.models import Approval, RunEvent
 from agents.sentences import told
@@ -250,33 +251,46 @@ def checked(value: Mapping[str, Any], means: Means) -> tuple[ExecutionPlan, Prob
     words = {name: fact for name, fact in value.items() if name != "description"}
     definition = read(json.dumps({"name": "plan", **words}, ensure_ascii=False, indent=1))
     absent = missing(definition.plan, means.tools, means.agents, means.roles)
+    noticed = chain(definition.problems, map(definition.placed, absent))
+    begins = _begins(definition)
     found: Problems = {}
-    for problem in (*definition.problems, *map(definition.placed, absent)):
-        found.setdefault(_place(definition, problem), []).append(told(problem.message))
-    for place, step in enumerate(definition.plan.steps):
-        if place not in found and (wrong := _wrong(step, means)):
-            found[place] = wrong
+    for problem in islice(noticed, MOST_PROBLEMS):
+        # It is about the last step that begins before it.
+        place = bisect_right(begins, problem.line) - 1
+        found.setdefault(place, []).append(told(problem.message))
+    found |= _wrong(definition.plan, means, found)
     description = value.get("description", "")
     about = description if isinstance(description, str) else ""
     return replace(definition.plan, description=about), found
 
 
-def _place(definition: Definition, problem: Problem) -> int:
-    """The step that it is about: the last that begins before it."""
-    if definition.root is None or not definition.plan.steps:
-        return WHOLE
-    count = len(definition.plan.steps)
-    begins = [definition.root.place(("steps", at))[0] for at in range(count)]
-    return bisect_right(begins, problem.line) - 1
+def _begins(definition: Definition) -> list[int]:
+    """The lines in which its steps begin."""
+    root, count = definition.root, len(definition.plan.steps)
+    return [root.place(("steps", at))[0] for at in range(count)] if root else []
 
 
-def _wrong(step: ExecutionStep, means: Means) -> list[str]:
-    """What the tool does not take, where the arguments are known already."""
-    if step.tool not in means.tools:
-        return []
+def _wrong(plan: ExecutionPlan, means: Means, found: Problems) -> Problems:
+    """What tools do not take, where the arguments are known and nothing else is wrong."""
+    called = {step.tool for step in plan.steps} & means.tools.keys()
+    schemas = {name: _usable(means.tools[name]) for name in called}
+    steps = [(at, step) for at, step in enumerate(plan.steps) if at not in found]
+    said = ((at, _faults(step, schemas.get(step.tool))) for at, step in steps)
+    return dict(islice(((at, faults) for at, faults in said if faults), MOST_PROBLEMS))
+
+
+def _usable(schema: Mapping[str, Any]) -> dict[str, Any] | None:
+    """None for one that nobody can use: the tool itself judges."""
     try:
-        if any(templates(step.arguments)):
+        return usable(schema)
+    except BadSchema:
+        return None
+
+
+def _faults(step: ExecutionStep, schema: dict[str, Any] | None) -> list[str]:
+    try:
+        if schema is None or any(templates(step.arguments)):
             return []
-        return violations(usable(dict(means.tools[step.tool])), dict(step.arguments))
-    except (BadExpression, BadSchema, TooManyChecks):
-        return []  # of a schema nobody can use, the tool itself judges
+        return violations(schema, dict(step.arguments))
+    except (BadExpression, TooManyChecks):
+        return []

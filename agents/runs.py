@@ -20,6 +20,9 @@ from agents.workshop import HANDOVER, LOOK, SHUTDOWN, STOP_WITHIN, Follower
 
 logger = logging.getLogger(__name__)
 
+# What PostgreSQL and SQLite call it that a topic has one live run.
+ONE_LIVE = ("one_live_run_a_topic", "agents_run.topic")
+
 
 class StillAnswering(Exception):
     """There is a run in this session already."""
@@ -51,6 +54,8 @@ def prepare(
         with transaction.atomic(savepoint=False):
             run = _created(agent, **asked, model=assembly.model_name(agent))
     except IntegrityError as error:
+        if not any(name in str(error) for name in ONE_LIVE):
+            raise
         raise StillAnswering from error
     _line_up(run)
     return run
@@ -81,6 +86,16 @@ def prepare_again(
     return run
 
 
+def prepare_rest(origin: Run, *, topic: str, user: Any) -> Run:
+    """A run that goes on with the plan of one that was stopped, as a row."""
+    if origin.agent is None or not origin.agent.enabled:
+        raise assembly.NoAgent("The agent of this run was switched off.")
+    last = origin.steps.order_by("-number").values_list("number", flat=True).first() or 0
+    overrides = {**origin.overrides, "continues": True}
+    about = {"topic": topic, "step": last + 1, "overrides": overrides, "user": user}
+    return prepare_again(origin, agent=origin.agent, **about)
+
+
 def _created(agent: Agent, **columns: Any) -> Run:
     workflow = columns.get("workflow")
     run = Run(
@@ -108,7 +123,8 @@ def wake(run: Run) -> Run | None:
 def launch(run: Run) -> None:
     """Set it going, if it is ours to drive; whoever wants to see it watches its topic."""
     if leases.is_ours(run):
-        workshop.here().set_going(run, assembly.begin)
+        course = assembly.resume if run.is_rerun else assembly.begin
+        workshop.here().set_going(run, course)
 
 
 def resume(run: Run) -> None:

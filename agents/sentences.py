@@ -50,6 +50,7 @@ TEMPLATES = (
     _("“%(name)s” did not give what was expected (%(expected)s): %(why)s"),
     _("“%(name)s” failed: %(why)s"),
     _("It took longer than %(seconds)s seconds."),
+    _("It took longer than %(seconds)s seconds. It may have been done, or not."),
     _("%(failed)s of %(all)s failed: %(why)s"),
     _("It is not so that %(condition)s."),
     _("%(condition)s did not come true in %(rounds)s rounds."),
@@ -91,7 +92,9 @@ PLAN_TEMPLATES = (
     _("The step %(name)s needs one of tool, agent, ask and plan."),
     _("The step %(name)s is two things: %(kinds)s."),
     _("The step %(name)s approves, but asks nothing."),
+    _("The step %(name)s asks a person, and so it has no timeout."),
     _("The step %(name)s needs a list, or an expression, in for_each."),
+    _("The step %(name)s needs a whole number in %(field)s."),
     _("The step %(name)s needs %(field)s from %(least)s to %(most)s."),
     _("%(name)s is written twice here."),
     _("%(name)s has at most %(limit)s characters."),
@@ -123,6 +126,7 @@ PLAN_TEMPLATES = (
     _("%(name)s keeps 0 to %(limit)s decimals."),
     _("%(words)s is not a number."),
     _("This makes more than %(limit)s characters."),
+    _("This looks at more than %(limit)s items."),
 )
 REASONS = (
     _("no host of this name is known"),

@@ -242,8 +242,9 @@ def _last_words(
 ) -> Iterator[Event]:
     """What became of a step that was live, as events."""
     fate = ending.fate(step)
+    part = {} if step.parent is None else {"parent": step.parent}
     if fate.finished_anyway and ending.reason is not StopReason.ERROR:
-        yield _late_result(emit, step, fate)
+        yield _late_result(emit, step, fate, part)
         yield emit(Type.STATUS, kind="finished_anyway", step=step.number)
     yield emit(
         Type.STEP,
@@ -251,10 +252,13 @@ def _last_words(
         kind=step.kind,
         status=fate.status,
         thought=step.thought or thought_so_far(run, step),
+        **part,
     )
 
 
-def _late_result(emit: Callable[..., Event], step: AgentStep, fate: Fate) -> Event:
+def _late_result(
+    emit: Callable[..., Event], step: AgentStep, fate: Fate, part: dict[str, int]
+) -> Event:
     return emit(
         Type.TOOL_RESPONSE,
         tool_call_id=step.call_id,
@@ -265,4 +269,5 @@ def _late_result(emit: Callable[..., Event], step: AgentStep, fate: Fate) -> Eve
         attempts=step.attempts,
         started=step.started_at.isoformat(),
         step=step.number,
+        **part,
     )

@@ -1,5 +1,6 @@
 """What happened, in a sentence for the person who asked."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,12 +11,19 @@ from agents.engine.termination import StopReason
 from agents.models import Run
 from agents.sentences import told
 
+# What the engine says of a workflow that ended by a person's no.
+DECLINED = re.compile(
+    r"“(?P<step>.+)”: (?P<person>.+?) declined\.(?: They said: “(?P<words>.+)”\.)?", re.DOTALL
+)
+
 
 def ending(run: Run, *, is_shared: bool = False) -> str:
     """What became of a run, where that is not simply an answer; several may have seen to it."""
     match run.stopped_reason:
         case StopReason.COMPLETED | "":
             return told(run.detail)
+        case StopReason.CANCELLED if declined := DECLINED.fullmatch(run.detail):
+            return _declined(**declined.groupdict())
         case StopReason.CANCELLED if run.detail:
             return _("Cancelled: %(reason)s") % {"reason": told(run.detail)}
         case StopReason.CANCELLED if is_shared:
@@ -43,6 +51,12 @@ def ending(run: Run, *, is_shared: bool = False) -> str:
         case StopReason.BLOCKED:
             return _("Blocked by a guardrail: %(reason)s") % {"reason": told(run.detail)}
     return told(run.detail) or _("The run could not go on.")
+
+
+def _declined(step: str, person: str, words: str | None) -> str:
+    about = {"step": step, "person": person}
+    ended = _("%(person)s declined “%(step)s”, so the workflow ended here.") % about
+    return f"{ended} {_('They said: “%(words)s”.') % {'words': words}}" if words else ended
 
 
 def note(facts: dict[str, Any]) -> str:

@@ -30,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 # What changes what stands around the conversation, too.
 AROUND = {Type.RUN_FINISHED, Type.RUN_PAUSED, Type.APPROVAL_RESOLVED}
+SHOWN_OUT = 4403  # to whoever was let in before: to others, what is not theirs is not there
 MOST_PK = 2**63 - 1
 MOST_CORRECTED = 50
 MOST_COMMENTED = 50
@@ -40,6 +41,7 @@ class ChatConsumer(WatchingConsumer):
     """One browser tab on one chat session."""
 
     is_late = False
+    topic = ""  # once somebody was let in
     page = ""
     is_discussed = False
     attending: asyncio.Task[None] | None = None  # where others can be here, too
@@ -52,6 +54,8 @@ class ChatConsumer(WatchingConsumer):
         for self.session in _sessions(user.pk, pk) if pk <= MOST_PK else ():
             self.may_write = sharing.may_write(self.session, user)
             return self.session.topic
+        if self.topic and ChatSession.objects.filter(pk=pk).exists():
+            self.last_word = SHOWN_OUT
         return None
 
     async def greet(self) -> None:

@@ -67,11 +67,12 @@ class Surroundings:
         """The composer, and what waits to be sent, where that has changed."""
         shown, self._standing = self._standing, sessions.standing(session, run)
         is_same = shown is not None and shown.waits == self._standing.waits
-        queue = SafeString() if is_same else self._queue(self._standing)
+        queue = SafeString() if is_same else self._queue(session)
         return queue + _composer(self._standing)
 
-    def _queue(self, standing: sessions.Standing) -> SafeString:
-        return _part("queue", {"standing": standing, "user": self.user})
+    def _queue(self, session: ChatSession) -> SafeString:
+        about = {"standing": self._standing, "session": session, "user": self.user}
+        return _part("queue", about)
 
     def _list(self, session: ChatSession, live: sessions.Runs) -> SafeString:
         """The whole list only where something in it has another place."""

@@ -135,6 +135,10 @@ class MessageQuerySet(models.QuerySet):
         """What this person said, in sessions that they may see."""
         return self.filter(author=user, session__in=ChatSession.objects.for_user(user))
 
+    def withdrawable_by(self, user):
+        """What they may take out of a queue: their own, and all in a session of theirs."""
+        return self.for_user(user) | self.filter(session__user=user)
+
     def queued(self):
         """Those that wait, the next one first."""
         return self.filter(place__isnull=False).order_by("place")

@@ -52,23 +52,33 @@ def put_first(session: ChatSession, user, pk: int | None) -> bool:
     with transaction.atomic():
         hold(session)
         first = session.messages.queued().aggregate(Min("place"))["place__min"] or 0
-        return _mine(session, user, pk).update(place=first - 1) == 1
+        mine = Message.objects.for_user(user).queued().filter(session=session, pk=pk)
+        return mine.update(place=first - 1) == 1
 
 
 def withdraw(session: ChatSession, user, pk: int | None) -> str | None:
-    """Take it out; give the text, or None where it was not there, or not this person's."""
+    """Take it out; give the text if it is theirs, or None where there is nothing to take."""
     with transaction.atomic():
         hold(session)
-        message = _mine(session, user, pk).first()
-        if message is not None:
-            message.delete()
-    return message and message.text
+        theirs = Message.objects.withdrawable_by(user).queued()
+        message = theirs.filter(session=session, pk=pk).first()
+        if message is None:
+            return None
+        message.delete()
+    return message.text if message.author_id == user.pk else ""
 
 
 def clear(session: ChatSession) -> None:
     with transaction.atomic():
         hold(session)
         session.messages.queued().delete()
+
+
+def drop_inactive(session: ChatSession) -> None:
+    """Whoever may not sign in any more asks nothing more either."""
+    for message in waiting(session):
+        if not message.author.is_active:
+            message.delete()
 
 
 def take_up(message: Message, run: Run) -> Message:
@@ -109,7 +119,3 @@ def _unanswered() -> QuerySet[Message]:
 
 def _where(messages: QuerySet[Message]) -> QuerySet[ChatSession]:
     return ChatSession.objects.filter(pk__in=messages.order_by().values("session"))
-
-
-def _mine(session: ChatSession, user, pk: int | None):
-    return Message.objects.for_user(user).queued().filter(session=session, pk=pk)

@@ -5,12 +5,14 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
 from channels.db import database_sync_to_async
-from django.db import IntegrityError, transaction
+from django.conf import settings
+from django.db import IntegrityError, OperationalError, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.utils import timezone
+from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
 from agents import assembly, live, runs, storage, trace
@@ -109,7 +111,7 @@ async def send_now(session: ChatSession, user, pk: int | None) -> bool:
 
 
 async def withdraw(session: ChatSession, user, pk: int | None) -> str | None:
-    """Take back what waits; give its text, or None where there is no such message."""
+    """Take out what waits; give its text to its author, or None where it is not there."""
     text = await database_sync_to_async(queue.withdraw)(session, user, pk)
     if text is not None:
         await live.publish(session.topic, "queue.changed")
@@ -332,19 +334,38 @@ async def _answer_next(session: ChatSession) -> None:
 
 
 def _next(session: ChatSession) -> Message | None:
-    """The message whose turn it is, with a run of its own; once, whoever else asks."""
+    """The message whose turn it is, with a run of its own; once, whoever else asks.
+
+    One that cannot be answered waits, and with it what the same person said after it.
+    """
+    with transaction.atomic():
+        if not queue.hold(session) or live_run(session):
+            return None
+        queue.drop_inactive(session)
+        hindered: set[int] = set()
+        for message in queue.waiting(session):
+            if message.author_id in hindered:
+                continue
+            if (begun := _begun(session, message)) is not None:
+                return begun
+            hindered.add(message.author_id)
+    return None
+
+
+def _begun(session: ChatSession, message: Message) -> Message | None:
+    """The message with its run; None where it cannot have one."""
     try:
         with transaction.atomic():
-            if not queue.hold(session) or live_run(session):
-                return None
-            message = session.messages.queued().select_related("author").first()
-            if message is None:
-                return None
             agent = _agent(message.agent_name)
             run = _prepare(session, message.author, message.text, agent)
             return queue.take_up(message, run)
     except NotSaid:
         return None  # the page says why, and the next look may find it mended
+    except OperationalError:
+        raise  # it is not the message
+    except Exception:  # whatever it was, the others need not wait for it
+        logger.exception("Message %s could not be begun.", message.pk)
+        return None
 
 
 def _hindrance(message: Message) -> str:
@@ -354,10 +375,15 @@ def _hindrance(message: Message) -> str:
         _wished(message.text, message.author)
     except NotSaid as reason:
         return str(reason)
+    except Exception:  # the page has to be shown, or nobody could withdraw it
+        logger.exception("Message %s cannot be begun.", message.pk)
+        return _("This message cannot be answered. Withdraw it.")
     return ""
 
 
 def _prepare(session: ChatSession, user, text: str, agent: Agent) -> Run:
+    if (stopped := _stopped_plan(session, text)) is not None:
+        return _rest_of(stopped, session, user)
     wish = _wished(text, user)
     wanted = {"workflow": wish.version, "parameters": dict(wish.parameters)} if wish else {}
     return runs.prepare(
@@ -368,6 +394,31 @@ def _prepare(session: ChatSession, user, text: str, agent: Agent) -> Run:
         agent=agent,
         **wanted,
     )
+
+
+def _stopped_plan(session: ChatSession, text: str) -> Run | None:
+    """The plan that was stopped last in here, where this asks to go on with it."""
+    if text not in _asking_to_go_on():
+        return None
+    last = Run.objects.filter(message__session=session).order_by("-message__pk").first()
+    return last if last is not None and last.can_go_on else None
+
+
+@cache
+def _asking_to_go_on() -> set[str]:
+    """What the button says, in each language."""
+    said = set()
+    for language, _name in settings.LANGUAGES:
+        with translation.override(language):
+            said.add(_("Continue where you stopped."))
+    return said
+
+
+def _rest_of(stopped: Run, session: ChatSession, user) -> Run:
+    try:
+        return runs.prepare_rest(stopped, topic=session.topic, user=user)
+    except AgentError as error:
+        raise NotSaid(f"{told(str(error))} {told(error.advice)}") from error
 
 
 def _wished(text: str, user) -> starting.Wish | None:

@@ -84,7 +84,10 @@ def _writers(session, user):
 
 
 def add(session: ChatSession, name: str, right: str) -> None:
-    """Let somebody in by their name, or change what somebody who is in may do."""
+    """Let somebody in by their name, or change what somebody who is in may do.
+
+    A link that gave them more is withdrawn: they would leave, and open it again.
+    """
     name = storable(name).strip()
     person = get_user_model().objects.filter(username=name, is_active=True).first()
     if right not in RIGHTS:
@@ -94,6 +97,8 @@ def add(session: ChatSession, name: str, right: str) -> None:
     if person.pk == session.user_id:
         raise NotShared(_("This session is yours: you are in it."))
     with _held(session):
+        if right == "read":
+            _close_way(session, person, may_write=True)
         _seat(session, person, right == "write")
         audit.record(session.user, audit.MEMBER_ADDED, _name(session), who=name, right=right)
 
@@ -104,9 +109,8 @@ def remove(session: ChatSession, user: int) -> None:
     Raises Member.DoesNotExist for whoever is not there.
     """
     with _held(session):
-        member = guests(session).select_related("user", "invitation").get(user=user)
-        if member.invitation is not None:
-            withdraw(session, member.invitation.pk)
+        member = guests(session).select_related("user").get(user=user)
+        _close_way(session, member.user)
         _unseat(session, member, by=session.user)
 
 
@@ -194,6 +198,13 @@ def _seat(session: ChatSession, person, may_write: bool, link: Invitation | None
     _put(session, session.user, may_write=True)
     came_by = {"invitation": link} if link else {}
     _put(session, person, may_write=may_write, **came_by)
+
+
+def _close_way(session: ChatSession, person, **right: bool) -> None:
+    """Nobody comes by the link any more that this person came by, if it gives this right."""
+    came_by = session.invitations.filter(members__user=person, withdrawn_at=None, **right)
+    for link in came_by:
+        withdraw(session, link.pk)
 
 
 def _put(session: ChatSession, person, **right: Any) -> None:

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.contrib.auth import get_user_model
 from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -69,8 +68,7 @@ class ApprovalView:
     @cached_property
     def is_anybody_there(self) -> bool:
         """Whether anybody is known for what is asked for; else it is left to whoever asked."""
-        people = get_user_model().objects.filter(is_active=True)
-        return people.filter(groups__name__iexact=self.approval.role).exists()
+        return self.approval.people_asked.exists()
 
     @cached_property
     def readable(self) -> str:

@@ -27,7 +27,13 @@ MOST_LINES = 50
 MOST_IN_CHAT = 200  # rows; all of them are in the trace
 # A task of a step that is done for each item of a list is called after it: name[3].
 ITEM = re.compile(r"\[\d+\]\Z")
-COUNTED = (Status.RUNNING, Status.WAITING, Status.FAILED, Status.SKIPPED)
+COUNTED = (
+    Status.RUNNING,
+    Status.WAITING,
+    Status.FAILED,
+    Status.REJECTED,
+    Status.SKIPPED,
+)
 
 
 @dataclass(frozen=True)

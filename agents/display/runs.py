@@ -14,7 +14,7 @@ from agents import masking, trace, wording
 from agents.engine.termination import StopReason
 from agents.ledger import Ledger
 from agents.masking import ANSWER, Row, Veil
-from agents.models import AgentStep, Run
+from agents.models import AgentStep, Approval, Run
 from agents.models.prepared import prepared
 from agents.outputs import OutputView, shown_output
 from agents.prose import GrowingProse, render_markdown
@@ -85,6 +85,12 @@ class RunView:
     def shown(self, row: Row) -> Row:
         return row if self.veil is None else masking.masked(row)
 
+    def asked(self, row: Approval) -> ApprovalView:
+        """What a person is asked, and whether it is whoever looks that can say it."""
+        viewer = self.run.user_id if self.viewer is None else self.viewer
+        may_decide = self.may_decide and not (row.is_waiting and row.is_kept_from(viewer))
+        return ApprovalView(self.shown(row), may_decide)
+
     @property
     def is_untold(self) -> bool:
         """Whether nobody has heard more of it than that it was asked for."""
@@ -97,10 +103,7 @@ class RunView:
         return step_views(self) if self.waterfall is None else self._drawn(self.waterfall)
 
     def _drawn(self, waterfall: Waterfall) -> list[StepView]:
-        asked = {
-            row.step: ApprovalView(self.shown(row), self.may_decide)
-            for row in waterfall.approvals
-        }
+        asked = {row.step: self.asked(row) for row in waterfall.approvals}
         return [
             StepView(
                 self.shown(step),
@@ -298,7 +301,8 @@ class RunView:
         """Out of steps or cut off, not out of ideas: the next run knows what this one found."""
         is_cut = self.run.stopped_reason == StopReason.COMPLETED and bool(self.run.detail)
         is_out = self.run.stopped_reason == StopReason.MAX_STEPS
-        return self.place == "chat" and self.may_decide and (is_cut or is_out)
+        goes_on = is_cut or is_out or self.run.can_go_on
+        return self.place == "chat" and self.may_decide and goes_on
 
     @property
     def can_ask_again(self) -> bool:
@@ -343,7 +347,7 @@ def step_views(view: RunView, only: Collection[int] | None = None) -> list[StepV
     """The rows of a run, or `only` some of them, with what a person was asked about them."""
     run, until = view.run, view.until
     questions = run.approvals.all() if view.has_asked else ()
-    asked = {row.step: ApprovalView(view.shown(row), view.may_decide) for row in questions}
+    asked = {row.step: view.asked(row) for row in questions}
     return [
         StepView(
             view.shown(step),

@@ -65,9 +65,13 @@ class Verdict:
 
 
 class AskPerson:
-    """The tool with which an agent, or a plan, asks a person; the run waits for the answer."""
+    """The tool with which an agent, or a plan, asks a person; the run waits for the answer.
+
+    One that does not wait is called like any other tool, and knows the answer.
+    """
 
     name = "ask_person"
+    waits = True
     description = (
         "Ask a person, and wait for the answer: where you need to know what only people know, "
         "or somebody has to decide. Takes long: find out yourself what you can."
@@ -105,7 +109,8 @@ class Asking:
         """None where nobody has to be asked, or where the call cannot be made anyway."""
         if not self.registry.has(call.name) or not isinstance(call.readable, dict):
             return None
-        if isinstance(tool := self.registry.get(call.name), AskPerson):
+        tool = self.registry.get(call.name)
+        if isinstance(tool, AskPerson) and tool.waits:
             return "step" if call.readable.get("approves") else "question"
         if not self.auto_execute:
             return "agent"

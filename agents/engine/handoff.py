@@ -31,7 +31,8 @@ class Handoff:
     """The tool with which an agent asks a colleague.
 
     The colleague is fetched when it is asked, because two agents may know each other. One that
-    `is_role` is the agent itself at another job, and may be called like any other agent.
+    `is_role` is the agent itself at another job, and may be called like any other agent. One
+    that `is_first` is asked by a workflow, which is no agent, and may be called like it.
     """
 
     needs_approval = False
@@ -56,6 +57,7 @@ class Handoff:
         *,
         most_depth: int = MOST_DEPTH,
         is_role: bool = False,
+        is_first: bool = False,
     ) -> None:
         self.name = f"{ASKS}{agent}"
         self.agent = agent
@@ -63,6 +65,7 @@ class Handoff:
         self.description = f"Ask the agent {agent}. {description}".strip()
         self.most_depth = most_depth
         self.is_role = is_role
+        self.is_first = is_first
 
     async def execute(self, input: ToolInput, /) -> ToolResult:
         """Ask the colleague outside of any run."""
@@ -109,14 +112,20 @@ class Errand:
         """Why the colleague cannot be asked: it is asking already, or it goes too deep."""
         if self.handoff.is_role:
             return ""
-        path = [*self.caller.path, self.handoff.agent]
-        if self.handoff.agent in self.caller.path:
-            return f"This would go in circles: {' → '.join(path)}. Do it yourself."
-        if len(self.caller.path) > self.handoff.most_depth:
+        *before, agent = self._path
+        if agent in before:
+            return f"This would go in circles: {' → '.join(self._path)}. Do it yourself."
+        if len(before) > self.handoff.most_depth:
             return f"Tasks may be handed on {self.handoff.most_depth} times. Do it yourself."
         if not self.task.strip():
             return "Say what the task is."
         return ""
+
+    @property
+    def _path(self) -> tuple[str, ...]:
+        """The agents that the task is handed on through, down to the one that is asked."""
+        before = () if self.handoff.is_first else self.caller.path
+        return (*before, self.handoff.agent)
 
     def _course(self) -> Events:
         stamp = self.caller.emit.under(self.handoff.agent, self.step)
@@ -126,7 +135,7 @@ class Errand:
             trail = retrace(self.caller.past, stamp, AgentState())
         else:
             trail = Trail(stamp, AgentState(), self.task)
-        trail.path = (*self.caller.path, self.handoff.agent)
+        trail.path = self._path
         trail.budgets = self.caller.budgets
         # What a colleague uses up, it uses of the same budget.
         ours = self.caller.progress

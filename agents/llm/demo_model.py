@@ -134,7 +134,7 @@ def tell(report: Report) -> Step:
 def decide(situation: Situation, today: date) -> Step:
     """The next step of the plan for the question, from what the tools have answered."""
     situation = _learnt(situation)
-    plan = skills.plan(situation, today) if situation.tools else None
+    plan = skills.plan(situation, today)
     if plan is None:
         return Step(thought=_closing(situation), answer=_answer_from(situation))
     done = _done(plan, situation.findings)

@@ -1,6 +1,7 @@
 """What a person is asked before a tool is used, and what they said."""
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.db import models
 from django.db.models.functions import Lower
 from django.utils.translation import gettext_lazy as _
@@ -14,16 +15,27 @@ ASKED_OF_PEOPLE = ("question", "step")
 
 class ApprovalQuerySet(models.QuerySet):
     def for_user(self, user):
-        """What this person may decide: as `Run.is_decided_by` says, or as they are asked."""
+        """What this person may decide: as `Run.is_decided_by` says, or as they are asked.
+
+        Where a role has to agree and there are people who have it, nobody else does.
+        """
         if not user.is_authenticated:
             return self.none()
         shared = Membership.objects.filter(topic=models.OuterRef("run__topic"))
         own = models.Q(run__user=user) & ~models.Exists(shared)
         writes = models.Exists(shared.filter(user=user, may_write=True))
-        return self.alias(role_name=Lower("role")).filter(own | writes | _in_role(user))
+        others = models.Exists(known_for(models.OuterRef("role_name")))
+        inside = (own | writes) & ~(models.Q(why=Approval.Why.STEP) & others)
+        return self.alias(role_name=Lower("role")).filter(inside | _in_role(user))
 
     def waiting(self):
         return self.filter(verdict=Approval.Verdict.WAITING)
+
+
+def known_for(role_name):
+    """Those who have the role of this name, which is in lower case: who are in its group."""
+    people = get_user_model().objects.alias(group_name=Lower("groups__name"))
+    return people.filter(is_active=True, group_name=role_name)
 
 
 def _in_role(user) -> models.Q:
@@ -117,6 +129,17 @@ class Approval(models.Model):
     def asks_person(self) -> bool:
         """Whether a person is asked for what they know, or to agree, not about a tool."""
         return self.why in ASKED_OF_PEOPLE
+
+    @property
+    def people_asked(self):
+        """Those who are known for what is asked for; of nobody's role, nobody."""
+        return known_for(Lower(models.Value(self.role)))
+
+    def is_kept_from(self, user: int | None) -> bool:
+        """Whether only others can agree: those who have the role, where anybody has."""
+        if self.why != self.Why.STEP or not self.role:
+            return False
+        return self.people_asked.exists() and not self.people_asked.filter(pk=user).exists()
 
     @property
     def is_waiting(self) -> bool:

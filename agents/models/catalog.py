@@ -5,6 +5,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from agents.engine.approval import AskPerson
 from agents.engine.errors import BadPattern, BadSchema
 from agents.engine.guardrails import compile_pattern
 from agents.engine.handoff import ASKS
@@ -14,6 +15,7 @@ from .tools import ToolRegistration
 
 LONGEST_NAME = 59
 TOO_LONG = _("At most %(limit)d characters: with ask_ before it, it is the name of a tool.")
+ASKS_PEOPLE = _("With ask_ before it, it is the tool that asks people. Take another name.")
 
 
 class Agent(models.Model):
@@ -193,6 +195,8 @@ class Agent(models.Model):
         wrong = {}
         if len(self.name) > LONGEST_NAME:
             wrong["name"] = TOO_LONG % {"limit": LONGEST_NAME}
+        if self.asked_as == AskPerson.name:
+            wrong["name"] = ASKS_PEOPLE
         if any(c.isspace() for c in self.model) or self.model.endswith("/"):
             wrong["model"] = _("Write it as provider/model, without spaces.")
         if sentence := self._wrong_output_schema():

@@ -6,6 +6,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
 from agents.engine.events import Event, Type
+from agents.engine.termination import StopReason
 
 from .access import Membership, ReviewScope
 from .catalog import Agent
@@ -226,6 +227,18 @@ class Run(models.Model):
     def is_rerun(self) -> bool:
         """Also where the run that it goes back to is gone."""
         return self.origin_step is not None
+
+    @property
+    def goes_on_for(self) -> bool:
+        """Whether it does what is left of a run that was stopped."""
+        return bool(self.overrides.get("continues"))
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether a plan was being carried out when somebody stopped it, or it was given up."""
+        was_stopped = self.stopped_reason == StopReason.CANCELLED and not self.detail
+        was_left = self.stopped_reason == StopReason.INTERRUPTED
+        return self.max_steps == 0 and (was_stopped or was_left)
 
     @property
     def total_tokens(self) -> int:

@@ -128,7 +128,8 @@ class CaseView:
 
     @property
     def can_be_kept(self) -> bool:
-        return not self.run.is_live and self.run.agent_id is not None
+        is_question = self.run.agent_id is not None and self.run.workflow_id is None
+        return not self.run.is_live and is_question
 
 
 def case(request: HttpRequest, run: Run, **about: Any) -> CaseView:

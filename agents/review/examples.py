@@ -11,11 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents import assembly, servers
+from agents.engine.approval import AskPerson
 from agents.engine.errors import AgentError
+from agents.engine.events import Event, Type
 from agents.engine.handoff import ASKS
 from agents.engine.runtime import Events
 from agents.engine.tool import Tool, ToolInput, ToolRegistry, ToolResult, specification
@@ -30,6 +33,7 @@ NOT_RECORDED = (
     "This is a trial from a recording, and this call was not recorded: "
     "nothing was done. Go on without it."
 )
+WAITS = "It waits for a person, and in a trial there is nobody to ask."
 
 
 def save(user, run: Run, name: str, expected: str) -> Example:
@@ -37,6 +41,8 @@ def save(user, run: Run, name: str, expected: str) -> Example:
     name = " ".join(written(name).split())
     if run.is_live:
         raise NotTaken(_("This run is not over yet."))
+    if run.workflow_id is not None:
+        raise NotTaken(_("A run of a workflow is no example: its question is for no agent."))
     if not 0 < len(name) <= MOST_NAME:
         raise NotTaken(_("A name has 1 to %(most)d characters.") % {"most": MOST_NAME})
     try:
@@ -57,8 +63,9 @@ def save(user, run: Run, name: str, expected: str) -> Example:
 
 
 def observations(run: Run) -> list[dict[str, Any]]:
-    """What the tools said, in order. What colleagues answered is left out: they are asked."""
-    calls = run.steps.filter(kind=AgentStep.Kind.TOOL).exclude(action__startswith=ASKS)
+    """What tools and people said, in order; what colleagues did is not: they are asked."""
+    is_colleague = Q(action__startswith=ASKS) & ~Q(action=AskPerson.name)
+    calls = run.steps.filter(kind=AgentStep.Kind.TOOL).exclude(is_colleague)
     return [
         {
             "tool": step.action,
@@ -122,8 +129,23 @@ class Tape:
         """The tools that an agent has now, as it is told of them, answering from this."""
         tools = [RecordedTool(self, specification(tool)) for tool in own]
         tools += [RecordedTool(self, _remote(row)) for row in rows if servers.is_offered(row)]
-        others = {tool.name: tool for tool in more}
+        others = {tool.name: self._answering(tool) for tool in more}
         return ToolRegistry([*(t for t in tools if t.name not in others), *others.values()])
+
+    def _answering(self, tool: Tool) -> Tool:
+        return RecordedPerson(self) if isinstance(tool, AskPerson) else tool
+
+
+class RecordedPerson(AskPerson):
+    """The person that a plan asks, who says what was said then."""
+
+    waits = False
+
+    def __init__(self, tape: Tape) -> None:
+        self.tape = tape
+
+    async def execute(self, input: ToolInput, /) -> ToolResult:
+        return self.tape.answer(self.name, input)
 
 
 @dataclass(slots=True)
@@ -160,9 +182,12 @@ async def attempt(example: Example, agent: Agent, model: str = "") -> Trial:
     tape = Tape(example.observations)
     run = Run(agent=agent, model=model, query=example.question, history=example.history)
     try:
-        ending = await _ending(await assembly.rehearse(run, tape.registry))
+        last = await _last(await assembly.rehearse(run, tape.registry))
     except AgentError as error:
         return Trial(**trial, problem=str(error))
+    if last.type is Type.RUN_PAUSED:
+        return Trial(**trial, problem=WAITS)
+    ending = last.data
     return Trial(
         **trial,
         answer=ending["answer"],
@@ -173,12 +198,11 @@ async def attempt(example: Example, agent: Agent, model: str = "") -> Trial:
     )
 
 
-async def _ending(course: Events) -> Mapping[str, Any]:
-    """Its last event: with nobody to ask, it comes to an end."""
+async def _last(course: Events) -> Event:
     async with aclosing(course) as events:
         async for event in events:
             last = event
-    return last.data
+    return last
 
 
 def remember(example: Example, score: float) -> None:

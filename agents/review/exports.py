@@ -57,7 +57,8 @@ def as_markdown(run: Run, *, is_masked: bool) -> Iterator[str]:
     for step in _rows(run.steps.all(), "number", is_masked):
         yield _told(StepView(step, view.run, "trace"))
     if told := [_came_and_went(row, run) for row in run.absences.order_by("left_at", "pk")]:
-        yield f"\n## {_('Away from the page')}\n\n{''.join(told)}"
+        heading = _("Away from the page")
+        yield f"\n## {heading}\n\n{''.join(told)}"
 
 
 def _shown(row: Any, is_masked: bool) -> Any:

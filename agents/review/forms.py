@@ -11,7 +11,8 @@ from django.utils.translation import gettext_lazy as _
 from agents.review.rerunning import AS_THE_AGENT, Setup, Wish, may_change
 
 MOST_INSTRUCTIONS = 50_000
-AS_SET_UP = ("instructions", "model", "fallback", "guardrails")
+AS_SET_UP = {"instructions", "model", "fallback", "guardrails"}
+AS_WRITTEN = {"instructions", "tools"}  # a workflow itself says what it does, and with what
 
 
 class RerunForm(forms.Form):
@@ -54,9 +55,9 @@ class RerunForm(forms.Form):
         ]
         self.fields["tools"].choices = _choices(setup.tools)
         self.fields["guardrails"].choices = _choices(setup.guardrails)
-        if not may_change(user):
-            for name in AS_SET_UP:
-                del self.fields[name]
+        fixed = set() if may_change(user) else AS_SET_UP
+        for name in fixed | (AS_WRITTEN if setup.run.workflow_id else set()):
+            del self.fields[name]
 
     @property
     def wish(self) -> Wish:

@@ -47,7 +47,8 @@ class Setup:
 
     @cached_property
     def tools(self) -> list[str]:
-        return assembly.tool_names(self.agent)
+        """None to choose from where a workflow says what it calls."""
+        return [] if self.run.workflow_id else assembly.tool_names(self.agent)
 
     @cached_property
     def guardrails(self) -> list[str]:
@@ -88,7 +89,7 @@ class Setup:
     def missing(self) -> list[str]:
         """Tools that the run had, and that its agent has no more."""
         had = {tool["function"]["name"] for tool in self._started.get("tools", ())}
-        return sorted(had - set(self.tools))
+        return [] if self.run.workflow_id else sorted(had - set(self.tools))
 
     def overrides(self, wish: Wish) -> dict[str, Any]:
         """What of the wish is not as the agent has it now."""

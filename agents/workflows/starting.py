@@ -12,8 +12,10 @@ from django.utils.translation import gettext as _
 
 from agents import runs
 from agents.engine.plans.definition import Definition, read
+from agents.engine.plans.written import MOST_LEVELS
 from agents.models import Run, Workflow, WorkflowVersion
 from agents.sentences import told
+from agents.storable import NUL
 from agents.workflows import company
 
 NAME = "/workflow"
@@ -129,8 +131,8 @@ def _unescaped(values: Iterable[str | None]) -> str:
 
 def _typed(name: str, text: str, default: Any) -> Any:
     try:
-        return _as(text, default)
-    except ValueError:
+        return _kept(_as(text, default))
+    except (ValueError, RecursionError):
         about = {"name": name, "text": text[:60]}
         raise NotStarted(_("%(text)s does not fit the parameter %(name)s.") % about) from None
 
@@ -151,6 +153,22 @@ def _as(text: str, default: Any) -> Any:
             raise ValueError
         return value
     return text if text or default is not None else None
+
+
+def _kept(value: Any) -> Any:
+    """The value itself; raises ValueError for what a database does not take as JSON."""
+    text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+    text.encode()
+    if NUL in text or _is_deep(value, MOST_LEVELS):
+        raise ValueError
+    return value
+
+
+def _is_deep(value: Any, levels: int) -> bool:
+    if not isinstance(value, list | dict):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return not levels or any(_is_deep(one, levels - 1) for one in inner)
 
 
 def _unknown(name: str, known: list[str]) -> str:

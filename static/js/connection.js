@@ -2,6 +2,7 @@
 
 const LONGEST_WAIT = 5000;
 const COMES_BACK = [1006, 1011, 1012, 1013]; // the codes after which htmx connects again
+const SHOWN_OUT = 4403;
 const page = Math.random().toString(36).slice(2);
 let leaving = false;
 let lost = 0; // since when
@@ -15,7 +16,9 @@ export function watch() {
   });
   document.addEventListener("htmx:wsClose", ({ detail }) => {
     lost ||= Date.now();
-    show(COMES_BACK.includes(detail.event.code) ? "lost" : "ended");
+    const { code } = detail.event;
+    if (code === SHOWN_OUT) takeNoMore();
+    show(COMES_BACK.includes(code) ? "lost" : code === SHOWN_OUT ? "out" : "ended");
   });
   addEventListener("pagehide", () => (leaving = true));
   addEventListener("pageshow", () => (leaving = false));
@@ -30,6 +33,20 @@ function connect(address) {
   url.searchParams.set("page", page);
   if (lost) url.searchParams.set("away", Math.max(0, Date.now() - lost));
   return new WebSocket(url);
+}
+
+// What was typed can be copied, but it goes nowhere.
+function takeNoMore() {
+  const form = document.getElementById("ask");
+  if (!form) return;
+  form.elements.text.readOnly = true;
+  for (const control of form.querySelectorAll("button, select")) control.disabled = true;
+  addEventListener("submit", (event) => event.target === form && refuse(event), true);
+}
+
+function refuse(event) {
+  event.preventDefault();
+  event.stopImmediatePropagation();
 }
 
 function wait(tries) {

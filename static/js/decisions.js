@@ -22,16 +22,36 @@ function typed(event) {
   field?.closest(".comments, .approval").querySelector("[data-send]").click();
 }
 
-function told({ target, detail }) {
-  const approval = target.closest?.(".approval");
+// Asked of what was pressed: a frame may have put something else in its place by now.
+function told({ detail }) {
+  const approval = detail.requestConfig?.elt?.closest(".approval");
   if (!approval) return;
   const { status } = detail.xhr;
   if (status === 0 || status >= 400) approval.querySelector(".problem").textContent = approval.dataset.failed;
   if (status === 204) focusNext(approval);
 }
 
+// Never to a button: a second Enter would decide what nobody has read.
 function focusNext(approval) {
-  const others = [...document.querySelectorAll(".approval[data-verdict=waiting]")];
-  const next = others.find((other) => other !== approval)?.querySelector(".buttons button");
-  (next ?? document.getElementById("text"))?.focus({ preventScroll: !next });
+  const focused = document.activeElement;
+  if (focused !== document.body && !approval.contains(focused)) return;
+  const here = document.getElementById(approval.id) ?? approval;
+  const next = [...document.querySelectorAll(".approval[data-verdict=waiting]")].find((other) => follows(other, here));
+  if (next) stand(next.closest("article.waiting") ?? next);
+  else rest(here);
+}
+
+function follows(other, here) {
+  return here.compareDocumentPosition(other) & Node.DOCUMENT_POSITION_FOLLOWING;
+}
+
+function rest(here) {
+  const field = document.getElementById("text") ?? here.closest(".step")?.querySelector("summary");
+  if (field) field.focus({ preventScroll: true });
+  else stand(document.querySelector("h1"));
+}
+
+function stand(place) {
+  place.tabIndex = -1;
+  place.focus();
 }

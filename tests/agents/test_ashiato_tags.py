@@ -65,6 +65,7 @@ def test_thumbs_that_nobody_has_touched_are_those_of_the_template(language):
         assert 'id="rating-7"' in rating(view)
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("language", ["en", "ja"])
 @pytest.mark.parametrize("model", ["demo", "openai/<large>"])
 def test_a_run_that_nobody_has_heard_of_is_what_the_template_makes_of_it(language, model):

@@ -398,6 +398,7 @@ def test_an_agent_is_set_up(root, agent):
         ({"fallback_models": "openai/"}, "fallback_models", "as provider/model"),
         ({"model": "openai/"}, "model", "as provider/model"),
         ({"name": "x" * 60}, "name", "At most 59 characters"),
+        ({"name": "person"}, "name", "the tool that asks people"),
         ({"output_schema": "{"}, "output_schema", "line 1, column 2"),
         ({"output_schema": "[]"}, "output_schema", "a JSON object"),
         ({"output_schema": '{"type": "text"}'}, "output_schema", "text"),
@@ -409,7 +410,7 @@ def test_an_agent_that_cannot_be_is_not_saved(root, changes, field, words):
 
     assert errors(response).keys() == {field}
     assert words in errors(response)[field]
-    assert not Agent.objects.filter(name="writer").exists()
+    assert not Agent.objects.exclude(name="helper").exists()
 
 
 @pytest.mark.parametrize(("merge", "is_kept"), [("synthesis", True), ("vote", False)])

@@ -561,3 +561,30 @@ async def test_rows_that_another_model_asked_for_are_shown_as_they_are(tools):
     turn = assemble(await chunks_of(messages, tools=specs))
 
     assert turn.content == "| N |\n| --- |\n| A |"
+
+
+@pytest.mark.parametrize("tools", [(), (Offer(name=SEARCH),)])
+@pytest.mark.parametrize(
+    ("wish", "rows", "answer"),
+    [
+        (
+            "Say what these figures show:",
+            [["抹茶の箱", 3], ["Tea", 9.5]],
+            "Of these 2, **Tea** has the highest total, with **9.50**. "
+            "After it comes **抹茶の箱** (3).",
+        ),
+        (
+            "次の数字から分かることを述べてください:",
+            [["Tea", 9], ["Cup", 3], ["Pot", 4]],
+            "3件のうち最も多いのは **Tea**（**9**）です。"
+            "次いで **Pot**（4）、**Cup**（3）です。",
+        ),
+        ("Explain this:", [], "There are no figures in this."),
+        ("Explain this:", [["a", "b"]], "Name **a**, total **b**."),
+    ],
+)
+def test_figures_in_the_question_are_told_without_a_tool(wish, rows, answer, tools):
+    given = json.dumps({"columns": ["name", "total"], "rows": rows}, ensure_ascii=False)
+    situation = Situation(question=Question(text=f"{wish} {given}"), tools=tools)
+
+    assert decide(situation, TODAY).answer == answer

@@ -1,5 +1,6 @@
 """The demo model plans, checks and answers: whole runs over the sample shop and a handbook."""
 
+import json
 from datetime import date
 from io import StringIO
 
@@ -15,6 +16,7 @@ from agents.engine.fallback import FallbackStrategy
 from agents.engine.guardrails import Guardrails
 from agents.engine.output import OutputSchema
 from agents.engine.planner import ReActPlanner
+from agents.engine.plans.moderation import QUESTION
 from agents.engine.plans.orchestrator import RESULTS, Orchestrator
 from agents.engine.plans.plan import ExecutionPlan
 from agents.engine.plans.planning import FORM
@@ -22,9 +24,10 @@ from agents.engine.plans.soundness import problems
 from agents.engine.schema import violations
 from agents.engine.state import AgentState
 from agents.engine.tool import ToolRegistry, ToolResult, specification
-from agents.llm.demo import judging, outline, telling
+from agents.llm.demo import heads, judging, outline, telling
 from agents.llm.demo import report as reports
 from agents.llm.demo.brief import Brief
+from agents.llm.demo.form import Form
 from agents.llm.demo.history import Offer, Question, Situation
 from agents.management.commands import seed_demo
 from agents.models import Run
@@ -37,6 +40,7 @@ ROW = {"type": "object", "properties": {"product": TEXT}, "required": ["product"
 PIECES = (
     *("compare", "this year", "last year", "2019", "best month", "revenue", "orders", "and"),
     *("explain", "?", "why", "ask my manager whether", "send", "Tokyo", "Osaka", "top 3"),
+    *("ask legal to", "ask the legal team about"),
     *("share", "average", "monthly", "10% of", "how many", "customers", "${x}", '"Tea"', "\n"),
     *(
         "今年",
@@ -336,6 +340,40 @@ async def test_a_person_is_asked_after_what_they_should_see_is_found(run, questi
     assert events[-1].type is Type.RUN_PAUSED
 
 
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        (
+            "Ask legal whether we may keep addresses for ten years",
+            "Please say whether we may keep addresses for ten years.",
+        ),
+        ("How many customers are there? Ask the Legal team to check it", "Please check it."),
+        ("ask our legal department about ${x} {y}", "What about ${x} {y}?"),
+        (
+            "法務に住所を10年間保存してよいか聞いて",
+            "住所を10年間保存してよいか、教えてください。",
+        ),
+    ],
+)
+async def test_an_expert_is_asked_by_role_where_somebody_has_it(run, question, asked):
+    events = await run(question, people={"legal", "法務"})
+
+    *found, last = plans(events)[0].values()
+    assert last["role"].lower() in {"legal", "法務"}
+    assert last.get("depends_on", []) == [step["name"] for step in found]
+    (wait,) = of(events, Type.APPROVAL_REQUESTED)
+    assert json.loads(wait["function"]["arguments"])["question"] == asked
+    assert events[-1].type is Type.RUN_PAUSED
+
+
+async def test_why_there_is_no_plan_is_plain_text(run):
+    reason, why = ended(await run("Ask legal whether we may keep addresses for ten years"))
+
+    assert reason == "cancelled"
+    assert why.startswith("I have no rule for this.")
+    assert "`" not in why
+
+
 async def test_a_question_that_follows_another_is_planned_with_it(run):
     state = AgentState()
     state.add_message("user", "What was the revenue this year?")
@@ -388,24 +426,52 @@ def offers(shop):
 def test_whatever_is_asked_the_plan_can_be_carried_out(text, offers):
     situation = Situation(question=Question(text=text), tools=tuple(offers.values()))
 
-    written = outline.write(Brief(situation=situation), TODAY).to_dict()
+    written = outline.write(Brief(situation=situation, roles=("legal",)), TODAY).to_dict()
 
     assert violations(FORM, written) == []
     schemas = {name: offer.parameters for name, offer in offers.items()}
     if written["steps"]:
-        assert problems(ExecutionPlan.from_dict(written), schemas, ()) == ()
+        assert problems(ExecutionPlan.from_dict(written), schemas, (), {"legal"}) == ()
 
 
-def test_the_answer_of_a_person_is_told():
+@pytest.mark.parametrize(
+    ("step", "who"),
+    [
+        ("ask your manager", "Your manager"),
+        ("ask legal", "Legal"),
+        ("ask reader: it", "reader"),
+    ],
+)
+def test_the_answer_of_whoever_was_asked_is_told(step, who):
     report = reports.read(
         [
-            {"role": "user", "content": "ask my manager whether we grow"},
-            {"role": "user", "content": told({"ask your manager": "Yes, we do."})},
+            {"role": "user", "content": "ask whether we grow"},
+            {"role": "user", "content": told({step: "Yes, we do."})},
         ],
         TODAY,
     )
 
-    assert telling.answer(report) == "Your manager says: Yes, we do."
+    assert telling.answer(report) == f"{who} says: Yes, we do."
+
+
+@pytest.mark.parametrize(
+    ("answer", "quoted"),
+    [
+        ("The result is **42** (`6 * 7`).", "The result is 42 (6 * 7)."),
+        ("It is **8**: `2 ** 3`, not 6.", "It is 8: 2 ** 3, not 6."),
+        ("## It is 42\n\n**Surely.**", "It is 42"),
+        ("**It is 42. So it is.**", "It is 42."),
+    ],
+)
+def test_the_members_of_a_panel_are_quoted_without_markdown(answer, quoted):
+    who = {"items": {"items": {"enum": ["a", "b"]}}}
+    schema = {"properties": {"groups": who, "differences": {}, "heading": {}}}
+    answers = f"### a\n\n{answer}\n\n### b\n\nIt is 41."
+    asked = QUESTION.format(question="What is it?", answers=answers)
+
+    found = heads.compared(Form(schema=schema, messages=[{"role": "user", "content": asked}]))
+
+    assert found["differences"] == [f"a: “{quoted}”", "b: “It is 41.”"]
 
 
 def told(results):

@@ -2,8 +2,10 @@
 
 import json
 import re
+import time
 
 import pytest
+from django.db import connection
 from django.test import AsyncClient
 
 from agents import approvals, runs
@@ -191,6 +193,32 @@ async def test_a_plan_that_cannot_be_carried_out_is_not_taken(value, sentence, w
     assert any(sentence in words for words in said), said
     await waiting.arefresh_from_db()
     assert waiting.is_waiting
+
+
+async def test_a_plan_with_a_thousand_faults_is_read_in_no_time_and_before_anything_is_locked(
+    waiting, person, monkeypatch
+):
+    steps = [
+        {"name": f"n{0:070d}{n:05d}", "tool": "calculator", "depends_on": [f"m{0:070d}{n:04d}"]}
+        for n in range(1_000)
+    ]
+    word = Word(digest=waiting.digest, is_approved=True, arguments=json.dumps({"steps": steps}))
+    monkeypatch.setattr(approvals.revision, "checked", _unlocked(approvals.revision.checked))
+
+    began = time.process_time()
+    with pytest.raises(NoSuchPlan) as error:
+        await approvals.decide(person, waiting.pk, word)
+
+    assert time.process_time() - began < 10  # without bounds it takes a minute and more
+    assert len(error.value.problems) <= 200
+
+
+def _unlocked(checked):
+    def look(value, means):
+        assert not connection.in_atomic_block
+        return checked(value, means)
+
+    return look
 
 
 async def test_the_whole_plan_can_be_written_as_json(waiting, client):

@@ -5,8 +5,9 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Group
 from django.test import AsyncClient
 
-from agents import approvals, runs
+from agents import approvals, runs, trace
 from agents.approvals import NotDecided, Word
+from agents.engine.events import Stamp, Type
 from agents.models import Approval, Run, ToolRegistration
 from tests.conftest import asked, checked
 from tests.scripted import Says
@@ -179,3 +180,26 @@ async def test_a_role_longer_than_any_group_is_kept_as_far_as_it_goes(agent, scr
 
     assert run.status == "waiting"
     assert (await Approval.objects.aget()).role == "r" * 150
+
+
+ENDING = dict.fromkeys(("answer", "detail", "advice"), "") | {"stopped_reason": "error"}
+
+
+@pytest.mark.parametrize(
+    ("type", "facts"),
+    [
+        (Type.STEP, {"kind": "tool", "status": "cancelled"}),
+        (Type.RUN_FINISHED, {**ENDING, "turns": 1, "tool_calls": 0}),
+    ],
+)
+async def test_a_question_is_withdrawn_when_its_step_is_given_up_or_its_run_ends(
+    question, expert, type, facts
+):
+    run = await Run.objects.aget(pk=question.run_id)
+    stamp = Stamp("assistant", after=await sync_to_async(trace.last_seq)(run))
+
+    await sync_to_async(trace.keep)([(run.pk, stamp(type, step=question.step, **facts))])
+
+    await question.arefresh_from_db()
+    assert question.verdict == Approval.Verdict.WITHDRAWN
+    assert "May we store" not in await inbox(expert)

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.db import IntegrityError
 
 from agents import runs, toolset, workshop
 from agents.engine.errors import ModelError
@@ -224,6 +225,11 @@ async def test_a_second_run_of_a_topic_waits_its_turn():
     with pytest.raises(runs.StillAnswering):
         await prepare(query="6 * 7", topic="chat.1")
     await prepare(query="6 * 7", topic="chat.2")
+
+
+async def test_what_the_database_refuses_is_not_taken_for_a_run_that_lives():
+    with pytest.raises(IntegrityError):
+        await sync_to_async(runs.prepare)(query=None, topic="chat.1")
 
 
 async def test_whoever_waits_for_a_run_is_told_that_it_is_over(monkeypatch, caplog):

@@ -120,6 +120,38 @@ def test_a_call_is_declined_in_the_inbox_with_the_keyboard_alone(page: Page):
     expect(step.locator(".approval q")).to_have_text("Not today.")
 
 
+def test_a_second_enter_in_the_inbox_decides_nothing_unread(page: Page):
+    asks(page, "What is 62 * 7?")
+    asks(page, "What is 63 * 7?")
+    page.get_by_role("link", name="Approvals").click()
+    card = page.get_by_role("article", name="What is 62 * 7?")
+    last = page.get_by_role("article", name="What is 63 * 7?")
+    card.get_by_role("button", name="Approve", exact=True).focus()
+
+    page.keyboard.press("Enter")
+    expect(card).to_have_count(0)
+    expect(last).to_be_focused()
+    page.keyboard.press("Enter")
+
+    page.wait_for_timeout(500)
+    expect(last).to_be_visible()
+    expect(last.locator(".approval")).to_have_attribute("data-verdict", "waiting")
+
+
+def test_after_the_last_of_the_inbox_its_heading_has_the_focus(page: Page):
+    asks(page, "What is 64 * 7?")
+    asks(page, "What is 65 * 7?")
+    page.get_by_role("link", name="Approvals").click()
+    last = page.get_by_role("article", name="What is 65 * 7?")
+    last.get_by_role("button", name="Decline", exact=True).focus()
+
+    page.keyboard.press("Enter")
+
+    expect(last).to_have_count(0)
+    expect(page.get_by_role("article", name="What is 64 * 7?")).to_be_visible()
+    expect(page.get_by_role("heading", level=1)).to_be_focused()
+
+
 def test_what_waits_outlives_the_server(visit, slow_server: Server, watch):
     watch.expect(AWAY)
     page = visit(slow_server)

@@ -1,4 +1,4 @@
-"""Several heads: what each said stands side by side below the answer that was made of it."""
+"""Several heads: what each said is folded side by side below the answer made of it."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -20,7 +20,12 @@ def test_both_heads_their_answer_and_where_they_differ_are_seen(page: Page):
     expect(run.locator(".answer")).to_contain_text("Where they differed")
     heads = run.get_by_role("region", name="Panel of 2 agents · synthesis with attribution")
     expect(heads.locator(".head h4")).to_have_text(["helper differs", "librarian differs"])
-    expect(heads.get_by_label("What helper answered")).to_contain_text("refunded")
+    said = heads.locator(".head").first
+    expect(said.locator(".prose")).to_be_hidden()
+    said.get_by_text("What helper answered").click()
+    expect(said.locator(".prose")).to_be_visible()
+    expect(said.locator(".prose")).to_contain_text("refunded")
+    said.get_by_text("What helper answered").click()
     expect(heads).to_contain_text("They gave 2 different answers.")
     assert_equals_its_reload(page)
 
@@ -41,6 +46,10 @@ def test_a_panel_is_read_on_a_phone_and_has_no_serious_fault(visit, server, sche
     expect(run).to_have_attribute("data-status", "completed")
 
     assert faults(page) == []
+    for folded in run.locator(".head summary").all():
+        folded.click()
+    cut = ".some(head => head.scrollHeight > head.clientHeight + 1)"
+    assert not page.evaluate(f"[...document.querySelectorAll('.head .prose')]{cut}")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     last_run(page).get_by_role("link", name="Trace").click()
     expect(page.locator(".heads .head")).to_have_count(2)

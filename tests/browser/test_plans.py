@@ -59,6 +59,19 @@ def test_a_plan_is_drawn_while_it_goes_on_and_its_nodes_lead_to_their_steps(page
     assert html(page.locator("#messages")) == watched
 
 
+@pytest.mark.parametrize("key", ["Run it", "Decline"])
+def test_whoever_has_decided_about_a_plan_is_not_lost_on_the_page(page, asking_server, key):
+    approval = shown(page)
+    approval.get_by_role("button", name=key, exact=True).focus()
+
+    page.keyboard.press("Enter")
+
+    expect(page.locator(".approval[data-verdict=waiting]")).to_have_count(0)
+    expect(page.locator("#text")).to_be_focused()
+    expect(last_run(page)).not_to_have_attribute("data-status", "running", timeout=30_000)
+    expect(page.locator("#text")).to_be_focused()
+
+
 def test_whoever_stands_on_a_node_stays_there_while_the_plan_goes_on(visit, slow_server):
     page = visit(slow_server)
     run = begun(page)

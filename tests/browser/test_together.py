@@ -92,9 +92,30 @@ def test_a_link_lets_in_and_whoever_is_removed_sees_no_more(visit, server, page,
     page.get_by_role("link", name="Share").click()
     page.get_by_role("button", name="Remove guest").click()
 
-    expect(other.get_by_text("The connection was closed.")).to_be_visible()
+    expect(other.get_by_text("You are not in this session any more.")).to_be_visible()
     assert other.goto(link).status == 404
     expect(other.get_by_text("This link was withdrawn.")).to_be_visible()
+
+
+def test_what_somebody_was_writing_when_they_were_removed_can_be_copied(
+    visit, server, page, guest
+):
+    answered(page, CALCULATION)
+    let_in(page, "guest", "write")
+    other = visit(server, storage_state=guest)
+    other.goto(page.url)
+    other.locator("#text").fill("half a thought")
+    page.get_by_role("link", name="Share").click()
+    page.get_by_role("button", name="Remove guest").click()
+
+    expect(other.get_by_text("You are not in this session any more.")).to_be_visible()
+    expect(other.get_by_role("button", name="Send")).to_be_disabled()
+    other.locator("#text").press("Enter")
+
+    expect(other.locator("#text")).to_have_value("half a thought")
+    expect(other.locator("#text")).not_to_be_editable()
+    expect(other.locator("#ask")).not_to_have_attribute("data-sending", "")
+    assert faults(other) == []
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -20,6 +20,17 @@ steps:
       expression: "6 * ${{parameters.count}}"
 """
 
+GATE = """\
+name: Gate
+steps:
+  - {name: agree, ask: "May it be sent?", approves: true, role: counsel}
+  - {name: send, tool: calculator, arguments: {expression: "6 * 7"}, depends_on: [agree]}
+"""
+COUNSEL = """
+from django.contrib.auth.models import Group, User
+Group.objects.create(name="counsel").user_set.add(User.objects.get(username="guest"))
+"""
+
 
 @pytest.fixture(params=["light", "dark"])
 def reader(request, visit, server) -> Page:
@@ -154,3 +165,27 @@ def test_on_a_phone_nothing_sticks_out(phone: Page):
         assert phone.evaluate("document.documentElement.scrollWidth") <= 390, page
     expect(phone.locator(".graph .narrow").first).to_be_visible()
     expect(phone.locator(".graph .wide").first).to_be_hidden()
+
+
+def test_a_role_says_no_in_the_inbox_and_whoever_started_it_sees_that_it_was_no_failure(
+    visit, server, page, guest
+):
+    server.manage("shell", "-c", COUNSEL)
+    page.goto("/workflows/new/")
+    page.get_by_label("Definition").fill(GATE)
+    page.get_by_role("button", name="Save").click()
+    page.goto("/")
+    ask(page, "/workflow Gate")
+    run = last_run(page)
+    expect(run.locator(".asked-of")).to_contain_text("somebody of the group “counsel”")
+    expect(run.get_by_role("button", name="Approve")).to_have_count(0)
+    other = visit(server, storage_state=guest)
+    other.goto("/approvals/")
+    card = other.get_by_role("article", name="demo needs somebody of “counsel”")
+
+    card.get_by_role("button", name="Decline").click()
+
+    expect(run).to_have_attribute("data-status", "stopped")
+    expect(run).to_contain_text("guest declined “agree”, so the workflow ended here.")
+    expect(run.locator(".plan .progress")).to_contain_text("1 declined")
+    expect(run.locator("[data-status=failed]")).to_have_count(0)

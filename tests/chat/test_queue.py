@@ -9,7 +9,8 @@ from django.test import AsyncClient
 
 from agents import assembly, live, runs, workshop
 from agents.models import Agent, Run
-from chat import queue, sessions
+from agents.workflows import starting
+from chat import queue, sessions, sharing
 from chat.models import ChatSession, Message
 from tests.conftest import checked, frames_until, tab
 from tests.scripted import Says, ScriptedModel, delta
@@ -395,6 +396,46 @@ async def test_an_agent_that_is_gone_when_its_turn_comes_is_a_sentence(chat, mod
     await Agent.objects.filter(name="other").aupdate(enabled=True)
     await sessions.go_on()
     await answered(chat, 2)
+
+
+async def test_a_message_that_nobody_can_begin_does_not_hold_up_what_others_say(
+    chat, model, stranger, monkeypatch
+):
+    await sync_to_async(sharing.add)(chat, "eve", "write")
+    await said(chat, "one")
+    for who, text in ((stranger, "broken"), (stranger, "after it"), (chat.user, "two")):
+        await sync_to_async(sessions.say)(chat, who, text, text)
+    _breaks(monkeypatch, "broken")
+    model.let_go.set()
+    await answered(chat, 2)
+
+    assert await conversation(chat) == ["one", "two"]
+    assert await waiting(chat) == ["broken", "after it"]
+
+
+async def test_a_page_with_a_message_that_nobody_can_read_is_shown(
+    chat, model, client, monkeypatch
+):
+    await said(chat, "one", "broken")
+    _breaks(monkeypatch, "broken")
+    model.let_go.set()
+    await answered(chat, 1)
+
+    page = (await client.get(f"/chat/{chat.pk}/")).content.decode()
+
+    assert "This message cannot be answered. Withdraw it." in page
+
+
+def _breaks(monkeypatch, text):
+    """Have this text be one that the product cannot cope with."""
+    wished = starting.wished
+
+    def broken(said, user):
+        if said == text:
+            raise RecursionError
+        return wished(said, user)
+
+    monkeypatch.setattr(starting, "wished", broken)
 
 
 async def test_a_session_deleted_while_messages_wait_begins_none_of_them(chat, model, client):

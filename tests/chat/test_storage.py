@@ -64,6 +64,7 @@ async def test_a_page_is_told_that_nothing_can_be_kept_and_when_it_can_again(
         await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
         await asyncio.to_thread(is_held.wait, 10)
         late = await frames_until(page, "Nothing can be saved at the moment.")
+        monkeypatch.setattr(journal, "LATE", 10)  # a busy machine is late as well
         let_go.set()
         frames = await frames_until(page, 'data-status="completed"')
 

@@ -8,6 +8,7 @@ from asgiref.sync import sync_to_async
 from django.test import Client
 from django.utils import timezone
 
+from agents import live
 from agents.models import AgentStep, Approval, AuditEntry, Membership, Run
 from chat import sessions, sharing
 from chat.models import ChatSession, Invitation, Message
@@ -185,8 +186,10 @@ def test_a_member_makes_no_public_link_of_what_is_anothers(chat, run, stranger):
 
 @pytest.mark.parametrize(("right", "status"), [("read", 404), ("write", 302)])
 def test_whoever_may_write_decides_and_the_event_says_who(
-    right, status, chat, question, stranger, person
+    right, status, chat, question, stranger, person, monkeypatch
 ):
+    # Nobody would be there to see it to its end.
+    monkeypatch.setattr("agents.approvals.runs.resume", lambda run: None)
     client = in_with(chat, stranger, right)
     asked = {"step": 1, "id": "c", "turn": 1}
     question.run.events.create(
@@ -226,16 +229,65 @@ def test_what_somebody_had_queued_goes_with_their_right_to_write(chat, question,
     assert not chat.messages.queued().exists()
 
 
+def test_the_owner_takes_out_what_a_guest_has_queued_and_a_guest_only_their_own(
+    chat, question, stranger, person
+):
+    client = in_with(chat, stranger, "write")
+    own = sessions.say(chat, person, "mine", "b")
+    theirs = sessions.say(chat, stranger, "theirs", "c")
+    client.post(f"/chat/{chat.pk}/queue/{own.pk}/withdraw/")
+    assert f"withdraw-{own.pk}" not in page(client, chat).content.decode()
+    assert f"withdraw-{theirs.pk}" in page(client_of(person), chat).content.decode()
+
+    shown = client_of(person).post(f"/chat/{chat.pk}/queue/{theirs.pk}/withdraw/")
+
+    assert list(chat.messages.queued()) == [own]
+    assert "theirs" not in shown.content.decode()
+
+
+async def test_what_somebody_queued_whose_account_was_closed_is_not_answered(chat, stranger):
+    await sync_to_async(sharing.add)(chat, "eve", "write")
+    await Message.objects.acreate(
+        session=chat, author=stranger, text="2 + 2", client_id="b", place=1
+    )
+    stranger.is_active = False
+    await stranger.asave()
+
+    await sessions.go_on()
+
+    assert not await Run.objects.aexists()
+    assert not await chat.messages.aexists()
+
+
 async def test_the_page_of_whoever_is_shown_out_is_closed(chat, stranger):
     await sync_to_async(sharing.add)(chat, "eve", "read")
     async with tab(stranger, f"/ws/chat/{chat.pk}/") as socket:
         await frames_until(socket, "composer-state")
         await sync_to_async(sharing.remove)(chat, stranger.pk)
+        assert await closing(socket) == 4403
 
-        closing = await socket.receive_output(10)
-        while closing["type"] != "websocket.close":
-            closing = await socket.receive_output(10)
-    assert closing["code"] == 4404
+    async with tab(stranger, f"/ws/chat/{chat.pk}/") as socket:
+        assert await closing(socket) == 4404
+
+
+async def test_whoever_looks_at_what_was_deleted_is_not_told_that_they_were_shown_out(
+    chat, stranger
+):
+    await sync_to_async(sharing.add)(chat, "eve", "read")
+    async with tab(stranger, f"/ws/chat/{chat.pk}/") as socket:
+        await frames_until(socket, "composer-state")
+        await ChatSession.objects.filter(pk=chat.pk).adelete()
+        await live.publish(chat.topic, "people.changed")
+
+        assert await closing(socket) == 4404
+
+
+async def closing(socket):
+    """With which code it is closed, after whatever else is said."""
+    said = await socket.receive_output(10)
+    while said["type"] != "websocket.close":
+        said = await socket.receive_output(10)
+    return said["code"]
 
 
 def test_a_member_leaves_and_the_owner_cannot(chat, stranger, person):
@@ -331,6 +383,28 @@ def test_what_the_owner_took_away_is_not_given_back_by_the_same_link(chat, perso
     assert not ChatSession.objects.writable_by(stranger).exists()
     client_of(person).post(f"/chat/{chat.pk}/people/{stranger.pk}/remove/")
     assert client.get(link).status_code == 404
+
+
+def test_whoever_was_given_less_does_not_get_it_back_by_leaving(chat, person, stranger):
+    token = sharing.invite(chat, "write", "24")
+    sharing.join(token, stranger)
+    sharing.add(chat, "eve", "read")
+
+    sharing.leave(chat, stranger)
+
+    with pytest.raises(sharing.NotShared, match="withdrawn"):
+        sharing.join(token, stranger)
+    assert not chat.members.filter(user=stranger).exists()
+
+
+def test_a_link_to_read_by_stays_when_its_guest_is_given_what_it_gives(chat, stranger):
+    token = sharing.invite(chat, "read", "24")
+    sharing.join(token, stranger)
+    sharing.add(chat, "eve", "write")
+
+    sharing.add(chat, "eve", "read")
+
+    assert chat.invitations.open().exists()
 
 
 def test_nothing_of_sharing_outlives_the_session(chat, stranger, person):

@@ -143,6 +143,10 @@ steps:
             ["- {name: a, tool: x, approves: true}"],
             "3: The step 'a' approves, but asks nothing.",
         ),
+        (
+            ["- {name: a, ask: Well?, timeout: 5}"],
+            "3: The step 'a' asks a person, and so it has no timeout.",
+        ),
         (["- {name: a, tool: [x]}"], "3: 'tool' is text."),
         (
             ["- {name: a, tool: x, arguments: 5}"],
@@ -167,6 +171,15 @@ steps:
         (
             ["- {name: a, tool: x, condition: 'itme == 1', for_each: [1]}"],
             "3: 'a' refers to 'itme', and there is no such name here.",
+        ),
+        (
+            ["- {name: a, tool: x, expected_outcome: '${output ==}'}"],
+            "3: In 'expected_outcome' of 'a', character 10: A value is expected here, "
+            "and not the end.",
+        ),
+        (
+            ["- {name: a, tool: x, expected_outcome: '${ouput == 1}'}"],
+            "3: 'a' refers to 'ouput', and there is no such name here. Did you mean 'output'?",
         ),
         (
             ["- {name: a, tool: x, arguments: {q: '${parameters.month}'}}"],
@@ -249,6 +262,30 @@ def test_half_a_character_is_no_trouble():
     assert said("name: \ud800\nsteps: [{tool: x}]") == []
 
 
+@pytest.mark.parametrize("spelt", [r"\0", r"\x00", r"\u0000"])
+def test_what_no_database_takes_is_not_in_what_was_read(spelt):
+    step = f'{{name: "x{spelt}", tool: y, arguments: {{"q{spelt}": "{spelt}"}}}}'
+
+    definition = read(f'name: "a{spelt}b"\nsteps: [{step}]')
+
+    assert definition.name == "a\ufffdb"
+    assert "\\u0000" not in json.dumps(definition.plan.to_dict())
+
+
+@pytest.mark.parametrize("field", ["retry", "rounds"])
+def test_a_count_is_a_whole_number_however_a_model_writes_it(field):
+    half, whole = (
+        ExecutionPlan.from_dict({"steps": [{"name": "a", "tool": "x", field: count}]})
+        for count in (2.5, 2.0)
+    )
+
+    found = [problem.message for problem in problems(half, {"x": {}}, [])]
+
+    assert found == [f"The step 'a' needs a whole number in {field}."]
+    assert not problems(whole, {"x": {}}, [])
+    assert isinstance(getattr(whole.steps[0], field), int)
+
+
 def test_a_circle_is_named():
     pairs = ("ab", "bc", "ca", "da")
     lines = [f"- {{name: {a}, tool: x, depends_on: [{b}]}}" for a, b in pairs]
@@ -320,6 +357,16 @@ def test_a_reference_is_a_dependency():
         ["start"],
         ["end"],
     ]
+
+
+def test_what_is_expected_may_refer_to_steps_and_they_come_before_it():
+    first = ExecutionStep("x", name="first")
+    expected = "${output > steps.first.output and output != item}"
+    second = ExecutionStep("x", name="second", expected_outcome=expected, for_each=[1])
+    plan = ExecutionPlan(steps=(second, first))
+
+    assert not problems(plan, {"x": {}}, [])
+    assert [[s.name for s in level] for level in levels(plan.steps)] == [["first"], ["second"]]
 
 
 def test_levels_put_each_step_behind_all_that_it_depends_on():

@@ -4,10 +4,10 @@ import pytest
 
 from agents.engine import ToolResult
 from agents.engine.approval import AskPerson
-from agents.engine.events import Event, Stamp, Type
+from agents.engine.events import Type
 from agents.engine.plans.plan import ALWAYS, FAILURE, ExecutionPlan, ExecutionStep
 from tests.engine.conftest import Echo
-from tests.engine.plans import of, outcomes, outputs, step, told, workflow
+from tests.engine.plans import answered, of, outcomes, outputs, step, told, workflow
 from tests.scripted import Says
 
 
@@ -199,7 +199,11 @@ async def test_an_expectation_in_words_is_judged_by_the_model():
 async def test_a_question_to_a_person_waits_while_the_rest_goes_on():
     asks = ExecutionStep(name="ask", ask="Which of ${steps.a.output}?", role="legal")
     flow = workflow(
-        step("a"), asks, step("b"), step("c", "echo", "ask"), tools=[Echo(), AskPerson()]
+        step("a"),
+        asks,
+        step("b", parallel=True),
+        step("c", "echo", "ask"),
+        tools=[Echo(), AskPerson()],
     )
 
     events = await told(flow)
@@ -228,16 +232,6 @@ async def test_what_a_person_does_not_approve_cancels_the_workflow_with_their_re
     assert "send" not in outcomes(gone_on)
 
 
-def answered(events, words: str, *, is_approved: bool = True) -> Event:
-    """The event of a person's word to the question that waits."""
-    asked = of(events, Type.APPROVAL_REQUESTED)[-1]
-    stamp = Stamp("flow", after=events[-1].seq)
-    stamp.parent = asked.get("parent")
-    facts = {"id": asked["id"], "step": asked["step"], "is_approved": is_approved}
-    said = {"arguments": None, "reason": words, "by": 1, "by_name": "ada"}
-    return stamp(Type.APPROVAL_RESOLVED, **facts, **said)
-
-
 CUT = [
     step("a", "rows"),
     step(
@@ -264,6 +258,18 @@ async def test_a_workflow_that_is_cut_off_after_any_event_comes_to_the_same_end(
         assert begun <= set(ends), f"a row was left open after {at}"
         responses = [e["tool_call_id"] for e in of(events, Type.TOOL_RESPONSE)]
         assert len(responses) == len(set(responses))
+
+
+async def test_a_step_that_is_tried_again_ends_each_row_once_wherever_it_is_cut(monkeypatch):
+    monkeypatch.setattr("agents.engine.plans.effort.PAUSE", 0)
+    steps = [step("a", "broken", retry=2), step("b", until="output == 'no'", rounds=3)]
+    tools = [Echo("broken", _fails), Echo()]
+    whole = await told(workflow(*steps, tools=tools))
+
+    for at in range(1, len(whole)):
+        rest = [e async for e in workflow(*steps, tools=tools).resume(whole[:at])]
+        ends = [e["step"] for e in of([*whole[:at], *rest], Type.STEP)]
+        assert len(ends) == len(set(ends)), f"a row was ended twice after {at}"
 
 
 async def test_a_call_that_must_not_be_repeated_waits_for_a_person_after_a_cut():

@@ -205,3 +205,25 @@ def test_a_template_that_is_not_closed_is_refused(template):
 def test_filled_arguments_have_an_end():
     with pytest.raises(BadExpression, match="more than 2,000,000 characters"):
         filled(["${item}"] * 50, {"item": ["x" * 1_000] * 100})
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        "-1 in output",
+        "contains(output, -1)",
+        "sum(output) < 0",
+        "min(output) < 0",
+        "[1] == output",
+    ],
+)
+def test_a_long_list_is_looked_through_a_few_times_and_not_a_hundred(look):
+    names = {"output": list(range(60_000))}
+
+    assert parse(" or ".join([look] * 4)).value(names) is False
+    with pytest.raises(BadExpression, match="more than 300,000 items"):
+        parse(" or ".join([look] * 80)).value(names)
+
+
+def test_the_length_of_a_list_is_known_without_a_look():
+    assert parse(" and ".join(["len(output) > 3"] * 80)).value({"output": [0] * 60_000})

@@ -5,7 +5,9 @@ import pytest
 from agents.engine import ModelError
 from agents.engine.events import Type
 from agents.engine.handoff import Handoff
+from agents.engine.plans.plan import ExecutionStep
 from tests.engine.conftest import Echo
+from tests.engine.plans import workflow
 from tests.engine.test_approval import Asks, collected, decided, types
 from tests.scripted import Says
 
@@ -93,6 +95,22 @@ async def test_two_agents_that_ask_each_other_do_not_go_in_circles(agent):
     said = [event.data["content"] for event in events if event.type is Type.TOOL_RESPONSE]
     assert "This would go in circles: lead → helper → lead." in said[0]
     assert said[1] == "Alone."
+
+
+async def test_a_workflow_asks_an_agent_of_its_own_name(agent):
+    ask_other, ask_back = (Says.call(f"ask_{name}", task="You.") for name in ("helper", "flow"))
+    end = Says(answer="Done.")
+    named = agent(ask_other, end, tools=[Handoff("helper", lambda: helper)], name="flow")
+    helper = agent(ask_back, end, tools=[Handoff("flow", lambda: named)], name="helper")
+    asks = ExecutionStep(name="a", agent="flow", arguments={"task": "Go."})
+    flow = workflow(asks, tools=[Handoff("flow", lambda: named, is_first=True)])
+
+    events = await collected(flow.stream("Go."))
+
+    said = [event.data["content"] for event in events if event.type is Type.TOOL_RESPONSE]
+    assert "This would go in circles: flow → helper → flow." in said[0]
+    assert said[1:] == ["Done.", "Done."]
+    assert events[-1].data["stopped_reason"] == "completed"
 
 
 async def test_a_task_is_handed_on_only_so_often(agent):

@@ -146,7 +146,10 @@ async def test_a_tie_is_named_and_every_answer_shown(panel):
     assert verdict(events)["chosen"] == ""
     assert verdict(events)["reason"] == "There is no majority: they gave 2 different answers."
     answer = events[-1].data["answer"]
-    assert answer.startswith("### a\n\n42\n\n### b\n\n41\n\n**Where they differed**")
+    assert answer.startswith(
+        "There is no majority: they gave 2 different answers.\n\n"
+        "### a\n\n42\n\n### b\n\n41\n\n**Where they differed**"
+    )
     assert events[-1].data["stopped_reason"] == "completed"
 
 
@@ -200,7 +203,8 @@ async def test_without_a_judgement_every_answer_is_shown(panel):
     events = await told(heads)
 
     assert verdict(events)["reason"] == "There was no judgement."
-    assert events[-1].data["answer"] == "### a\n\n42\n\n### b\n\n41"
+    answer = events[-1].data["answer"]
+    assert answer == "There was no judgement.\n\n### a\n\n42\n\n### b\n\n41"
 
 
 async def test_a_member_that_fails_does_not_end_it(panel):

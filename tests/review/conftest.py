@@ -47,6 +47,7 @@ def personal_run(person, db):
         stopped_reason="completed",
         detail=f"Told {MAIL}.",
         overrides={"prompt": MAIL},
+        parameters={"to": MAIL},
         ended_at=timezone.now(),
     )
     when = run.started_at

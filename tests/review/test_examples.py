@@ -4,10 +4,13 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import Client
 
-from agents.models import Agent, Run, ToolRegistration
+from agents import approvals, runs
+from agents.approvals import Word
+from agents.models import Agent, Approval, Run, ToolRegistration
 from agents.review import examples
 from agents.review.likeness import likeness
 from agents.review.models import Example
+from tests.agents.test_plans import sum_of, written
 from tests.conftest import asked
 from tests.scripted import Says
 
@@ -101,6 +104,75 @@ async def test_an_agent_that_asks_first_need_not_ask_in_a_trial(scripted, review
     trial = await examples.attempt(example, await Agent.objects.aget())
 
     assert trial.score == 1.0
+
+
+async def test_a_plan_is_not_shown_in_a_trial(scripted, reviewer):
+    await Agent.objects.aupdate(mode="plan")
+    said = written(sum_of("sum", "6 * 7")), Says(answer="It is 42.")
+    scripted(*said)
+    example = await kept(reviewer, await asked("6 * 7?"))
+    await Agent.objects.aupdate(shows_plan=True)
+    scripted(*said)
+
+    trial = await examples.attempt(example, await Agent.objects.aget())
+
+    assert (trial.answer, trial.score) == ("It is 42.", 1.0)
+
+
+ASK = {"name": "agree", "ask": "May we?", "approves": True}
+REPLY = 'ask_person {"approves": true, "question": "May we?"}'
+
+
+@pytest.fixture
+async def agreed(scripted, reviewer, person):
+    """An example in which a plan asked a person, who said yes."""
+    await Agent.objects.aupdate(mode="plan")
+    scripted(written(ASK), Says(answer="We may."))
+    run = await asked("May we?", user=person)
+    question = await Approval.objects.aget(run=run)
+    word = Word(digest=question.digest, is_approved=True, reason="Why not.")
+    await approvals.decide(person, question.pk, word)
+    await runs.wait(run)
+    await run.arefresh_from_db()
+    return await kept(reviewer, run)
+
+
+async def test_a_person_says_again_what_they_said(agreed, scripted):
+    model = scripted(written(ASK), Says(answer="We may."))
+
+    trial = await examples.attempt(agreed, await Agent.objects.aget())
+
+    assert [row["tool"] for row in agreed.observations] == ["ask_person"]
+    assert "ada approved. They said: “Why not.”" in str(model.requests[1]["messages"])
+    assert (trial.score, trial.not_recorded) == (1.0, ())
+    assert await Approval.objects.acount() == 1
+
+
+async def test_who_writes_a_plan_in_a_trial_is_told_of_people_as_ever(agreed, scripted):
+    model = scripted(written(ASK), Says(answer="We may."))
+
+    await examples.attempt(agreed, await Agent.objects.aget())
+
+    assert "ask_person" not in str(model.requests[0])
+
+
+async def test_a_question_that_nobody_was_asked_is_told_so(agreed, scripted):
+    await Agent.objects.aupdate(max_replans=0)
+    scripted(written({**ASK, "ask": "Really?"}))
+
+    trial = await examples.attempt(agreed, await Agent.objects.aget())
+
+    assert trial.not_recorded == (REPLY.replace("May we?", "Really?"),)
+    assert "was not recorded" in trial.problem
+
+
+async def test_a_trial_that_waits_for_somebody_says_so(agreed, scripted, monkeypatch):
+    monkeypatch.setattr(examples.RecordedPerson, "waits", True)
+    scripted(written(ASK))
+
+    trial = await examples.attempt(agreed, await Agent.objects.aget())
+
+    assert (trial.score, trial.problem) == (0.0, examples.WAITS)
 
 
 async def test_colleagues_are_asked_and_their_tools_are_recorded(reviewer):

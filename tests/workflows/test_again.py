@@ -1,10 +1,15 @@
+from dataclasses import replace
+
 import pytest
 from asgiref.sync import sync_to_async
+from django.contrib.auth.models import Permission
+from django.test import AsyncClient
 
-from agents import runs
-from agents.models import Run
+from agents import assembly, runs
+from agents.models import GuardrailPattern, Run
 from agents.review import rerunning
-from agents.workflows import starting
+from agents.review.models import Example
+from agents.workflows import starting, versions
 from tests.conftest import checked
 
 pytestmark = [
@@ -33,6 +38,99 @@ async def test_a_workflow_that_is_run_again_is_the_same_workflow(finished, perso
     await run.arefresh_from_db()
     assert run.workflow_id == finished.workflow_id
     assert run.agent_name == finished.agent_name
+
+
+ERRAND = """\
+name: Errand
+steps:
+  - {name: sum, agent: helper, arguments: {task: What is 12.5% of 3480?}}
+"""
+
+
+@pytest.fixture
+async def errand(editor, person):
+    """A workflow that asks the agent whose model and limits it has."""
+    await sync_to_async(versions.save)(ERRAND, editor)
+    wish = await sync_to_async(starting.wished)("/workflow Errand", person)
+    run = await sync_to_async(starting.start)(wish, person, "chat.1")
+    runs.launch(run)
+    await runs.wait(run)
+    return await checked(run)
+
+
+async def called(run):
+    steps = run.steps.filter(kind="tool").order_by("number")
+    return [step.action async for step in steps]
+
+
+@pytest.mark.parametrize("kept", [{}, {"tools": []}])
+async def test_an_agent_that_a_workflow_asks_again_has_its_tools(kept, errand, person):
+    def again():
+        return rerunning.prepare(errand, 1, rerunning.Setup(errand).before, person)
+
+    run = await sync_to_async(again)()
+    assert run.overrides == {}
+    run.overrides = kept
+    await run.asave()
+    runs.resume(run)
+    await runs.wait(run)
+
+    run = await checked(run)
+    assert await called(run) == await called(errand) == ["ask_helper", "calculator"]
+    assert run.answer == errand.answer
+
+
+async def test_what_a_workflow_itself_says_is_not_in_the_form(errand, person):
+    await person.user_permissions.aadd(await Permission.objects.aget(codename="rerun_runs"))
+    client = AsyncClient()
+    await client.aforce_login(person)
+
+    page = (await client.get(f"/traces/{errand.pk}/again/1/")).content.decode()
+
+    assert 'name="model"' in page
+    assert 'name="tools"' not in page
+    assert 'name="instructions"' not in page
+    assert "has that no more" not in page
+
+
+async def test_a_workflow_is_run_again_with_nothing_but_a_click(errand, person):
+    client = AsyncClient()
+    await client.aforce_login(person)
+
+    sent = await client.post(f"/traces/{errand.pk}/rerun/1/", {"token": "0" * 32})
+
+    run = await Run.objects.aget(origin=errand)
+    assert sent.url == f"/traces/{errand.pk}/compare/{run.pk}/"
+    assert (run.overrides, run.workflow_id) == ({}, errand.workflow_id)
+
+
+async def test_a_workflow_is_run_again_without_a_guardrail_and_with_another_fallback(
+    finished, person
+):
+    await GuardrailPattern.objects.acreate(name="Off", pattern="x")
+    differ = {"guardrails": [], "fallback": "openai/gpt-5"}
+
+    def again():
+        wish = replace(rerunning.Setup(finished).before, **differ)
+        return rerunning.prepare(finished, 1, wish, person)
+
+    runtime = await assembly.build(await sync_to_async(again)())
+
+    assert not runtime.guardrails.patterns
+    assert [planner.model for planner in runtime.fallback_planners] == ["openai/gpt-5"]
+
+
+async def test_a_run_of_a_workflow_is_not_kept_as_an_example(errand, administrator):
+    client = AsyncClient()
+    await client.aforce_login(administrator)
+
+    page = (await client.get(f"/traces/{errand.pk}/")).content.decode()
+    sent = await client.post(f"/traces/{errand.pk}/example/", {"name": "Errand"})
+
+    assert f"/traces/{errand.pk}/verdict/" in page
+    assert f"/traces/{errand.pk}/example/" not in page
+    assert "A run of a workflow is no example" in sent.content.decode()
+    assert not await Example.objects.aexists()
 
 
 async def test_a_workflow_left_in_the_middle_goes_on_where_it_was(finished, workflow, person):

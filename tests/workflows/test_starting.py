@@ -20,12 +20,16 @@ pytestmark = [
 
 GREETING = """\
 name: Greeting card
-parameters: {to: null, times: 2, loud: false, words: [a, b]}
+parameters: {to: null, times: 2, loud: false, words: [a, b], share: 0.5}
 steps:
   - name: write
     tool: report_generator
     condition: parameters.times > 0
 """
+
+
+NUL, HALF = r"""'["\\u0000"]'""", r"""'["\\ud800"]'"""
+DEEP, DEEPER = "[" * 60 + "]" * 60, "[" * 6_000 + "]" * 6_000
 
 
 @pytest.fixture
@@ -62,6 +66,16 @@ async def test_the_pipeline_runs_from_end_to_end(workflow, person):
     assert names == ["data_collector", "data_preprocessor", "analyzer", "report_generator"]
 
 
+async def test_a_workflow_asks_an_agent_of_its_own_name(editor, person):
+    steps = "- {name: a, agent: helper, arguments: {task: What is 6 * 7?}}"
+    await sync_to_async(versions.save)(f"name: helper\nsteps:\n  {steps}\n", editor)
+
+    run = await carried_out("/workflow helper", person)
+
+    assert run.status == "completed", run.detail
+    assert "42" in run.answer
+
+
 @pytest.mark.parametrize(
     ("text", "parameters"),
     [
@@ -92,6 +106,14 @@ def test_a_message_names_a_workflow_and_what_it_gets(greeting, person, text, par
         ("/workflow Greeting card to=a times=many", "many does not fit the parameter times."),
         ("/workflow Greeting card to=a words=x", "x does not fit the parameter words."),
         ("/workflow Greeting card to=a loud=perhaps", "does not fit the parameter loud"),
+        ("/workflow Greeting card to=a share=nan", "nan does not fit the parameter share."),
+        ("/workflow Greeting card to=a share=1e999", "does not fit the parameter share."),
+        ("/workflow Greeting card to=a words=[NaN]", "does not fit the parameter words."),
+        ("/workflow Greeting card to=a words=[1e999]", "does not fit the parameter words."),
+        (f"/workflow Greeting card to=a words={NUL}", "does not fit the parameter words."),
+        (f"/workflow Greeting card to=a words={HALF}", "does not fit the parameter words."),
+        (f"/workflow Greeting card to=a words={DEEP}", "does not fit the parameter words."),
+        (f"/workflow Greeting card to=a words={DEEPER}", "does not fit the parameter words."),
     ],
 )
 def test_what_cannot_be_started_says_why(greeting, person, text, sentence):

@@ -1,7 +1,8 @@
 """What the signs and functions of an expression do, and how much they may make.
 
 Only numbers, text, lists, mappings, true, false and null go in and come out, and what is made
-in one go has an end: nothing here can be talked into filling the memory.
+or looked through in one go has an end: nothing here can be talked into filling the memory, or
+into keeping everybody else waiting.
 """
 
 import json
@@ -13,6 +14,7 @@ from typing import Any
 from ..errors import BadExpression
 
 MOST_CHARACTERS = 2_000_000
+MOST_LOOKED_AT = 300_000
 LARGEST = 10**18
 MOST_DECIMALS = 15
 TOO_LARGE = "This number is too large."
@@ -20,9 +22,10 @@ TOO_LARGE = "This number is too large."
 
 @dataclass(slots=True)
 class Room:
-    """How much may still be made, in characters."""
+    """How much may still be made, in characters, and how many items looked at."""
 
     left: int = MOST_CHARACTERS
+    looks: int = MOST_LOOKED_AT
 
     def take(self, value: Any) -> Any:
         """The value itself; raises BadExpression if there is no room for it."""
@@ -34,6 +37,12 @@ class Room:
                 raise BadExpression(f"This makes more than {MOST_CHARACTERS:,} characters.")
             waiting += _parts(one)
         return value
+
+    def look(self, *values: Any) -> None:
+        """Go through these, item by item; raises BadExpression if that was done enough."""
+        self.looks -= sum(len(value) for value in values if is_list(value))
+        if self.looks < 0:
+            raise BadExpression(f"This looks at more than {MOST_LOOKED_AT:,} items.")
 
 
 def part(of: Any, key: Any) -> Any:
@@ -174,6 +183,8 @@ OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     "%": _arithmetic("%", lambda left, right: left % right),
 }
 
+LOOKING = {"==", "!=", "in", "not in"}  # the signs that go through lists
+
 
 def _len(value: Any) -> int:
     if value is None:
@@ -195,6 +206,10 @@ def _words(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise BadExpression(f"{name}() is of text, and not of {kind(value)}.")
     return value
+
+
+def _contains(whole: Any, item: Any) -> bool:
+    return within(item, whole)
 
 
 def _number(value: Any) -> Any:
@@ -259,17 +274,20 @@ class Function:
     work: Callable[..., Any]
     least: int = 1
     most: int = 1
+    looks: bool = False  # whether it goes through the lists that it is given
 
 
 FUNCTIONS: Mapping[str, Function] = {
     "len": Function(work=_len),
     "lower": Function(work=_lower),
     "upper": Function(work=_upper),
-    "contains": Function(work=lambda whole, item: within(item, whole), least=2, most=2),
+    "contains": Function(
+        work=lambda whole, item: within(item, whole), least=2, most=2, looks=True
+    ),
     "number": Function(work=_number),
     "text": Function(work=text),
-    "sum": Function(work=_total),
-    "min": Function(work=_least, most=20),
-    "max": Function(work=_most, most=20),
+    "sum": Function(work=_total, looks=True),
+    "min": Function(work=_least, most=20, looks=True),
+    "max": Function(work=_most, most=20, looks=True),
     "round": Function(work=_round, most=2),
 }

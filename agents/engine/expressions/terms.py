@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .operators import FUNCTIONS, OPERATORS, Room, part
+from .operators import FUNCTIONS, LOOKING, OPERATORS, Room, part
 
 
 class Node:
@@ -72,7 +72,10 @@ class Call(Node):
 
     def value(self, names: Mapping[str, Any], room: Room) -> Any:
         arguments = [argument.value(names, room) for argument in self.arguments]
-        return room.take(FUNCTIONS[self.name].work(*arguments))
+        function = FUNCTIONS[self.name]
+        if function.looks:
+            room.look(*arguments)
+        return room.take(function.work(*arguments))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +107,13 @@ class Chain(Node):
             if sign in ("and", "or"):
                 value = node.value(names, room) if bool(value) == (sign == "and") else value
             else:
-                value = room.take(OPERATORS[sign](value, node.value(names, room)))
+                value = self._worked_out(sign, value, node.value(names, room), room)
         return value
+
+    def _worked_out(self, sign: str, left: Any, right: Any, room: Room) -> Any:
+        if sign in LOOKING:
+            room.look(left, right)
+        return room.take(OPERATORS[sign](left, right))
 
 
 def paths(tree: Node) -> Iterator[tuple[str, str]]:

@@ -44,6 +44,8 @@ class Effort:
 
     async def events(self) -> Events:
         """Until it is true, where that is asked for; else once."""
+        for event in mend(self.site.trail_of(self.number)):
+            yield event
         until = parse(self.step.until) if self.step.until else None
         for at in range(self.step.rounds if until else 1):
             async with aclosing(self._round(at)) as attempts:
@@ -67,10 +69,10 @@ class Effort:
             async with aclosing(self._attempt(attempt)) as events:
                 async for event in events:
                     yield event
-            if self._is_waiting or self._is_well():
+            if self._is_waiting or self.outcome is not None or self._is_well():
                 return
-            if self._did_harm():
-                break  # what must not happen twice is not done again by itself
+            if self._did_harm() or self._was_declined():
+                break  # it must not happen twice, or not at all: nobody is asked again
         why = self._finding.reason if self._finding else self._last.error or ""
         self.outcome = self._ended("failed", output_of(self._last), why)
 
@@ -79,6 +81,12 @@ class Effort:
         before = self.site.past.tree(self.number)
         calls = [e.data for e in before if e.type is Type.TOOL_CALL] + self._calls
         return any(call.get("effect") == "at_most_once" for call in calls)
+
+    def _was_declined(self) -> bool:
+        """Whether a person said no to it, or to a part of it; that was before it went on."""
+        before = self.site.past.tree(self.number)
+        words = [e.data for e in before if e.type is Type.APPROVAL_RESOLVED]
+        return any(not word["is_approved"] for word in words)
 
     def _is_well(self) -> bool:
         return not self._last.is_error and (self._finding is None or self._finding.is_met)
@@ -97,7 +105,9 @@ class Effort:
         async with aclosing(self._call(attempt)) as call:
             async for event in call:
                 yield event
-        if self._is_waiting or self._last.is_error or not self.step.expected_outcome:
+        if self._is_waiting or self.outcome is not None:
+            return
+        if self._last.is_error or not self.step.expected_outcome:
             return
         check = Check(self.site, self.step, output_of(self._last), self.number, attempt)
         async with aclosing(check.events()) as checking:
@@ -109,12 +119,14 @@ class Effort:
         """One call, by the road that all calls go: people are asked, outcomes doubted."""
         agent, call = self.site.agent, self._wanted(attempt)
         trail = self.site.trail_of(self.number, call)
-        for event in mend(trail):
-            yield event
         if (known := self._response(attempt)) is not None:
             self._last = _result(known)
             return
         doubt(trail, agent.tools)
+        is_new = call.id not in trail.begun and call.id not in trail.asked
+        if is_new and (spent := self.site.spent()):
+            self.outcome = self._ended("failed", output_of(self._last), spent)
+            return
         toolbox = Toolbox(agent.tools, agent.fallback, circuits=agent.circuits)
         async with aclosing(Acting(trail, toolbox, agent.asking).events()) as acting:
             async for event in acting:

@@ -148,9 +148,7 @@ class Execution:
         return Task(self.site, step, self.names, self.parent, self._within)
 
     def _is_halted(self) -> bool:
-        trail = self.site.trail
-        spent = [budget.spent(trail.progress) for budget in trail.budgets]
-        self.spent = self.spent or next(filter(None, spent), "")
+        self.spent = self.spent or self.site.spent()
         return bool(self.spent) or (self.halts and bool(self.failures))
 
     def _decision(self, step: ExecutionStep) -> Outcome | None:
@@ -176,11 +174,11 @@ class Execution:
 
     def _over(self, name: str) -> None:
         outcome = self._tasks.pop(name).outcome
-        self._alone = None if self._alone == name else self._alone
-        if outcome is None:
+        if outcome is None:  # whatever comes one after the other comes after the person's word
             self.is_waiting = True
-        else:
-            self._know(name, outcome)
+            return
+        self._alone = None if self._alone == name else self._alone
+        self._know(name, outcome)
 
     def _know(self, name: str, outcome: Outcome) -> None:
         """It has ended: whatever waited for it alone is due."""

@@ -1,6 +1,6 @@
 """Looking at what came of a step: is it what was expected, and if not, what should change?"""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -41,13 +41,20 @@ class Check:
     """
 
     def __init__(
-        self, site: Site, step: ExecutionStep, output: Any, task: int, attempt: int
+        self,
+        site: Site,
+        step: ExecutionStep,
+        output: Any,
+        task: int,
+        attempt: int,
+        names: Mapping[str, Any] | None = None,
     ) -> None:
         self.site = site
         self.step = step
         self.output = output
         self.task = task
         self.attempt = attempt
+        self.names = names or {}
         self.finding = Finding(is_met=False)
 
     async def events(self) -> Events:
@@ -96,9 +103,8 @@ class Check:
         return None
 
     async def _judged(self, number: int) -> Events:
-        expected = self.step.expected_outcome.strip()
-        if expected.startswith("${") and expected.endswith("}"):
-            self.finding = self._worked_out(expected[2:-1])
+        if (expression := self.step.expectation) is not None:
+            self.finding = self._worked_out(expression)
             return
         judge = self.site.agent.in_role(MONITOR, INSTRUCTIONS, OutputSchema(FORM, name="check"))
         trail = self.site.trail_of(number)
@@ -111,7 +117,7 @@ class Check:
 
     def _worked_out(self, expression: str) -> Finding:
         try:
-            is_met = bool(parse(expression).value({"output": self.output}))
+            is_met = bool(parse(expression).value({**self.names, "output": self.output}))
         except BadExpression as error:
             return Finding(is_met=False, reason=str(error))
         return Finding(is_met=is_met, reason=f"{expression} is {'' if is_met else 'not '}true.")

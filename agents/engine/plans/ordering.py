@@ -59,7 +59,7 @@ def needs(step: ExecutionStep) -> tuple[str, ...]:
     for _, text in texts([step.arguments, step.ask]):
         with suppress(BadExpression):
             found |= dict.fromkeys(sorted(references(text)))
-    for expression in (step.condition, step.until, step.for_each):
+    for expression in (step.condition, step.until, step.for_each, step.expectation):
         if isinstance(expression, str) and expression:
             with suppress(BadExpression):
                 found |= dict.fromkeys(sorted(parse(expression).steps))
@@ -67,17 +67,21 @@ def needs(step: ExecutionStep) -> tuple[str, ...]:
 
 
 def differences(old: Steps, new: Steps) -> dict[str, str]:
-    """What became of each step, by name: kept, changed, added or removed.
-
-    A step that is written as before has changed where what it waits for has.
-    """
+    """What became of each step, by name: kept, changed, added or removed."""
     before, after = steps_by_name(old), steps_by_name(new)
-    changes = dict.fromkeys(before.keys() - after.keys(), "removed")
+    same = {name for name, step in after.items() if before.get(name) == step}
+    changes = {name: "kept" if name in same else "changed" for name in after}
+    changes |= dict.fromkeys(after.keys() - before.keys(), "added")
+    return changes | dict.fromkeys(before.keys() - after.keys(), "removed")
+
+
+def consequences(old: Steps, new: Steps) -> dict[str, str]:
+    """The same, where a step has changed, too, if what it waits for has."""
+    changes, known = differences(old, new), steps_by_name(new)
     for step in order(new):
-        is_same = before.get(step.name) == step
-        is_same &= all(changes.get(name) == "kept" for name in _known(needs(step), after))
-        is_new = step.name not in before
-        changes[step.name] = "added" if is_new else "kept" if is_same else "changed"
+        needed = [changes[name] for name in _known(needs(step), known)]
+        if changes[step.name] == "kept" and any(what != "kept" for what in needed):
+            changes[step.name] = "changed"
     return changes
 
 

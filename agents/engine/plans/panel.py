@@ -188,9 +188,9 @@ def _told(verdict: Verdict, heads: Sequence[Head]) -> str:
 
 
 def _parts(verdict: Verdict, heads: Sequence[Head], chosen: Head | None) -> list[str]:
-    """The answer that counts, or all where none does; why, and where they differed."""
+    """The answer that counts, or all where none does and why; and where they differed."""
     if chosen is None:
-        return [listed(heads), _list(verdict)]
+        return [verdict.reason, listed(heads), _list(verdict)]
     is_judged = verdict.merge == "judge" and not verdict.is_agreed
     why = f"> **{chosen.name}**: {' '.join(verdict.reason.split())}" if is_judged else ""
     return [chosen.answer, why, _list(verdict)]

@@ -50,6 +50,13 @@ class ExecutionStep:
             return "plan"
         return "ask" if self.ask else "agent" if self.agent else "tool"
 
+    @property
+    def expectation(self) -> str | None:
+        """The expression that is to be true, where `expected_outcome` is one `${…}`."""
+        expected = self.expected_outcome.strip()
+        is_one = expected.startswith("${") and expected.endswith("}")
+        return expected[2:-1] if is_one and expected.count("${") == 1 else None
+
     def to_dict(self) -> dict[str, Any]:
         """As it is written: what is as ever is left out."""
         blank = ExecutionStep()
@@ -63,9 +70,10 @@ class ExecutionStep:
             facts["plan"] = ExecutionPlan.from_dict(facts["plan"])
         if "depends_on" in facts:
             facts["depends_on"] = tuple(facts["depends_on"])
-        return cls(**facts)
+        return cls(**facts | {name: _whole(facts[name]) for name in COUNTS if name in facts})
 
 
+COUNTS = ("rounds", "retry")
 FIELDS = ("name", *(name for name in ExecutionStep.__dataclass_fields__ if name != "name"))
 
 
@@ -127,6 +135,11 @@ def _assigned(step: ExecutionStep, agents: Mapping[str, str]) -> ExecutionStep:
 def _named(step: ExecutionStep, number: int) -> ExecutionStep:
     plan = step.plan.named() if step.plan else None
     return replace(step, name=step.name or f"step {number}", plan=plan)
+
+
+def _whole(value: Any) -> Any:
+    """Models write 2.0 where they mean 2."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _plain(value: Any) -> Any:

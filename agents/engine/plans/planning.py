@@ -15,7 +15,7 @@ from ..output import OutputSchema
 from ..state import Message
 from ..tool import Tool, specification
 from ..turn import ToolCall
-from .ordering import differences
+from .ordering import consequences
 from .outcome import Outcome
 from .plan import ExecutionPlan
 from .site import Site
@@ -99,7 +99,7 @@ class Account:
 
     def still_good(self, plan: ExecutionPlan) -> dict[str, Outcome]:
         """What need not be done again in this plan: steps that are the same, and were done."""
-        changes = differences(self.plan.named().steps, plan.named().steps)
+        changes = consequences(self.plan.named().steps, plan.named().steps)
         same = {name for name, what in changes.items() if what == "kept"}
         return {n: o for n, o in self.outcomes.items() if n in same and o.status == "done"}
 
@@ -241,7 +241,7 @@ class Planning:
             number,
             **plan.to_dict(),
             by=by,
-            changes=differences(last.plan.named().steps, plan.steps) if last else {},
+            changes=consequences(last.plan.named().steps, plan.steps) if last else {},
             feedback=last.feedback() if last else [],
         )
 

@@ -39,6 +39,11 @@ class Site:
     def next_step(self) -> int:
         return self.trail.emit.next_step()
 
+    def spent(self) -> str:
+        """Which limit of the run is reached, in a sentence; nothing where none is."""
+        found = (budget.spent(self.trail.progress) for budget in self.trail.budgets)
+        return next(filter(None, found), "")
+
     def emitter(self, parent: int | None) -> Stamp:
         """For events that are a part of this step, or of nothing but the plan itself."""
         stamp = self.trail.emit

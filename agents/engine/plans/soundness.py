@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import BadExpression
 from ..expressions import Expression, parse, templates, texts
 from .ordering import before, circle
-from .plan import ALWAYS, FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
+from .plan import ALWAYS, COUNTS, FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
 from .written import MOST_PROBLEMS, Path, Problem
 
 MOST_STEPS = 2_000
@@ -18,8 +18,10 @@ MOST_ROUNDS = 100
 MOST_RETRIES = 10
 MOST_SECONDS = 86_400
 NAMED = (ALWAYS, SUCCESS, FAILURE)
-MOST_LOOKED_AT = 500
-MOST_NEAR = 100
+# A comparison takes the square of their length, and whoever writes a plan has many made.
+MOST_COMPARED = 20
+MOST_NEAR = 32
+NEARLY = 3
 KINDS = ("tool", "agent", "ask", "plan")
 
 Schemas = Mapping[str, Mapping[str, Any]]  # of what a tool takes, by its name
@@ -141,6 +143,9 @@ class _Checked:
             yield from self._read(step, step.for_each, (*path, "for_each"), self.scope)
         if step.until:
             yield from self._read(step, step.until, (*path, "until"), outer, "output")
+        if (expected := step.expectation) is not None:
+            place = (*path, "expected_outcome")
+            yield from self._read(step, expected, place, outer, "output")
         texts_of = {"arguments": step.arguments, "ask": step.ask}
         if not isinstance(step.for_each, str):
             texts_of["for_each"] = step.for_each
@@ -196,8 +201,10 @@ class _Checked:
 
 
 def did_you_mean(name: str, known: Collection[str]) -> str:
-    some = [other for other in islice(known, MOST_LOOKED_AT) if len(other) < MOST_NEAR]
-    near = get_close_matches(name[:MOST_NEAR], some, n=1)
+    if len(name) > MOST_NEAR:
+        return ""
+    alike = (other for other in known if abs(len(other) - len(name)) <= NEARLY)
+    near = get_close_matches(name, islice(alike, MOST_COMPARED), n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
@@ -210,10 +217,14 @@ def _odd(step: ExecutionStep, path: Path) -> Iterator[Problem]:
         yield _about(step, f"is two things: {' and '.join(kinds)}.", (*path, kinds[1]))
     if step.approves and not step.ask:
         yield _about(step, "approves, but asks nothing.", (*path, "approves"))
+    if step.ask and step.timeout is not None:
+        yield _about(step, "asks a person, and so it has no timeout.", (*path, "timeout"))
     for field, least, most in BOUNDS:
         value = getattr(step, field)
         if value is not None and not (is_number(value) and least <= value <= most):
             yield _about(step, f"needs {field} from {least:,} to {most:,}.", (*path, field))
+        elif field in COUNTS and not isinstance(value, int):
+            yield _about(step, f"needs a whole number in {field}.", (*path, field))
     if not isinstance(step.for_each, str | list | tuple | None):
         yield _about(step, "needs a list, or an expression, in for_each.", (*path, "for_each"))
 

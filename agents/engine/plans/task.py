@@ -50,14 +50,20 @@ class Task:
         if self.number is None:
             self.number = self.site.next_step()
             yield self._begun()
-        work = InTime(self._work(self.number), self.step.timeout, self.site.trail.emit)
+        past, emit = self.site.past.tree(self.number), self.site.trail.emit
+        work = InTime(self._work(self.number), self.step.timeout, emit, past)
         async with aclosing(work.events()) as events:
             async for event in events:
                 yield event
         if work.is_late:
-            self._end("failed", reason=work.sentence)
+            self._end("failed", reason=work.reason)
         if self.outcome is not None:
             yield self._ended(self.outcome)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it was begun and has not ended: for a person, if it is not under way."""
+        return self.number is not None and self.outcome is None
 
     def skip(self, reason: str) -> Iterator[Event]:
         """Told, but not done."""
@@ -128,6 +134,9 @@ class Task:
         if failed := [f"“{n}”: {o.reason}" for n, o in execution.failures.items()]:
             self._end("failed", execution.output, failed[0])
             return
+        if execution.spent and len(execution.outcomes) < len(execution.plan.steps):
+            self._end("failed", execution.output, execution.spent)
+            return
         self._end("done", execution.output)
         if self.step.expected_outcome:
             async with aclosing(self._checked(number, execution.output)) as checking:
@@ -159,10 +168,10 @@ class Task:
         """The same for every item: side by side, or one after the other."""
         tasks = [self._item(number, at, item) for at, item in enumerate(items)]
         most = self.site.most_at_once if self.step.parallel else 1
-        waiting, braid = iter(tasks), Braid()
+        due, braid = self._due(tasks), Braid()
         try:
             while True:
-                while len(braid) < most and (task := next(waiting, None)) is not None:
+                while len(braid) < most and (task := next(due, None)) is not None:
                     braid.add(task.step.name, task.events())
                 if not len(braid):
                     break
@@ -171,19 +180,30 @@ class Task:
                     yield event
         finally:
             await braid.close()
-        self._gather([task.outcome for task in tasks])
+        self._gather(tasks)
+
+    def _due(self, tasks: list["Task"]) -> Iterator["Task"]:
+        """Those to go on with: none anew on a spent budget, none before one that waits."""
+        for task in tasks:
+            if task.number is None and self.site.spent():
+                continue
+            yield task
+            if task.is_waiting and not self.step.parallel:
+                return
 
     def _item(self, number: int, at: int, item: Any) -> "Task":
         one = replace(self.step, for_each=None, name=f"{self.step.name}[{at}]")
         names = {**self.names, "item": item, "index": at}
         return Task(self.site, one, names, number, self.within)
 
-    def _gather(self, outcomes: list[Outcome | None]) -> None:
-        ended = [outcome for outcome in outcomes if outcome is not None]
-        if len(ended) < len(outcomes):
+    def _gather(self, tasks: list["Task"]) -> None:
+        ended = [task.outcome for task in tasks if task.outcome is not None]
+        if any(task.is_waiting for task in tasks):
             return
         outputs = [outcome.output for outcome in ended]
-        if failed := [outcome for outcome in ended if not outcome.is_well]:
+        if len(ended) < len(tasks):
+            self._end("failed", outputs, self.site.spent())
+        elif failed := [outcome for outcome in ended if not outcome.is_well]:
             why = f"{len(failed)} of {len(ended)} failed: {failed[0].reason}"
             self._end("failed", outputs, why)
         else:

@@ -1,7 +1,7 @@
 """Work that has to be done in time: what is under way at the end of it is ended, and told."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
 from time import monotonic
 from typing import Any
@@ -9,24 +9,44 @@ from typing import Any
 from ..acting import PREVIEW
 from ..events import Event, Stamp, Type
 
-BEGINS = {Type.TASK, Type.STEP_STARTED, Type.TOOL_CALL}
+LEAVES_OPEN = {
+    Type.TASK,
+    Type.STEP_STARTED,
+    Type.APPROVAL_REQUESTED,
+    Type.TOOL_CALL,
+    Type.TOOL_RESPONSE,
+}
+UNSURE = "It may have been done, or not."
 
 Events = AsyncGenerator[Event, None]
 
 
 class InTime:
-    """A course, for so many seconds at most; None is for as long as it takes."""
+    """A course, for so many seconds at most; None is for as long as it takes.
 
-    def __init__(self, course: Events, seconds: float | None, emit: Stamp) -> None:
+    `past` is what was told of it before it was cut off.
+    """
+
+    def __init__(
+        self, course: Events, seconds: float | None, emit: Stamp, past: Iterable[Event] = ()
+    ) -> None:
         self.course = course
         self.seconds = seconds
         self.emit = emit
         self.is_late = False
         self._open: dict[int, Event] = {}
+        for event in past:
+            self._note(event)
 
     @property
-    def sentence(self) -> str:
-        return f"It took longer than {self.seconds:g} seconds."
+    def reason(self) -> str:
+        """Why it has no result, for whoever decides whether it should be done again."""
+        is_unsure = any(_fate(last) == "unknown" for last in self._open.values())
+        return self._sentence(is_unsure)
+
+    def _sentence(self, is_unsure: bool) -> str:
+        late = f"It took longer than {self.seconds:g} seconds."
+        return f"{late} {UNSURE}" if is_unsure else late
 
     async def events(self) -> Events:
         end = monotonic() + self.seconds if self.seconds else None
@@ -52,7 +72,7 @@ class InTime:
 
     def _note(self, event: Event) -> None:
         """Which rows are open, in case that they have to be closed from here."""
-        if event.type in BEGINS:
+        if event.type in LEAVES_OPEN:
             self._open[event.data["step"]] = event
         elif event.type is Type.STEP:
             self._open.pop(event.data["step"], None)
@@ -62,16 +82,13 @@ class InTime:
             emit = self.emit.under(begun.agent, begun.data["parent"])
             about = {"step": begun.data["step"], "turn": begun.data["turn"]}
             if begun.type is Type.TOOL_CALL:
-                yield emit(Type.TOOL_RESPONSE, **self._unanswered(begun.data), **about)
-                yield emit(Type.STEP, kind="tool", status=_fate(begun.data), **about)
-            else:
-                is_thought = begun.type is Type.STEP_STARTED
-                status = "cancelled" if is_thought else "failed"
-                yield emit(Type.STEP, kind=begun.data["kind"], status=status, **about)
+                yield emit(Type.TOOL_RESPONSE, **self._unanswered(begun), **about)
+            kind = begun.data.get("kind", "tool")
+            yield emit(Type.STEP, kind=kind, status=_fate(begun), **about)
 
-    def _unanswered(self, call: Mapping[str, Any]) -> dict[str, Any]:
-        unsure = " It may have been done, or not." if _fate(call) == "unknown" else ""
-        said = f"Error: {self.sentence}{unsure}"
+    def _unanswered(self, begun: Event) -> dict[str, Any]:
+        said = f"Error: {self._sentence(_fate(begun) == 'unknown')}"
+        call = begun.data
         return {
             "tool_call_id": call["id"],
             "name": call["function"]["name"],
@@ -83,5 +100,13 @@ class InTime:
         }
 
 
-def _fate(call: Mapping[str, Any]) -> str:
-    return "unknown" if call.get("effect") == "at_most_once" else "failed"
+def _fate(last: Event) -> str:
+    """What becomes of a row of which this was the last that was told."""
+    match last.type, last.data:
+        case (Type.TOOL_CALL, {"effect": "at_most_once"}) | (_, {"why": "unknown"}):
+            return "unknown"
+        case Type.TOOL_RESPONSE, {"is_error": False}:
+            return "done"
+        case Type.STEP_STARTED | Type.APPROVAL_REQUESTED, _:
+            return "cancelled"
+    return "failed"

@@ -28,6 +28,7 @@ NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
 # As JSON writes a character beyond the first 65,536; YAML has no such thing.
 PAIR = re.compile(r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})", re.IGNORECASE)
 HALVES = re.compile("[\ud800-\udfff]")
+UNKEPT = re.compile("[\0\ud800-\udfff]")
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 Path = tuple[str | int, ...]
@@ -180,9 +181,11 @@ class _Reading:
 
 
 def _scalar(event: Any) -> Written:
+    # `"\0"` and `"\ud800"` are how YAML spells what no database takes.
+    text = UNKEPT.sub("\ufffd", event.value)
     is_plain = event.implicit[0] and not event.style
-    value = _meant(event.value) if is_plain else event.value
-    return replace(_written(value, event), text=event.value)
+    value = _meant(text) if is_plain else text
+    return replace(_written(value, event), text=text)
 
 
 def _meant(text: str) -> Any:

@@ -18,6 +18,7 @@ _AGENTS = re.compile(r"^Agents: (.+)$", re.MULTILINE)
 _AGENT = re.compile(
     r"(?:^|; )([^\s:;]+): (Ask the agent \1\..*?)(?=; [^\s:;]+: Ask the agent|$)"
 )
+_ROLES = re.compile(r"^Roles: (.+)$", re.MULTILINE)
 _BROKEN = re.compile(
     r"(?:^What was wrong: |[.。] ?)(“[^\n]+?” failed: [^\n]+)"
     r"|^Your last plan cannot be carried out: (.+)$",
@@ -27,9 +28,13 @@ _BROKEN = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Brief:
-    """A question and the tools to plan with; `past` is what was said of plans before."""
+    """A question and the tools to plan with; `past` is what was said of plans before.
+
+    `roles` are those that somebody has, a person or an agent.
+    """
 
     situation: Situation
+    roles: tuple[str, ...] = ()
     past: str = ""
 
     @property
@@ -58,7 +63,8 @@ def read(messages: Sequence[Message]) -> Brief:
         earlier=Question(text=before[-1]) if before else None,
         tools=(*listed(system, "arguments"), *_agents(system)),
     )
-    return Brief(situation=situation, past=found["past"] if found else "")
+    past = found["past"] if found else ""
+    return Brief(situation=situation, roles=tuple(_roles(system)), past=past)
 
 
 def _agents(system: str) -> Iterator[Offer]:
@@ -67,3 +73,8 @@ def _agents(system: str) -> Iterator[Offer]:
         yield Offer(
             name=f"{ASKS}{name}", description=description, parameters=Handoff.parameters
         )
+
+
+def _roles(system: str) -> list[str]:
+    said = _ROLES.search(system)
+    return said[1].split(", ") if said and said[1] != "none" else []

@@ -15,7 +15,8 @@ MOST_QUOTED = 160
 _CITED = re.compile(r"\[\d+\]")
 _FIGURE = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w.]*\w)")
 _END = re.compile(r"(?<=[.!?])\s|(?<=[。！？])|\n")
-_MARKUP = re.compile(r"[*`#|]+")
+# What stands between backticks stays as it is: `6 * 7`, `2 ** 3`.
+_MARKUP = re.compile(r"`+([^`]*)`+|\*\*(\S(?:.*?\S)?)\*\*|^\s*(?:#+|[*-]) |^\*\*|\*\*$|\|")
 
 
 def compared(form: Form) -> dict[str, Any] | None:
@@ -87,8 +88,13 @@ def _quoted(answer: str, others: Sequence[str]) -> str:
     """The first sentence that nobody else says."""
     sentences = [part for part in _END.split(answer) if part.strip()]
     own = [part for part in sentences if not any(part in other for other in others)]
-    words = " ".join(_MARKUP.sub("", next(iter([*own, *sentences]), "")).split())
+    words = " ".join(_bare(next(iter([*own, *sentences]), "")).split())
     return words if len(words) <= MOST_QUOTED else f"{words[: MOST_QUOTED - 1]}…"
+
+
+def _bare(sentence: str) -> str:
+    """Without its Markdown, which is no part of what is said."""
+    return _MARKUP.sub(lambda found: found[1] or found[2] or "", sentence)
 
 
 def _signed(answer: str, group: Sequence[str]) -> str:

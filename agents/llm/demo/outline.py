@@ -23,13 +23,22 @@ _CLAUSES = re.compile(
     re.IGNORECASE,
 )
 _MOST_CLAUSES = 4
+_ASK = r"(?:^|[,.;?]?\s*\b(?:and |then )*)(?:please )?ask "
+_WHAT = r"(?P<what>(?:whether|if|about|for|to|what|which|when|how|who|why)\b[^.?!]*)[.?!]*$"
+_WHAT_JA = (
+    r"に(?P<what_ja>[^。]+?)(?:を|と|って)?"
+    r"(?:聞いて|確認して|尋ねて|相談して)(?:ください|下さい)?[。？?]*$"
+)
 _PERSON = re.compile(
-    r"(?:^|[,.;?]?\s*\b(?:and |then )*)(?:please )?ask (?P<who>(?:my|our|the) [a-z ]{2,30}?) "
-    r"(?P<what>(?:whether|if|about|for|to|what|which|when|how|who|why)\b[^.?!]*)[.?!]*$"
+    rf"{_ASK}(?P<who>(?:my|our|the) [a-z ]{{2,30}}?) {_WHAT}"
     r"|(?:^|[、。])(?P<who_ja>上司|同僚|担当者|責任者|マネージャー|リーダー|チーム|お客様|専門家"
-    r"|[^\s、。に]{1,10}(?:さん|様|長|部|課|担当))に(?P<what_ja>[^。]+?)(?:を|と|って)?"
-    r"(?:聞いて|確認して|尋ねて|相談して)(?:ください|下さい)?[。？?]*$",
+    rf"|[^\s、。に]{{1,10}}(?:さん|様|長|部|課|担当)){_WHAT_JA}",
     re.IGNORECASE,
+)
+# With WHO as the roles that somebody here has.
+_EXPERT = (
+    rf"{_ASK}(?:the |our )?(?P<who>WHO)(?: (?:team|department|group|people|experts?))? {_WHAT}"
+    rf"|(?:^|[、。])(?P<who_ja>WHO)(?:部|課|チーム|担当者?|の専門家|の人|さん)?{_WHAT_JA}"
 )
 _DEED = re.compile(
     r"(?:^|,? (?:and|then) )(?:please |can you |could you |would you )*"
@@ -93,17 +102,30 @@ def beyond(brief: Brief, today: date) -> Outline | None:
     return _cancelled(question, why)
 
 
+def with_an_expert(brief: Brief, today: date) -> Outline | None:
+    """The same for whoever has a role: people or an agent, as it is here."""
+    roles = sorted(brief.roles, key=len, reverse=True)
+    expert = _EXPERT.replace("WHO", "|".join(map(re.escape, roles)))
+    found = re.search(expert, brief.question.text.strip(), re.IGNORECASE) if roles else None
+    return _asked(brief, found, steps.consultation, today) if found else None
+
+
 def with_a_person(brief: Brief, today: date) -> Outline | None:
     """What the tools can find out, and then somebody who has to be asked."""
-    question = brief.question
-    found = _PERSON.search(question.text.strip())
-    if found is None or _is_agent(found["who"] or "", brief):
+    found = _PERSON.search(brief.question.text.strip())
+    return _asked(brief, found, steps.enquiry, today) if found else None
+
+
+def _asked(
+    brief: Brief, found: re.Match[str], write: steps.Writing, today: date
+) -> Outline | None:
+    question, who = brief.question, found["who"] or found["who_ja"]
+    if _is_agent(who, brief):
         return None
     before = question.text.strip()[: found.start()].strip(" 、。,;")
     first = _pieces(_about(brief, before, question), today) if before else []
-    done = [step for piece in first for step in piece.steps]
-    who, what = found["who"] or found["who_ja"], found["what"] or found["what_ja"]
-    asked = steps.enquiry(who, what.strip(), [step["name"] for step in done], question)
+    done = [step["name"] for piece in first for step in piece.steps]
+    asked = write(who, (found["what"] or found["what_ja"]).strip(), done, question)
     told = question.say(f"Ask {asked['name'].removeprefix('ask ')}.", f"{asked['name']}。")
     return _joined([*first, Piece(steps=(asked,), what=told)], question)
 
@@ -123,6 +145,7 @@ WRITERS: tuple[Callable[[Brief, date], Outline | None], ...] = (
     greeted,
     listed_tables,
     beyond,
+    with_an_expert,
     with_a_person,
     in_parts,
 )
@@ -179,4 +202,6 @@ def _cancelled(question: Question, why: str) -> Outline:
 def _unknown(question: Question) -> Outline:
     """Nothing that the rules know; a real model might."""
     no_rule = question.say("I have no rule for this.", "これに答える規則を持っていません。")
-    return _cancelled(question, question.say(" ", "").join([no_rule, help.nature(question)]))
+    # Why a run has ended is told as plain text.
+    nature = help.nature(question).replace("`", "")
+    return _cancelled(question, question.say(" ", "").join([no_rule, nature]))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 
-from . import arithmetic, help, passages, rows
+from . import arithmetic, given, help, passages, rows
 from . import measure as measures
 from . import period as periods
 from . import schema as schemas
@@ -39,8 +39,9 @@ _FOLLOWS = re.compile(
 
 
 def plan(situation: Situation, today: date) -> Plan | None:
-    """The plan of the first skill that has one."""
-    return next((found for skill in SKILLS if (found := skill(situation, today))), None)
+    """The plan of the first skill that has one; without tools, of those that need none."""
+    skills = SKILLS if situation.tools else _UNAIDED
+    return next((found for skill in skills if (found := skill(situation, today))), None)
 
 
 def greeted(situation: Situation, today: date) -> Plan | None:
@@ -149,6 +150,7 @@ def looked_up(situation: Situation, today: date) -> Plan | None:
 
 SKILLS: tuple[Skill, ...] = (
     handed_on,
+    given.told,
     greeted,
     chained,
     several,
@@ -162,6 +164,7 @@ SKILLS: tuple[Skill, ...] = (
     followed_up,
     looked_up,
 )
+_UNAIDED: tuple[Skill, ...] = (given.told,)
 _ALONE: tuple[Skill, ...] = (share, compared, calculated, queried, looked_up)
 
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import naming
@@ -11,6 +11,9 @@ from .naming import of_request
 from .request import Request
 
 Fields = dict[str, Any]
+Writing = Callable[[str, str, Sequence[str], Question], Fields]
+
+_REQUESTS = {"to": "Please {}.", "for": "Please give us {}.", "about": "What about {}?"}
 
 
 def query(database: Offer, request: Request, question: Question, *, compares: bool) -> Fields:
@@ -70,6 +73,22 @@ def enquiry(who: str, what: str, needs: Sequence[str], question: Question) -> Fi
             f"Please ask {them} {plain(what)}, and write down the answer.",
             f"{who}に「{plain(what)}」を確認し、回答を書いてください。",
         ),
+        "depends_on": list(needs),
+    }
+
+
+def consultation(role: str, what: str, needs: Sequence[str], question: Question) -> Fields:
+    """What whoever has a role can say; they read it themselves."""
+    verb, _, rest = plain(what).partition(" ")
+    english = _REQUESTS.get(verb.lower(), f"Please say {verb.lower()} {{}}.")
+    return {
+        "name": question.say(f"ask {role}", f"{role}に聞く"),
+        "role": role,
+        "arguments": {
+            "task": question.say(
+                english.replace("{}", rest), f"{plain(what)}、教えてください。"
+            )
+        },
         "depends_on": list(needs),
     }
 

@@ -46,7 +46,7 @@ def _told(result: Result, question: Question) -> str:
     if expression := naming.rest(result.name, naming.SUM):
         return rows.result(expression, result.text, question, places=2)
     if who := naming.whom(result.name):
-        is_person = who.startswith(("your ", "the "))
+        is_person = ": " not in result.name
         return colleagues.said(capital(who) if is_person else who, result.text, question)
     return _found(result, question)
 

@@ -1,0 +1,94 @@
+"""A plan that was stopped goes on where it was."""
+
+import asyncio
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from agents import runs, toolset
+from agents.engine.tool import ToolResult
+from agents.models import Run
+from agents.workflows import versions
+from chat import sessions
+from tests.conftest import PATIENCE, checked
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+FLOW = """\
+name: Two steps
+steps:
+  - {name: first, tool: calculator, arguments: {expression: first}}
+  - {name: second, tool: calculator, arguments: {expression: second}, depends_on: [first]}
+"""
+
+
+class Held:
+    """A calculator that takes its time over the second step, the first time."""
+
+    name, description, effect = "calculator", "Counts.", "read"
+    parameters = {"type": "object", "properties": {"expression": {"type": "string"}}}
+    asked: list[str] = []
+    is_held = asyncio.Event()
+
+    async def execute(self, input):
+        wanted = input["expression"]
+        self.asked.append(wanted)
+        if self.asked.count(wanted) == 1 and wanted == "second":
+            self.is_held.set()
+            await asyncio.sleep(60)
+        return ToolResult(f"{wanted} is done")
+
+
+@pytest.fixture
+def calculator(monkeypatch):
+    Held.asked, Held.is_held = [], asyncio.Event()
+    monkeypatch.setitem(toolset.BUILT_IN, "calculator", Held)
+    return Held
+
+
+async def said(session, user, text, number):
+    def say():
+        if session is None:
+            return sessions.begin(user, text, f"client-{number}")
+        return sessions.say(session, user, text, f"client-{number}")
+
+    return await sessions.said(say)
+
+
+async def stopped(person):
+    await sync_to_async(versions.save)(FLOW, person)
+    message = await said(None, person, "/workflow Two steps", 1)
+    await asyncio.wait_for(Held.is_held.wait(), PATIENCE)
+    await runs.stop(message.run)
+    return message, await checked(message.run)
+
+
+async def test_a_stopped_workflow_goes_on_at_the_first_step_that_is_not_on_record(
+    calculator, person
+):
+    message, run = await stopped(person)
+    assert run.can_go_on
+
+    again = await said(message.session, person, "Continue where you stopped.", 2)
+    await runs.wait(again.run)
+    rest = await checked(again.run)
+
+    assert rest.status == Run.Status.COMPLETED, rest.detail
+    assert rest.answer == "second is done"
+    assert rest.origin_id == run.pk
+    assert Held.asked == ["first", "second", "second"]
+    seqs = [seq async for seq in rest.events.order_by("seq").values_list("seq", flat=True)]
+    assert seqs == list(range(1, len(seqs) + 1))
+
+
+async def test_the_same_words_after_anything_else_are_a_question(calculator, person):
+    message, _run = await stopped(person)
+    await runs.wait((await said(message.session, person, "6 * 7", 2)).run)
+
+    asked = await said(message.session, person, "Continue where you stopped.", 3)
+
+    assert asked.run.origin_id is None
+    await runs.wait(asked.run)

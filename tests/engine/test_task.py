@@ -1,0 +1,173 @@
+import asyncio
+
+import pytest
+
+from agents.engine import (
+    AgentRuntime,
+    FallbackStrategy,
+    Guardrails,
+    ReActPlanner,
+    ToolRegistry,
+)
+from agents.engine.approval import AskPerson
+from agents.engine.events import Type
+from agents.engine.handoff import Handoff
+from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
+from agents.engine.termination import standard_policy
+from tests.engine.conftest import Echo
+from tests.engine.plans import answered, of, outcomes, outputs, step, told, workflow
+from tests.scripted import Says, ScriptedModel
+
+LITTLE = standard_policy(max_tokens=1)
+
+
+def helper(*answers: str) -> Handoff:
+    """An agent that costs tokens whenever it is asked."""
+    model = ScriptedModel(*(Says(answer=answer) for answer in answers))
+    parts = (ReActPlanner(model, "scripted"), ToolRegistry(), Guardrails(), FallbackStrategy())
+    agent = AgentRuntime(*parts, name="helper")
+    return Handoff("helper", lambda: agent)
+
+
+def asks(name: str, **more) -> ExecutionStep:
+    return ExecutionStep(name=name, agent="helper", arguments={"task": "Do it."}, **more)
+
+
+def why(events, name: str) -> str:
+    return next(e["reason"] for e in of(events, Type.STEP) if e.get("action") == name)
+
+
+async def test_no_item_is_begun_when_the_budget_is_spent():
+    each = asks("a", for_each=[1, 2, 3])
+
+    events = await told(workflow(each, tools=[helper("one")], policy=LITTLE))
+
+    assert outcomes(events) == {"a[0]": "done", "a": "failed"}
+    assert why(events, "a") == "A run may use 1 tokens."
+    assert events[-1].data["stopped_reason"] == "budget_exceeded"
+
+
+async def test_no_round_is_begun_when_the_budget_is_spent():
+    again = asks("a", until="output == 'never'", rounds=3)
+
+    events = await told(workflow(again, tools=[helper("one")], policy=LITTLE))
+
+    assert outcomes(events) == {"a": "failed"}
+    assert why(events, "a") == "A run may use 1 tokens."
+
+
+async def test_a_step_is_not_tried_again_when_the_budget_is_spent(monkeypatch):
+    monkeypatch.setattr("agents.engine.plans.effort.PAUSE", 0)
+    again = asks("a", retry=3, expected_outcome="${output == 'never'}")
+
+    events = await told(workflow(again, tools=[helper("one")], policy=LITTLE))
+
+    assert outputs(events) == {"a": "one"}
+    assert why(events, "a") == "A run may use 1 tokens."
+
+
+async def test_a_plan_within_a_plan_fails_when_the_budget_cuts_it_short():
+    whole = ExecutionStep(name="whole", plan=ExecutionPlan(steps=[asks("x")]))
+    short = ExecutionStep(name="short", plan=ExecutionPlan(steps=[asks("x"), step("y")]))
+
+    ended = [
+        outcomes(await told(workflow(outer, tools=[helper("one"), Echo()], policy=LITTLE)))
+        for outer in (whole, short)
+    ]
+
+    assert ended == [{"x": "done", "whole": "done"}, {"x": "done", "short": "failed"}]
+
+
+@pytest.mark.parametrize(
+    "asking",
+    [ExecutionStep(name="a", ask="May I?", approves=True, retry=2), step("a", "send", retry=2)],
+    ids=["a question", "a tool that asks first"],
+)
+async def test_a_person_who_said_no_is_not_asked_again(asking):
+    send = Echo("send")
+    send.needs_approval = True
+    flow = workflow(asking, tools=[send, AskPerson()])
+    events = await told(flow)
+
+    no = answered(events, "Not now.", is_approved=False)
+    gone_on = [e async for e in flow.resume([*events, no])]
+
+    assert outcomes(gone_on) == {"a": "failed"}
+    assert "Not now." in why(gone_on, "a")
+    assert of(gone_on, Type.APPROVAL_REQUESTED) == send.inputs == []
+
+
+async def test_what_comes_one_after_the_other_waits_with_the_one_that_waits():
+    first = ExecutionStep(name="first", ask="May I?", approves=True)
+    flow = workflow(first, step("next"), step("beside", parallel=True),
+                    tools=[Echo(), AskPerson()])  # fmt: skip
+
+    events = await told(flow)
+    gone_on = [e async for e in flow.resume([*events, answered(events, "Yes.")])]
+
+    assert outcomes(events) == {"beside": "done"}
+    assert outcomes(gone_on) == {"first": "done", "next": "done"}
+
+
+async def test_an_item_waits_for_the_one_before_it_that_waits_for_a_person():
+    asked = ExecutionStep(name="ok", ask="Do ${item}?", approves=True, condition="item == 1")
+    does = step("do", "echo", "ok", arguments={"text": "no. ${item}"})
+    inner = ExecutionPlan(steps=[asked, does])
+    echo = Echo()
+    flow = workflow(
+        ExecutionStep(name="each", plan=inner, for_each=[1, 2]), tools=[echo, AskPerson()]
+    )
+
+    events = await told(flow)
+    assert echo.inputs == []
+
+    gone_on = [e async for e in flow.resume([*events, answered(events, "Yes.")])]
+    assert outputs(gone_on)["each"] == ["no. 1", "no. 2"]
+
+
+async def _hangs(input):
+    await asyncio.sleep(60)
+
+
+def left_open(events) -> set[int]:
+    begins = (Type.TASK, Type.TOOL_CALL, Type.APPROVAL_REQUESTED)
+    begun = {e["step"] for type in begins for e in of(events, type) if e.get("kind") != "plan"}
+    return begun - {e["step"] for e in of(events, Type.STEP)}
+
+
+async def test_a_step_that_goes_on_after_a_cut_and_takes_too_long_leaves_no_open_row():
+    steps = [step("a", "slow", timeout=0.05, for_each=[1, 2], parallel=True)]
+    whole = await told(workflow(*steps, tools=[Echo("slow", _hangs)]))
+
+    for at in range(1, len(whole)):
+        flow = workflow(*steps, tools=[Echo("slow", _hangs)])
+        events = [*whole[:at], *[e async for e in flow.resume(whole[:at])]]
+        responses = [e["tool_call_id"] for e in of(events, Type.TOOL_RESPONSE)]
+        assert left_open(events) == set(), at
+        assert len(responses) == len(set(responses)), at
+
+
+async def test_a_question_within_a_step_that_takes_too_long_is_given_up():
+    asked = ExecutionStep(name="ask", ask="May I?", approves=True, parallel=True)
+    inner = ExecutionPlan(steps=[asked, step("wait", "slow", parallel=True)])
+    outer = ExecutionStep(name="outer", plan=inner, timeout=0.05)
+
+    events = await told(workflow(outer, tools=[Echo("slow", _hangs), AskPerson()]))
+
+    question = of(events, Type.APPROVAL_REQUESTED)[0]["step"]
+    ends = {e["step"]: e["status"] for e in of(events, Type.STEP)}
+    assert ends[question] == "cancelled"
+    assert left_open(events) == set()
+    assert why(events, "outer") == "It took longer than 0.05 seconds."
+
+
+async def test_whoever_plans_anew_learns_that_it_may_have_been_done():
+    pay, look = Echo("pay", _hangs), Echo("look", _hangs)
+    pay.effect, look.effect = "at_most_once", "read"
+    steps = [step(name, name, timeout=0.05) for name in ("pay", "look")]
+
+    events = await told(workflow(*steps, tools=[pay, look]))
+
+    late = "It took longer than 0.05 seconds."
+    ends = {e["action"]: e["reason"] for e in of(events, Type.STEP) if "reason" in e}
+    assert ends == {"pay": f"{late} It may have been done, or not.", "look": late}

@@ -1,0 +1,166 @@
+"""A step waits until a person agrees: whose word counts, and what comes of a no."""
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import Group
+from django.test import AsyncClient
+
+from agents import runs, wording
+from agents.engine.events import Event, Type
+from agents.meaning import Rows
+from agents.models import Approval, Run
+from agents.workflows import starting, versions
+from tests.conftest import checked
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop", "pipeline_tools"),
+]
+
+GATE = """\
+name: Gate
+steps:
+  - {name: agree, ask: "May it be sent?", approves: true, role: Legal}
+  - {name: send, tool: report_generator, depends_on: [agree]}
+"""
+
+
+@pytest.fixture
+def legal(db):
+    return Group.objects.create(name="legal")
+
+
+@pytest.fixture
+async def gate(editor, person, legal):
+    """What a run asks that `person` has started, and that Legal has to agree to."""
+    await sync_to_async(versions.save)(GATE, editor)
+    wish = await sync_to_async(starting.wished)("/workflow Gate", person)
+    run = await sync_to_async(starting.start)(wish, person, "chat.1")
+    runs.launch(run)
+    await runs.wait(run)
+    return await Approval.objects.aget(run=run)
+
+
+@pytest.fixture
+def lawyer(stranger, legal):
+    stranger.groups.add(legal)
+    return stranger
+
+
+async def client_of(user):
+    client = AsyncClient()
+    await sync_to_async(client.force_login)(user)
+    return client
+
+
+async def page(user, path):
+    return (await (await client_of(user)).get(path)).content.decode()
+
+
+async def send(user, gate, verdict, words=""):
+    form = {"verdict": verdict, f"digest-{gate.pk}": gate.digest, f"reason-{gate.pk}": words}
+    return await (await client_of(user)).post(f"/approvals/{gate.pk}/", form)
+
+
+async def over(gate):
+    run = await Run.objects.aget(pk=gate.run_id)
+    await runs.wait(run)
+    return await checked(run)
+
+
+@pytest.mark.parametrize("verdict", ["approve", "reject"])
+async def test_whoever_started_it_does_not_agree_for_a_role_that_others_have(
+    gate, lawyer, person, verdict
+):
+    answer = await send(person, gate, verdict)
+
+    assert answer.status_code == 404
+    assert (await Approval.objects.aget()).is_waiting
+    assert "May it be sent?" not in await page(person, "/approvals/")
+    shown = await page(person, f"/traces/{gate.run_id}/")
+    assert "It waits for somebody of the group “Legal”." in shown
+    assert "Gate asks for agreement" in shown
+    assert f"/approvals/{gate.pk}/" not in shown
+
+
+async def test_whoever_has_the_role_agrees_and_it_goes_on(gate, lawyer):
+    assert "Gate asks for your agreement" in await page(lawyer, "/approvals/")
+
+    await send(lawyer, gate, "approve")
+
+    assert (await over(gate)).status == "completed"
+    assert (await Approval.objects.aget()).decided_by_id == lawyer.pk
+
+
+async def test_whoever_started_it_agrees_where_the_role_is_theirs_too(
+    gate, legal, lawyer, person
+):
+    await person.groups.aadd(legal)
+
+    shown = await page(person, f"/traces/{gate.run_id}/")
+    await send(person, gate, "approve")
+
+    assert f"/approvals/{gate.pk}/" in shown
+    assert "Answer it yourself" not in shown
+    assert (await over(gate)).status == "completed"
+
+
+@pytest.mark.parametrize("group", ["", "legal", "leg%", "l_gal"])
+async def test_where_nobody_can_have_the_role_it_is_left_to_whoever_started_it(
+    gate, stranger, person, group
+):
+    if group:
+        stranger.is_active = group != "legal"
+        await stranger.asave()
+        named, _is_new = await Group.objects.aget_or_create(name=group)
+        await stranger.groups.aadd(named)
+
+    assert f"/approvals/{gate.pk}/" in await page(person, f"/traces/{gate.run_id}/")
+    await send(person, gate, "approve")
+
+    assert (await over(gate)).status == "completed"
+
+
+async def test_whoever_started_it_can_still_stop_it(gate, lawyer, person):
+    await runs.stop(await Run.objects.aget())
+
+    assert (await over(gate)).status == "stopped"
+    assert (await Approval.objects.aget()).verdict == "withdrawn"
+
+
+@pytest.mark.parametrize("words", ["", "Not before May."])
+async def test_a_no_is_no_failure(gate, lawyer, person, words):
+    await send(lawyer, gate, "reject", words)
+
+    run = await over(gate)
+    task = await run.steps.aget(kind="task", action="agree")
+    shown = await page(person, f"/traces/{run.pk}/")
+    assert (run.status, task.status) == ("stopped", "rejected")
+    assert "|failed|" not in run.marks
+    assert "eve declined “agree”, so the workflow ended here." in shown
+    assert ("They said: “Not before May.”." in shown) == bool(words)
+    assert "1 declined" in shown
+    assert 'data-status="failed"' not in shown
+
+
+async def test_what_was_agreed_to_and_still_went_wrong_has_failed(gate, lawyer):
+    await send(lawyer, gate, "approve")
+    run = await over(gate)
+    task = await run.steps.aget(kind="task", action="agree")
+    told = {"step": task.number, "kind": "task", "status": "failed", "observation": "Late."}
+
+    rows = Rows()
+    event = Event(type=Type.STEP, data=told, agent="Gate", time=task.ended_at, seq=99)
+    await sync_to_async(rows.take)(run.pk, event)
+    await sync_to_async(rows.write)()
+
+    await task.arefresh_from_db()
+    assert task.status == "failed"
+
+
+def test_only_a_no_is_called_one():
+    late = "“agree”: It took longer than 3 seconds."
+
+    ended = wording.ending(Run(stopped_reason="cancelled", detail=late))
+
+    assert ended == f"Cancelled: {late}"

@@ -1,0 +1,43 @@
+"""What a first visitor can begin with does what it says."""
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from agents import approvals, runs
+from agents.approvals import Word
+from agents.models import Approval
+from agents.workflows import starting, versions
+from agents.workflows.examples import SALES
+from tests.conftest import checked
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "samples", "workshop"),
+]
+
+
+async def started(query, person):
+    wish = await sync_to_async(starting.wished)(query, person)
+    run = await sync_to_async(starting.start)(wish, person, "chat.1")
+    runs.launch(run)
+    await runs.wait(run)
+    asked = await Approval.objects.aget(run=run)
+    await approvals.decide(person, asked.pk, Word(digest=asked.digest, is_approved=True))
+    await runs.wait(run)
+    return await checked(run)
+
+
+@pytest.mark.parametrize(
+    ("count", "second"),
+    [(1, ""), (2, "After it comes **"), (3, ") and **"), (6, "The lowest is **")],
+)
+async def test_the_best_products_are_told_in_two_sentences(editor, person, count, second):
+    await sync_to_async(versions.save)(SALES, editor)
+
+    run = await started(f"/workflow Best products count={count}", person)
+
+    figures = (await run.steps.filter(action="database").afirst()).observation
+    assert run.status == "completed", run.detail
+    assert run.answer.split("**")[1] in figures
+    assert second in run.answer
+    assert run.answer.count(".") == (2 if second else 1)
