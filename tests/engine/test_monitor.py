@@ -20,3 +20,27 @@ async def test_a_check_cut_off_after_its_finding_is_ended():
     ends = [data["step"] for data in of(events, Type.STEP) if data["kind"] == "evaluation"]
     assert ends == [of(events, Type.EVALUATION)[0]["step"]]
     assert len(of(events, Type.EVALUATION)) == 1
+
+
+async def test_what_is_expected_may_be_held_against_other_steps():
+    same = "${output == steps.one.output}"
+    steps = step("one"), step("two", expected_outcome=same)
+
+    events = await told(workflow(*steps, tools=[Echo()]))
+
+    [found] = of(events, Type.EVALUATION)
+    assert found["reason"] == "output == steps.one.output is not true."
+    assert not found["is_met"]
+
+
+async def test_what_is_expected_of_each_item_knows_the_item():
+    each = step(
+        "one",
+        arguments={"text": "${item}"},
+        for_each=["a", "b"],
+        expected_outcome="${output == item}",
+    )
+
+    events = await told(workflow(each, tools=[Echo()]))
+
+    assert [found["is_met"] for found in of(events, Type.EVALUATION)] == [True, True]

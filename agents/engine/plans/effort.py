@@ -109,7 +109,8 @@ class Effort:
             return
         if self._last.is_error or not self.step.expected_outcome:
             return
-        check = Check(self.site, self.step, output_of(self._last), self.number, attempt)
+        output = output_of(self._last)
+        check = Check(self.site, self.step, output, self.number, attempt, self.names)
         async with aclosing(check.events()) as checking:
             async for event in checking:
                 yield event

@@ -144,7 +144,7 @@ class Task:
                     yield event
 
     async def _checked(self, number: int, output: Any) -> Events:
-        check = Check(self.site, self.step, output, number, attempt=1)
+        check = Check(self.site, self.step, output, number, 1, self.names)
         async with aclosing(check.events()) as events:
             async for event in events:
                 yield event
