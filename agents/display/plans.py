@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
 from agents.graphs import State, drawn
-from agents.models import AgentStep, Run
+from agents.models import AgentStep, Run, WorkflowVersion
 from agents.models.prepared import prepared
 from agents.sentences import told
 
@@ -91,9 +91,13 @@ class Version:
     facts: PlanFacts
     states: Mapping[str, State]
     href: Callable[[int | None], str]
+    workflow: WorkflowVersion | None = None  # where it was written beforehand
 
     @property
     def title(self) -> str:
+        if self.workflow is not None:
+            about = {"name": self.workflow.workflow.name, "number": self.workflow.number}
+            return _("%(name)s · version %(number)d") % about
         if self.of == 1:
             return _("Plan")
         return _("Plan %(number)d of %(count)d") % {"number": self.number, "count": self.of}
@@ -187,6 +191,7 @@ class PlanView:
                 facts=PlanFacts.of(shown(row)),
                 states=standing.states(place_of, row.turn, PlanFacts.of(shown(row)).plan),
                 href=lambda number: _href(run, place, number),
+                workflow=run.workflow,
             )
             for place_of, row in enumerate(written)
         ]

@@ -194,8 +194,9 @@ class StepView:
     @property
     def _plan(self) -> str:
         step = self.step
-        if step.status in {AgentStep.Status.FAILED, AgentStep.Status.CANCELLED}:
-            return told(step.observation) or step.action
+        is_given_up = step.status in {AgentStep.Status.FAILED, AgentStep.Status.CANCELLED}
+        if is_given_up and step.observation:
+            return told(step.observation)
         if not self.planned:
             return _("Writes a plan") if step.turn < 2 else _("Writes another plan")
         words = self.planned.plan.description or _("A plan")

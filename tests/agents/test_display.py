@@ -247,6 +247,9 @@ def step(**fields):
     return AgentStep(run=Run(pk=1), number=1, started_at=NOW, **fields)
 
 
+WRITTEN = {"description": "Add it up.", "steps": [{"name": "sum", "tool": "calculator"}]}
+
+
 @pytest.mark.parametrize(
     ("fields", "intent"),
     [
@@ -258,6 +261,8 @@ def step(**fields):
         ({"kind": "thought", "status": "failed", "observation": "It broke."}, "It broke."),
         ({"kind": "answer", "status": "done"}, "Writes the answer"),
         ({"kind": "guardrail", "observation": "Not this."}, "Not this."),
+        ({"kind": "plan", "status": "cancelled", "action": "plan 1"}, "Writes a plan"),
+        ({"kind": "plan", "status": "cancelled", "action_input": WRITTEN}, "Add it up."),
     ],
 )
 def test_a_row_says_in_one_line_what_it_does(fields, intent):
