@@ -27,6 +27,8 @@ MOST_LINES = 50
 MOST_IN_CHAT = 200  # rows; all of them are in the trace
 # A task of a step that is done for each item of a list is called after it: name[3].
 ITEM = re.compile(r"\[\d+\]\Z")
+# What was expected is a sentence of its own, and stands in brackets within another one.
+IN_BRACKETS = re.compile(r"[.。]\)(?=: )")
 COUNTED = (Status.RUNNING, Status.WAITING, Status.FAILED, Status.SKIPPED)
 
 
@@ -58,7 +60,8 @@ class PlanFacts:
 
     @property
     def feedback(self) -> list[str]:
-        return [told(sentence) for sentence in self.facts.get("feedback") or ()]
+        said = self.facts.get("feedback") or ()
+        return [told(IN_BRACKETS.sub(")", sentence)) for sentence in said]
 
     @property
     def why(self) -> str:

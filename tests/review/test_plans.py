@@ -5,6 +5,7 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient, Client
 
 from agents.display import RunView
+from agents.fragments import Watched
 from agents.review.comparison import Comparison
 from agents.review.moments import Timeline
 from agents.spans import Course, Subject
@@ -54,6 +55,23 @@ async def test_its_document_tells_the_plan_in_words(replanned, person):
     assert "2. rescue (calculator · added · after sum · only if something before it" in text
     assert "Why it was planned anew" in text
     assert "Not as expected: It is 0." in text
+
+
+async def test_what_a_new_plan_leaves_out_is_no_step_of_it(scripted, person):
+    tried = sum_of("sum", "1 - 1", expected_outcome="More than 0.")
+    scripted(
+        written(tried),
+        judged(False, "It is 0."),
+        written(sum_of("total", "2 - 1")),
+        Says(answer="1"),
+    )
+
+    run = await asked("More than nothing?", user=person)
+
+    html = await sync_to_async(Watched(run.pk).snapshot)()
+    assert '</ol><p class="gone"><s>sum</s> <span class="change-mark">removed<' in html
+    assert "<strong>sum</strong>" in html.split('class="gone"')[0]
+    assert "did not give what was expected (More than 0): It is 0." in html
 
 
 async def test_who_writes_plans_and_checks_is_told_by_what_they_do(replanned, person):
