@@ -17,6 +17,7 @@ from agents.engine.plans.monitor import MONITOR
 from agents.engine.plans.planning import PLANNER
 from agents.masking import Veil
 from agents.models import AgentStep, Run
+from agents.outputs import OutputView, few_rows, words
 from agents.readable import brief, one_line, only_one, shown, unpacked
 from agents.sentences import told
 from agents.waterfall import Bar
@@ -136,7 +137,8 @@ class StepView:
         """What a person is asked, or somebody of a group."""
         asked = self.step.action_input
         asked = asked if isinstance(asked, dict) else {"question": brief(asked)}
-        about = {"question": asked.get("question", ""), "role": asked.get("role", "")}
+        question = words(str(asked.get("question", "")))
+        about = {"question": question, "role": asked.get("role", "")}
         if about["role"]:
             return _("Asks “%(role)s”: %(question)s") % about
         return _("Asks a person: %(question)s") % about
@@ -285,6 +287,11 @@ class StepView:
         """The beginning of what a tool said."""
         text = " ".join(self.step.observation[: MOST_EXCERPT * 2].split())
         return text if len(text) <= MOST_EXCERPT else f"{text[: MOST_EXCERPT - 1]}…"
+
+    @cached_property
+    def few_rows(self) -> OutputView | None:
+        """The same, where it is rows."""
+        return few_rows(self.step.observation)
 
     @property
     def speaks(self) -> bool:
