@@ -123,7 +123,7 @@ class Watched:
         self.folded, self.rows = set(), Outline()
         rows = self._unfolded(view.steps)
         self.rows.take(rows)
-        self.growing = {step.number for step in rows if step.is_live}
+        self.growing = {step.number for step in rows if step.speaks}
         self.prose = view.prose if run.is_live else GrowingProse()
         return view
 
@@ -224,7 +224,7 @@ class Watched:
 
     def _shown(self, step: StepView) -> None:
         """A row is shown as it is now: its step may be over before its last words are told."""
-        if step.is_live:
+        if step.speaks:
             self.growing.add(step.number)
         else:
             self.growing.discard(step.number)

@@ -1,7 +1,8 @@
 """A structured answer as people see it: rows as a table, fields with their names."""
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -16,6 +17,12 @@ MOST_VALUES = 5_000
 MOST_JSON = 20_000
 GROUPED = 10_000
 NOTHING = "—"
+FEW_ROWS = 5
+# A text full of brackets is not looked through for each of them.
+MOST_TRIES = 20
+OPENING = re.compile(r"[\[{]")
+DECODER = json.JSONDecoder()
+RESULT = {"columns", "rows", "truncated"}
 
 Kind = Literal["text", "number", "nothing", "list", "fields", "table", "json"]
 
@@ -49,6 +56,70 @@ def shown_output(value: Any) -> OutputView:
         return _Shown().view(value, MOST_NESTED)
     except _TooMany:
         return _json(value)
+
+
+def spoken(text: str) -> list[OutputView]:
+    """A text as it is read: its words, and the rows that stand between them as tables."""
+    parts, at = [], 0
+    for start, end, rows in _tables(text):
+        parts += [OutputView(kind="text", text=text[at:start].strip()), rows]
+        at = end
+    parts.append(OutputView(kind="text", text=text[at:].strip() if at else text))
+    return [part for part in parts if part.kind == "table" or part.text]
+
+
+def words(text: str) -> str:
+    """The same on a line, where no table has room."""
+    parts = (part.text if part.kind == "text" else "…" for part in spoken(text))
+    return " ".join(parts)
+
+
+def few_rows(text: str) -> OutputView | None:
+    """The first rows of a text that is nothing but a table."""
+    parts = spoken(text) if text.startswith(("{", "[")) else []
+    if [part.kind for part in parts] != ["table"]:
+        return None
+    [whole] = parts
+    more = _more(len(whole.rows), FEW_ROWS) or whole.more
+    return replace(whole, rows=whole.rows[:FEW_ROWS], more=more)
+
+
+def _tables(text: str) -> Iterator[tuple[int, int, OutputView]]:
+    """Where rows begin and end in a text. Nothing of them is left out: it may be decided on."""
+    at = 0
+    for _try in range(MOST_TRIES):
+        if (found := OPENING.search(text, at)) is None:
+            return
+        start = found.start()
+        try:
+            value, at = DECODER.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            at = start + 1
+            continue
+        view = _rows(value)
+        if view is not None:
+            yield start, at, view
+
+
+def _rows(value: Any) -> OutputView | None:
+    rows, is_cut = _as_objects(value)
+    view = shown_output(rows)
+    if view.kind != "table" or view.more:
+        return None
+    return replace(view, more=_("There are more rows than these.")) if is_cut else view
+
+
+def _as_objects(value: Any) -> tuple[Any, bool]:
+    """What a database gives, its columns told once, as a list of rows; and if it was cut."""
+    if not isinstance(value, dict) or set(value) | {"truncated"} != RESULT:
+        return value, False
+    names, rows = value["columns"], value["rows"]
+    is_named = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if not is_named or len(set(names)) != len(names) or not isinstance(rows, list):
+        return value, False
+    if not all(isinstance(row, list) and len(row) == len(names) for row in rows):
+        return value, False
+    return [dict(zip(names, row, strict=True)) for row in rows], bool(value.get("truncated"))
 
 
 class _TooMany(Exception):
@@ -140,7 +211,7 @@ def _json(value: Any) -> OutputView:
     return OutputView(kind="json", text=text[:MOST_JSON], more=more)
 
 
-def _more(count: int) -> str:
-    left_out = max(0, count - MOST_ROWS)
+def _more(count: int, most: int = MOST_ROWS) -> str:
+    left_out = max(0, count - most)
     words = ngettext("… and %(count)d more", "… and %(count)d more", left_out)
     return words % {"count": left_out} if left_out else ""

@@ -1,7 +1,7 @@
 """Steps on the clock of their run: where each began and ended, and what time went into."""
 
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -93,6 +93,7 @@ class Waterfall:
             row.step: self._between(row.asked_at, row.decided_at) for row in self.approvals
         }
         self.parents = {step.parent for step in self.steps}
+        self._below = self._waits_below()
         self.gaps = [gap for gap in self._idle() if gap[1] - gap[0] > LONG_WAIT]
         self.kept = self.whole - sum(end - start for start, end in self.gaps)
         self._beside = Counter(map(_call, self.steps))
@@ -103,17 +104,28 @@ class Waterfall:
 
     def bar(self, step: AgentStep) -> Bar:
         start, end = self._between(step.started_at, step.ended_at)
-        parts, waited = [(_kind(step), start, end)], 0.0
+        parts, waits = [(_kind(step), start, end)], _union(self._below[step.number])
+        parts += [("waiting", *wait) for wait in waits]
         if (wait := self.waits.get(step.number)) is not None:
             # A call is made after it was asked about; a plan is written before.
             parts.insert(1 if wait[0] > start else 0, ("waiting", *wait))
-            waited = max(0.0, wait[1] - max(wait[0], start))
+            waits = _union([*waits, wait])
+        waited = _length(_within(waits, start, end))
         return Bar(
             pieces=self._drawn(parts, step, self._at),
             short=self._drawn(parts, step, self._at_short) if self.gaps else [],
             share=max(0.0, end - start - waited) / self.whole,
             beside=self._beside[_call(step)],
         )
+
+    def _waits_below(self) -> Mapping[int, list[Interval]]:
+        """When a person was waited for in what is a part of each step."""
+        above = {step.number: step.parent for step in self.steps}
+        found: dict[int, list[Interval]] = defaultdict(list)
+        for number, wait in self.waits.items():
+            while (number := above.get(number)) is not None:
+                found[number].append(wait)
+        return found
 
     def split(self) -> Split:
         """Each moment counts once: for a person first, then for a tool, then for the model."""
@@ -201,6 +213,11 @@ def _without(intervals: list[Interval], taken: list[Interval]) -> list[Interval]
             if part[0] < part[1]
         ]
     return left
+
+
+def _within(intervals: Iterable[Interval], start: float, end: float) -> list[Interval]:
+    cut = ((max(first, start), min(last, end)) for first, last in intervals)
+    return [(first, last) for first, last in cut if first < last]
 
 
 def _length(intervals: Iterable[Interval]) -> float:

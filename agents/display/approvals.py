@@ -12,6 +12,7 @@ from agents.engine.plans.ordering import differences
 from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
 from agents.meaning import decoded
 from agents.models import Approval
+from agents.outputs import OutputView, spoken
 from agents.prose import render_exact
 from agents.readable import unfolded
 from agents.revision import MOST_EDITED, WHOLE, Draft, DraftStep, Means, as_text
@@ -59,6 +60,11 @@ class ApprovalView:
         """What a person is asked, in the words of the agent."""
         asked = decoded(self.approval.arguments)
         return str(asked.get("question", "")) if isinstance(asked, dict) else self.readable
+
+    @property
+    def spoken(self) -> list[OutputView]:
+        """The question as it is read, its rows as tables."""
+        return spoken(self.question)
 
     @property
     def asker_name(self) -> str:

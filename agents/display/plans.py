@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
 from agents.graphs import State, drawn
-from agents.models import AgentStep, Run
+from agents.models import AgentStep, Run, WorkflowVersion
 from agents.models.prepared import prepared
 from agents.sentences import told
 
@@ -27,6 +27,8 @@ MOST_LINES = 50
 MOST_IN_CHAT = 200  # rows; all of them are in the trace
 # A task of a step that is done for each item of a list is called after it: name[3].
 ITEM = re.compile(r"\[\d+\]\Z")
+# What was expected is a sentence of its own, and stands in brackets within another one.
+IN_BRACKETS = re.compile(r"[.。]\)(?=: )")
 COUNTED = (
     Status.RUNNING,
     Status.WAITING,
@@ -64,7 +66,8 @@ class PlanFacts:
 
     @property
     def feedback(self) -> list[str]:
-        return [told(sentence) for sentence in self.facts.get("feedback") or ()]
+        said = self.facts.get("feedback") or ()
+        return [told(IN_BRACKETS.sub(")", sentence)) for sentence in said]
 
     @property
     def why(self) -> str:
@@ -97,9 +100,13 @@ class Version:
     facts: PlanFacts
     states: Mapping[str, State]
     href: Callable[[int | None], str]
+    workflow: WorkflowVersion | None = None  # where it was written beforehand
 
     @property
     def title(self) -> str:
+        if self.workflow is not None:
+            about = {"name": self.workflow.workflow.name, "number": self.workflow.number}
+            return _("%(name)s · version %(number)d") % about
         if self.of == 1:
             return _("Plan")
         return _("Plan %(number)d of %(count)d") % {"number": self.number, "count": self.of}
@@ -193,6 +200,7 @@ class PlanView:
                 facts=PlanFacts.of(shown(row)),
                 states=standing.states(place_of, row.turn, PlanFacts.of(shown(row)).plan),
                 href=lambda number: _href(run, place, number),
+                workflow=run.workflow,
             )
             for place_of, row in enumerate(written)
         ]

@@ -20,7 +20,7 @@ from agents.outputs import OutputView, shown_output
 from agents.prose import GrowingProse, render_markdown
 from agents.readable import MOST_SHOWN, shown
 from agents.sentences import told
-from agents.waterfall import Split, Waterfall
+from agents.waterfall import THINKING, Split, Waterfall
 
 from . import panels
 from .approvals import ApprovalView
@@ -34,6 +34,7 @@ MOST_FINDINGS = 5
 MOST_ROWS = 100
 # Where all steps are read at once: nobody reads more of each than is shown of it.
 WITHOUT = {"compare": ("request",), "shared": ()}
+WRITTEN = {AgentStep.Kind.PLAN, AgentStep.Kind.EVALUATION}
 DEMO = "demo"
 
 
@@ -113,6 +114,7 @@ class RunView:
                 bar=waterfall.bar(step),
                 thread=self.thread(step.number),
                 path=self.path(step),
+                job=self.job(step),
             )
             for step in waterfall.steps
         ]
@@ -147,15 +149,21 @@ class RunView:
             return ()
         names, parent = [step.agent_name], step.parent
         while parent in self._family:
-            parent, name = self._family[parent]
+            parent, name, _kind = self._family[parent]
             names += [name] if name != names[-1] else []
         return tuple(reversed(names))
 
+    def job(self, step: AgentStep) -> str:
+        """Who writes a plan or a check in this step, where one is written."""
+        if not step.depth or step.kind not in THINKING or step.parent not in self._family:
+            return ""
+        return step.agent_name if self._family[step.parent][2] in WRITTEN else ""
+
     @cached_property
-    def _family(self) -> dict[int | None, tuple[int | None, str]]:
-        """The step that each step is a part of, and who does it."""
+    def _family(self) -> dict[int | None, tuple[int | None, str, str]]:
+        """The step that each step is a part of, who does it, and what it is."""
         known = _parents(self.run.pk)
-        return {number: (parent, agent) for number, parent, agent in known}
+        return {number: (parent, agent, kind) for number, parent, agent, kind in known}
 
     @cached_property
     def speaking(self) -> str:
@@ -359,6 +367,7 @@ def step_views(view: RunView, only: Collection[int] | None = None) -> list[StepV
             now=view.now,
             thread=view.thread(step.number),
             path=view.path(step),
+            job=view.job(step),
         )
         for step in in_order(_steps(view, only))
         if until is None or step.first_seq <= until
@@ -397,7 +406,7 @@ def _steps(view: RunView, only: Collection[int] | None) -> Iterable[AgentStep]:
 @prepared
 def _parents(run):
     steps = AgentStep.objects.filter(run=run).order_by()
-    return steps.values_list("number", "parent", "agent_name")
+    return steps.values_list("number", "parent", "agent_name", "kind")
 
 
 @prepared

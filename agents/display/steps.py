@@ -1,5 +1,6 @@
 """A step as people see it: one row."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,8 +12,12 @@ from django.utils.translation import gettext as _
 from agents import trace, wording
 from agents.engine.approval import AskPerson
 from agents.engine.handoff import ASKS
+from agents.engine.plans.moderation import JUDGE, MODERATOR
+from agents.engine.plans.monitor import MONITOR
+from agents.engine.plans.planning import PLANNER
 from agents.masking import Veil
 from agents.models import AgentStep, Run
+from agents.outputs import OutputView, few_rows, words
 from agents.readable import brief, one_line, only_one, shown, unpacked
 from agents.sentences import told
 from agents.waterfall import Bar
@@ -25,6 +30,12 @@ from .plans import PlanFacts
 
 MOST_EXCERPT = 300
 ERROR = "Error: "
+JOBS: dict[str, Callable[[], str]] = {
+    PLANNER: lambda: _("Writes the plan"),
+    MONITOR: lambda: _("Checks the result"),
+    MODERATOR: lambda: _("Compares the answers"),
+    JUDGE: lambda: _("Judges the answers"),
+}
 
 
 @dataclass(frozen=True)
@@ -42,6 +53,7 @@ class StepView:
     bar: Bar | None = None  # on the run's clock, where that has stopped
     thread: Thread | None = None  # where several people can talk about it
     path: tuple[str, ...] = ()  # through which agents it was handed on, where it was
+    job: str = ""  # whose it is, where a plan or a check is written: data, not words to read
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.step, name)
@@ -71,8 +83,19 @@ class StepView:
         return str(AgentStep.Effect(effect).label) if effect else ""
 
     @property
+    def kind(self) -> str:
+        """A plan or a check that is written is no answer."""
+        return AgentStep.Kind.THOUGHT.value if self.job else self.step.kind
+
+    @property
     def kind_label(self) -> str:
-        return str(AgentStep.Kind(self.step.kind).label)
+        return str(AgentStep.Kind(self.kind).label)
+
+    @property
+    def thought(self) -> str:
+        """Of what broke off in a form there is only data, which whoever opens the step sees."""
+        is_data = self.job and self.step.status != AgentStep.Status.DONE
+        return "" if is_data else self.step.thought
 
     @property
     def is_replayed(self) -> bool:
@@ -114,7 +137,8 @@ class StepView:
         """What a person is asked, or somebody of a group."""
         asked = self.step.action_input
         asked = asked if isinstance(asked, dict) else {"question": brief(asked)}
-        about = {"question": asked.get("question", ""), "role": asked.get("role", "")}
+        question = words(str(asked.get("question", "")))
+        about = {"question": question, "role": asked.get("role", "")}
         if about["role"]:
             return _("Asks “%(role)s”: %(question)s") % about
         return _("Asks a person: %(question)s") % about
@@ -148,13 +172,15 @@ class StepView:
                 return one_line(self._plan)
             case AgentStep.Kind.EVALUATION:
                 return one_line(self._check)
-            case AgentStep.Kind.ANSWER if not step.thought:
+            case AgentStep.Kind.ANSWER if not step.thought and not self.job:
                 return _("Writes the answer")
         if step.is_live and (waits := wording.now(step.notes)):
             return one_line(waits)
         if step.status == AgentStep.Status.FAILED and step.observation:
             return one_line(step.observation)
-        return one_line(step.thought) or (_("Thinking…") if step.is_live else _("Thinks"))
+        if self.job in JOBS:
+            return JOBS[self.job]()
+        return one_line(self.thought) or (_("Thinking…") if step.is_live else _("Thinks"))
 
     @property
     def _task(self) -> str:
@@ -170,8 +196,9 @@ class StepView:
     @property
     def _plan(self) -> str:
         step = self.step
-        if step.status in {AgentStep.Status.FAILED, AgentStep.Status.CANCELLED}:
-            return told(step.observation) or step.action
+        is_given_up = step.status in {AgentStep.Status.FAILED, AgentStep.Status.CANCELLED}
+        if is_given_up and step.observation:
+            return told(step.observation)
         if not self.planned:
             return _("Writes a plan") if step.turn < 2 else _("Writes another plan")
         words = self.planned.plan.description or _("A plan")
@@ -262,8 +289,18 @@ class StepView:
         return text if len(text) <= MOST_EXCERPT else f"{text[: MOST_EXCERPT - 1]}…"
 
     @cached_property
+    def few_rows(self) -> OutputView | None:
+        """The same, where it is rows."""
+        return few_rows(self.step.observation)
+
+    @property
+    def speaks(self) -> bool:
+        """Whether its words are for people to read as they come."""
+        return self.is_live and not self.job
+
+    @cached_property
     def live_text(self) -> str:
-        if not self.is_live or self.step.kind != AgentStep.Kind.THOUGHT:
+        if not self.speaks or self.step.kind != AgentStep.Kind.THOUGHT:
             return ""
         if self.words is not None:
             return self.words

@@ -84,7 +84,14 @@ class Details:
         return value if isinstance(value, str) else unfolded(value)
 
     def _answer(self) -> str:
-        return self.run.answer if self.step.kind == AgentStep.Kind.ANSWER else ""
+        """What is said to another agent, or in a form, is not what the run answered."""
+        if self.step.kind != AgentStep.Kind.ANSWER:
+            return ""
+        if self.step.parent is None:
+            return self.run.answer
+        ended = self.run.events.filter(type=Type.STEP, data__step=self.step.number)
+        told = (ended.values_list("data", flat=True).last() or {}).get("answer", "")
+        return masking.masked_value(told) if self.is_masked else told
 
     @cached_property
     def prompt(self) -> Prompt | None:

@@ -55,7 +55,7 @@ def as_markdown(run: Run, *, is_masked: bool) -> Iterator[str]:
     yield f"\n## {_('Answer')}\n\n{_answer(view)}\n"
     yield f"\n## {_('Steps')}\n"
     for step in _rows(run.steps.all(), "number", is_masked):
-        yield _told(StepView(step, view.run, "trace"))
+        yield _told(StepView(step, view.run, "trace", job=view.job(step)))
     if told := [_came_and_went(row, run) for row in run.absences.order_by("left_at", "pk")]:
         heading = _("Away from the page")
         yield f"\n## {heading}\n\n{''.join(told)}"

@@ -139,7 +139,7 @@ def workflow(request: HttpRequest, pk: int) -> HttpResponse:
         "workflow": found,
         "newest": newest,
         "sheet": Sheet(newest.text, editor=editor),
-        "runs": [RunView(run) for run in runs.select_related("workflow")[:SHOWN_RUNS]],
+        "runs": [RunView(r) for r in runs.select_related("workflow", "user")[:SHOWN_RUNS]],
         "may_edit": may_edit,
         "versions": found.versions.select_related("author")[:SHOWN_VERSIONS],
         "schedules": found.schedules.filter(enabled=True).select_related("user"),

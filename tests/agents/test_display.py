@@ -240,11 +240,38 @@ async def test_a_run_out_of_steps_shows_what_it_found_and_offers_to_go_on(monkey
     assert "data-say=" in html
 
 
+class Rows:
+    name, description, effect = "calculator", "Rows.", "read"
+    parameters = {"type": "object", "properties": {}}
+
+    async def execute(self, input):
+        return ToolResult('{"columns": ["n"], "rows": [[1], [2]]}')
+
+
+@pytest.mark.usefixtures("agent", "workshop")
+@pytest.mark.django_db(transaction=True)
+async def test_rows_that_were_found_are_shown_as_a_table(monkeypatch, scripted):
+    monkeypatch.setitem(toolset.BUILT_IN, "calculator", Rows)
+    await Agent.objects.aupdate(max_steps=1)
+    scripted(Says.call("calculator"))
+
+    run = await asked("How many?")
+    html = await sync_to_async(Watched(run.pk).snapshot)()
+
+    found = html.split('class="findings"')[1].split("</ul>")[0]
+    assert '<td class="number">2</td>' in found
+    assert "columns" not in found
+
+
 # What is shown of a row
 
 
 def step(**fields):
     return AgentStep(run=Run(pk=1), number=1, started_at=NOW, **fields)
+
+
+TABLED = {"question": 'So? {"columns": ["n"], "rows": [[1]]}'}
+WRITTEN = {"description": "Add it up.", "steps": [{"name": "sum", "tool": "calculator"}]}
 
 
 @pytest.mark.parametrize(
@@ -253,11 +280,17 @@ def step(**fields):
         ({"kind": "tool", "action": "search", "action_input": {"q": "tea"}}, "search: tea"),
         ({"kind": "tool", "action": "search", "action_input": None}, "search: null"),
         ({"kind": "tool", "action": "x", "action_input": {"a": 1, "b": [2]}}, "x: {"),
+        (
+            {"kind": "tool", "action": "ask_person", "action_input": TABLED},
+            "Asks a person: So? …",
+        ),
         ({"kind": "thought", "thought": "two\n lines"}, "two lines"),
         ({"kind": "thought", "thought": "x" * 500}, "xxx"),
         ({"kind": "thought", "status": "failed", "observation": "It broke."}, "It broke."),
         ({"kind": "answer", "status": "done"}, "Writes the answer"),
         ({"kind": "guardrail", "observation": "Not this."}, "Not this."),
+        ({"kind": "plan", "status": "cancelled", "action": "plan 1"}, "Writes a plan"),
+        ({"kind": "plan", "status": "cancelled", "action_input": WRITTEN}, "Add it up."),
     ],
 )
 def test_a_row_says_in_one_line_what_it_does(fields, intent):

@@ -5,7 +5,7 @@ import pytest
 from django.template.loader import render_to_string
 from django.utils import translation
 
-from agents.outputs import shown_output
+from agents.outputs import few_rows, shown_output, spoken, words
 
 ROWS = [
     {"city": "Kyoto", "people": 1_440_000, "is_old": True},
@@ -146,3 +146,46 @@ def test_numbers_below_one_another_are_written_alike(numbers, shown):
     view = shown_output([{"value": number} for number in numbers])
 
     assert [row[0].text for row in view.rows] == shown
+
+
+TOLD = {"columns": ["name", "total"], "rows": [["Tea", 12], ["Ink", 7]], "truncated": False}
+QUESTION = f"Shall [these] be told on? {json.dumps(TOLD)} Say yes."
+
+
+def test_rows_in_a_question_are_a_table_between_its_words():
+    before, rows, after = spoken(QUESTION)
+
+    assert (before.text, after.text) == ("Shall [these] be told on?", "Say yes.")
+    assert [column.name for column in rows.columns] == ["name", "total"]
+    assert [[cell.text for cell in row] for row in rows.rows] == [["Tea", "12"], ["Ink", "7"]]
+    assert words(QUESTION) == "Shall [these] be told on? … Say yes."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Yes?",
+        "",
+        "[" * 100_000,
+        '{"columns": ["a", "a"], "rows": [[1, 2]]}',
+        '{"columns": ["a"], "rows": [[1, 2]]}',
+        '{"columns": ["a"], "rows": [[1]], "by": "x"}',
+        json.dumps([{"n": n} for n in range(201)]),
+    ],
+)
+def test_what_is_no_table_or_would_be_cut_is_asked_word_for_word(text):
+    assert "".join(part.text for part in spoken(text)) == text
+
+
+def test_of_what_was_found_a_few_rows_are_shown():
+    found = few_rows(json.dumps({"columns": ["n"], "rows": [[n] for n in range(9)]}))
+
+    assert len(found.rows) == 5
+    assert found.more == "… and 4 more"
+    assert few_rows("42") is None
+
+
+def test_rows_that_were_cut_say_so():
+    [rows] = spoken(json.dumps({**TOLD, "truncated": True}))
+
+    assert rows.more == "There are more rows than these."

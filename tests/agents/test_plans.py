@@ -1,17 +1,19 @@
 """Runs that work by a plan: how far it came is shown, live and afterwards alike."""
 
 import json
+import re
 
 import pytest
 from asgiref.sync import sync_to_async
 
 from agents import runs, trace
+from agents.display import RunView
 from agents.engine.events import Stamp, Type
 from agents.fragments import Watched
 from agents.masking import Veil
 from agents.models import AgentStep
 from tests.conftest import asked
-from tests.review.test_replay import compare
+from tests.review.test_replay import compare, plain, relived
 from tests.scripted import Says
 
 pytestmark = [
@@ -109,6 +111,26 @@ async def test_what_is_done_for_each_item_is_folded_in_a_chat_and_whole_in_its_t
     assert "Each of them is in the trace." in chat
     assert "60 more steps in the trace" in chat
     assert trace.count('data-kind="task"') > 30
+
+
+async def test_the_data_of_a_plan_and_of_a_check_is_no_answer_and_not_shown_as_it_comes(
+    planner, scripted, person
+):
+    plan = written(sum_of("sum", "6 * 7", expected_outcome="It is 42."))
+    scripted(plan, checked(True, "It is 42."), Says(answer="It is 42."))
+
+    run = await asked("Six times seven?", user=person)
+
+    def live():
+        return [plain(page.root) for _, _, page in relived(run, "chat")]
+
+    rows = {s.agent_name: s for s in await sync_to_async(lambda: RunView(run).steps)() if s.job}
+    assert {name: (row.kind_label, row.intent) for name, row in rows.items()} == {
+        "planner": ("Thought", "Writes the plan"),
+        "monitor": ("Thought", "Checks the result"),
+    }
+    words = re.findall(r"live-thought[^>]*>([^<]+)", "".join(await sync_to_async(live)()))
+    assert not any("{" in text for text in words)
 
 
 async def test_a_step_that_is_skipped_says_why(planner, scripted, person):

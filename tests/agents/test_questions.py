@@ -75,6 +75,20 @@ async def test_an_expert_sees_the_question_and_nothing_else_of_the_run(question,
     assert 'class="badge">1' in (await client.get("/approvals/link/")).content.decode()
 
 
+async def test_rows_in_a_question_are_shown_as_a_table(agent, scripted, person):
+    tool = await ToolRegistration.objects.aget(name="ask_person")
+    await agent.tools.aadd(tool)
+    rows = '{"columns": ["name", "total"], "rows": [["Tea", 12]], "truncated": false}'
+    scripted(Says.call("ask_person", question=f"Tell it on? {rows}"))
+    await asked("What sells?", user=person)
+
+    shown = (await inbox(person)).split('class="asked-words"')[1].split("</blockquote>")[0]
+
+    assert "<p>Tell it on?</p>" in shown
+    assert "<td>Tea</td>" in shown
+    assert "columns" not in shown
+
+
 async def test_the_run_goes_on_with_the_answer_and_says_whose_it_was(question, expert, person):
     answer = await send(expert, question, "approve", "  Five at most.\nSee § 17. ")
 

@@ -208,6 +208,15 @@ def test_a_row_has_its_figures_and_what_people_said(mine, person):
         assert figure in row
 
 
+def test_a_run_by_a_plan_has_as_many_steps_as_its_plan(mine, person):
+    (pk,) = make(person, 1, turns=1)
+    about = {"run_id": pk, "kind": "task", "started_at": timezone.now()}
+    tasks = [AgentStep(number=number, **about) for number in range(1, 26)]
+    AgentStep.objects.bulk_create([*tasks, AgentStep(number=26, parent=3, **about)])
+
+    assert 'data-unit=" steps">25<' in get(mine)
+
+
 def test_a_run_that_was_decided_is_no_longer_for_review(mine, person):
     (pk,) = make(person, 1)
     Review.objects.create(run_id=pk, verdict=Review.Verdict.CORRECT)

@@ -2,9 +2,10 @@
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.test import Client
+from django.test import AsyncClient, Client
 
 from agents.display import RunView
+from agents.fragments import Watched
 from agents.review.comparison import Comparison
 from agents.review.moments import Timeline
 from agents.spans import Course, Subject
@@ -54,6 +55,45 @@ async def test_its_document_tells_the_plan_in_words(replanned, person):
     assert "2. rescue (calculator · added · after sum · only if something before it" in text
     assert "Why it was planned anew" in text
     assert "Not as expected: It is 0." in text
+
+
+async def test_what_a_new_plan_leaves_out_is_no_step_of_it(scripted, person):
+    tried = sum_of("sum", "1 - 1", expected_outcome="More than 0.")
+    scripted(
+        written(tried),
+        judged(False, "It is 0."),
+        written(sum_of("total", "2 - 1")),
+        Says(answer="1"),
+    )
+
+    run = await asked("More than nothing?", user=person)
+
+    html = await sync_to_async(Watched(run.pk).snapshot)()
+    assert '</ol><p class="gone"><s>sum</s> <span class="change-mark">removed<' in html
+    assert "<strong>sum</strong>" in html.split('class="gone"')[0]
+    assert "did not give what was expected (More than 0): It is 0." in html
+
+
+async def test_who_writes_plans_and_checks_is_told_by_what_they_do(replanned, person):
+    _, text, _ = await fetched(person, f"/traces/{replanned.pk}/export.md")
+
+    assert text.count("Thought · planner · Writes the plan") == 2
+    assert text.count("Thought · monitor · Checks the result") == 2
+    assert text.count("Writes the answer") == 1
+
+
+async def test_what_a_planner_wrote_is_seen_as_it_is_where_its_step_is_opened(
+    replanned, person
+):
+    step = await replanned.steps.filter(agent_name="planner").afirst()
+
+    client = AsyncClient()
+    await client.aforce_login(person)
+    answer = await client.get(f"/traces/{replanned.pk}/steps/{step.number}/")
+
+    text = answer.content.decode()
+    assert "Writes the plan" in text
+    assert "&quot;description&quot;: &quot;Work it out.&quot;" in text
 
 
 async def test_its_moments_say_what_was_planned_and_what_came_of_it(replanned):

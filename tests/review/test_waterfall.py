@@ -59,6 +59,17 @@ def test_a_wait_in_the_middle_of_a_step_is_drawn_over_it_and_is_no_work():
     assert fall.bar(plan).share == pytest.approx(0.3)
 
 
+def test_a_task_that_waited_for_a_person_below_it_is_drawn_as_a_wait_and_is_no_work():
+    task, question = step(1, "task", 0, 10), step(2, "tool", 9, 10, parent=1)
+    fall = waterfall(10, task, question, approvals=[asked(2, 1, 9)])
+
+    work, wait = fall.bar(task).pieces
+
+    assert (work.kind, wait.kind) == ("work", "waiting")
+    assert (wait.start, wait.width) == (10, 80)
+    assert fall.bar(task).share == pytest.approx(0.2)
+
+
 def test_long_waits_can_be_drawn_short():
     first, call = step(1, "thought", 0, 1), step(2, "tool", 101, 102)
     fall = waterfall(102, first, call, approvals=[asked(2, 1, 101)])

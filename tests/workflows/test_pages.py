@@ -218,6 +218,15 @@ def test_an_id_that_no_row_can_have_is_not_found(editing, workflow, number):
         assert editing.get(f"/workflows/{at}").status_code == 404, at
 
 
+def test_the_runs_of_a_workflow_say_which_version_it_was_and_whose(visiting, workflow, person):
+    about = {"topic": "a", "query": "/workflow", "agent_name": "x", "status": "completed"}
+    Run.objects.create(user=person, workflow=workflow.newest, **about)
+
+    shown = page(visiting.get(f"/workflows/{workflow.pk}/"))
+
+    assert f"<span>Version 1</span> <span>{person.get_username()}</span>" in shown
+
+
 def test_a_workflow_that_ran_can_be_switched_off_but_not_deleted(workflow, person):
     Run.objects.create(user=person, topic="a", query="q", workflow=workflow.newest)
 

@@ -6,6 +6,7 @@ from django.test import AsyncClient
 
 from agents import approvals, runs
 from agents.approvals import Word
+from agents.fragments import Watched
 from agents.models import Approval, Run, ToolRegistration, Workflow
 from agents.workflows import starting, versions
 from agents.workflows.starting import NotStarted
@@ -200,6 +201,14 @@ async def test_a_person_agrees_to_a_step_and_the_run_goes_on(pipeline_tools, edi
 
     assert (await checked(run)).status == "completed"
     assert run.answer == "平均は 2 です。"
+
+
+async def test_a_workflow_is_shown_under_its_name_and_version(workflow, person):
+    run = await carried_out("/workflow データ分析パイプライン", person)
+
+    html = await sync_to_async(Watched(run.pk).snapshot)()
+
+    assert "データ分析パイプライン · version 1</h3>" in html
 
 
 async def test_a_step_that_is_declined_ends_the_run_with_a_reason(

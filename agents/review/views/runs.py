@@ -60,11 +60,12 @@ def step(request: HttpRequest, pk: int, number: int) -> HttpResponse:
     details = _details(request, pk, number)
     tab = request.GET.get("tab", "result")
     run, row = details.run, details.step
+    view = RunView(run, place="trace")
     numbers = run.steps.filter(number__in=[number - 1, number + 1])
     context = {
         "details": details,
-        "step": StepView(row, run, "trace"),
-        "view": RunView(run, place="trace"),
+        "step": StepView(row, run, "trace", job=view.job(row)),
+        "view": view,
         "tab": tab if tab in TABS else "result",
         "tabs": TABS.items(),
         "text": Excerpt.of(getattr(details, tab)) if tab in DOWNLOADS else None,
