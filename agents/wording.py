@@ -56,7 +56,8 @@ def ending(run: Run, *, is_shared: bool = False) -> str:
 def _declined(step: str, person: str, words: str | None) -> str:
     about = {"step": step, "person": person}
     ended = _("%(person)s declined “%(step)s”, so the workflow ended here.") % about
-    return f"{ended} {_('They said: “%(words)s”.') % {'words': words}}" if words else ended
+    said = _("They said: “%(words)s”.") % {"words": words}
+    return f"{ended} {said}" if words else ended
 
 
 def note(facts: dict[str, Any]) -> str:
