@@ -17,7 +17,7 @@ from agents.engine.state import INTERRUPTED, Message, legal
 from agents.engine.stopping import Fate
 from agents.engine.termination import StopReason
 from agents.meaning import Rows
-from agents.models import AgentStep, Approval, Run, RunEvent
+from agents.models import AgentStep, Run, RunEvent
 from agents.models.prepared import prepared
 from agents.storable import storable
 
@@ -102,7 +102,6 @@ def close(run_pk: int, ending: Ending, epoch: int | None = None) -> list[Event]:
     )
     events = [storable(event) for event in events]
     keep([(run_pk, event) for event in events])
-    run.approvals.waiting().update(verdict=Approval.Verdict.WITHDRAWN)
     return events
 
 

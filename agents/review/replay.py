@@ -85,10 +85,6 @@ class Moment(Rows):
         waits = any(question.is_waiting for question in self._questions)
         if event.type is Type.APPROVAL_RESOLVED and not waits:
             self.run.status = Run.Status.RUNNING
-        if event.type is Type.RUN_FINISHED:
-            for question in self._questions:
-                if question.is_waiting:
-                    question.verdict = Approval.Verdict.WITHDRAWN
         if event.type is Type.RUN_FINISHED or event.data.get("kind") == "resumed":
             self.run.takeovers = self.last.takeovers
 
@@ -128,6 +124,14 @@ class Moment(Rows):
         question = self._asked[step]
         vars(question).update(word)
         question.decided_by = who
+
+    def withdraw(self, run: int, **which: Any) -> None:
+        waiting = [question for question in self._questions if question.is_waiting]
+        Found(waiting).filter(**which).update(verdict=Approval.Verdict.WITHDRAWN)
+
+    def was_declined(self, run: int, number: int) -> bool:
+        found = {step.status for step in self._list if step.parent == number}
+        return AgentStep.Status.REJECTED in found and AgentStep.Status.FAILED not in found
 
     def write(self) -> None:
         """Nothing of it is kept."""

@@ -15,6 +15,7 @@ from agents.display import RunView
 from agents.engine.errors import ModelError
 from agents.engine.events import Stamp, Type
 from agents.engine.tool import ToolResult
+from agents.meaning import Rows
 from agents.models import Absence, Agent, Approval, AuditEntry, Run
 from agents.review import judging, replay
 from agents.review.moments import Timeline, number
@@ -378,3 +379,10 @@ def test_a_page_that_was_closed_before_the_run_ended_stays_so(person, parted):
     assert (
         '<span data-when="lost" hidden>' in get(person, parted, "replay/?at=3").content.decode()
     )
+
+
+def test_a_moment_asks_and_changes_nothing_that_rows_do():
+    """Whatever a meaning does to rows, a moment does to itself."""
+    own = {name for name, value in vars(Rows).items() if callable(value)} - {"__init__", "take"}
+
+    assert own <= set(vars(replay.Moment)), "else a replay would write"
