@@ -23,7 +23,7 @@ Agent.objects.get(name="helper").tools.add(ToolRegistration.objects.get(name="as
 
 
 def let_in(page: Page, name: str, right: str) -> None:
-    page.get_by_role("link", name="Share").click()
+    page.get_by_role("link", name="Share", exact=True).click()
     page.get_by_label("Let somebody in by their user name").fill(name)
     page.locator("#person-right").select_option(right)
     page.get_by_role("button", name="Add", exact=True).click()
@@ -80,7 +80,7 @@ def test_whoever_may_write_asks_under_their_own_name_and_comments(visit, server,
 def test_a_link_lets_in_and_whoever_is_removed_sees_no_more(visit, server, page, guest, watch):
     watch.expect("404")
     answered(page, CALCULATION)
-    page.get_by_role("link", name="Share").click()
+    page.get_by_role("link", name="Share", exact=True).click()
     page.get_by_role("button", name="Make a link").click()
     link = page.locator("#invitation").inner_text()
     other = visit(server, storage_state=guest)
@@ -89,7 +89,7 @@ def test_a_link_lets_in_and_whoever_is_removed_sees_no_more(visit, server, page,
     expect(other.locator(".session:has([aria-current=page]) .whose")).to_contain_text("demo")
 
     page.get_by_role("button", name="Close", exact=True).click()
-    page.get_by_role("link", name="Share").click()
+    page.get_by_role("link", name="Share", exact=True).click()
     page.get_by_role("button", name="Remove guest").click()
 
     expect(other.get_by_text("You are not in this session any more.")).to_be_visible()
@@ -105,7 +105,7 @@ def test_what_somebody_was_writing_when_they_were_removed_can_be_copied(
     other = visit(server, storage_state=guest)
     other.goto(page.url)
     other.locator("#text").fill("half a thought")
-    page.get_by_role("link", name="Share").click()
+    page.get_by_role("link", name="Share", exact=True).click()
     page.get_by_role("button", name="Remove guest").click()
 
     expect(other.get_by_text("You are not in this session any more.")).to_be_visible()
@@ -149,7 +149,7 @@ def test_nothing_of_sharing_has_a_serious_fault(visit, server, page, guest, them
     assert faults(other) == []
 
     page.emulate_media(color_scheme=theme, reduced_motion="reduce")
-    page.get_by_role("link", name="Share").click()
+    page.get_by_role("link", name="Share", exact=True).click()
     page.get_by_role("button", name="Make a link").click()
     expect(page.locator("#invitation")).to_be_visible()
     assert faults(page) == []
