@@ -1,20 +1,16 @@
-"""Rows → engine values: agents, their models, their guardrails and their colleagues."""
+"""Rows → engine values: agents, their guardrails, their tools and their colleagues."""
 
-import asyncio
-import os
-import threading
 from collections.abc import Awaitable, Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from channels.db import database_sync_to_async
 from django.conf import settings
 from django.contrib.auth.models import Group
 
-from agents import toolset
+from agents import planners, toolset
 from agents.engine.approval import AskPerson
 from agents.engine.breaker import Circuits
 from agents.engine.errors import AgentError
@@ -23,7 +19,7 @@ from agents.engine.fallback import FallbackStrategy
 from agents.engine.guardrails import GuardrailAction, Guardrails, Pattern
 from agents.engine.handoff import Handoff
 from agents.engine.output import OutputSchema
-from agents.engine.planner import LLM, ReActPlanner
+from agents.engine.planner import ReActPlanner
 from agents.engine.plans.definition import read
 from agents.engine.plans.orchestrator import Orchestrator
 from agents.engine.plans.panel import Panel
@@ -32,14 +28,9 @@ from agents.engine.plans.workflow import Workflow
 from agents.engine.retry import RetryPolicy
 from agents.engine.runtime import AgentRuntime, Events
 from agents.engine.state import AgentState, Message
-from agents.engine.stream import Deadlines
 from agents.engine.termination import standard_policy
 from agents.engine.tool import Tool, ToolRegistry
-from agents.llm import discovery, tokens, windows
-from agents.llm.demo_model import DemoModel
-from agents.llm.direct_model import DirectModel
-from agents.llm.litellm_model import LiteLLMModel
-from agents.llm.roads import road
+from agents.llm import tokens
 from agents.models import (
     Agent,
     AgentStep,
@@ -52,15 +43,6 @@ from agents.models import (
 from agents.models.prepared import prepared
 
 Registry = Callable[..., Awaitable[ToolRegistry]]  # as toolset.registry
-
-DEMO = "demo"
-PACE = 0.06
-
-INSTRUCTIONS = """\
-You are {agent}, an assistant that thinks, uses tools and answers. Use a tool wherever it can
-find out or work out what you need; never guess a figure that a tool can give. When you answer
-from documents, cite the passages by their numbers in brackets. Answer in the language of the
-question, in Markdown, and briefly."""
 
 # How models and tools have been lately, for all runs of this process.
 CIRCUITS = Circuits()
@@ -219,16 +201,6 @@ def name_of(workflow: WorkflowVersion) -> str:
     return workflow.workflow.name[: Run._meta.get_field("agent_name").max_length]
 
 
-def models_of(agent: Agent) -> list[str]:
-    """Its model, and those that it falls back to."""
-    first = model_name(agent)
-    return [first, *(name for name in agent.fallback_models.split() if name != first)]
-
-
-def instructions(agent: Agent) -> str:
-    return agent.instructions or INSTRUCTIONS.format(agent=agent.name)
-
-
 def tool_names(agent: Agent) -> list[str]:
     """What it may call: tools, and those it may ask."""
     tools = [row.name for row in _tools(agent.pk)]
@@ -237,37 +209,6 @@ def tool_names(agent: Agent) -> list[str]:
 
 def guardrail_names() -> list[str]:
     return [row.name for row in _patterns()]
-
-
-def _planners(agent: Agent, model: str) -> list[ReActPlanner]:
-    """One for the model of the run, and one for each that the agent falls back to."""
-    others = [name for name in agent.fallback_models.split() if name != model]
-    return [_planner(agent, name) for name in [model, *others]]
-
-
-def _planner(agent: Agent, model: str) -> ReActPlanner:
-    asked = llm(model)
-    return ReActPlanner(
-        asked,
-        model,
-        dialect=agent.dialect,
-        instructions=instructions(agent),
-        parameters={} if model == DEMO else {"max_tokens": agent.max_output_tokens},
-        pace=0 if getattr(asked, "pace", 0) else PACE,
-        deadlines=_deadlines(),
-        window=windows.window(model),
-        count_tokens=tokens.count,
-    )
-
-
-def _deadlines() -> Deadlines:
-    environment = settings.ENVIRONMENT
-    return Deadlines(
-        slow=environment.model_slow_seconds,
-        first=environment.model_first_seconds,
-        between=environment.model_between_seconds,
-        whole=environment.model_whole_seconds,
-    )
 
 
 def _handoff(agent: Agent, team: dict[str, AgentRuntime], *, is_first: bool = False) -> Handoff:
@@ -284,46 +225,6 @@ def default_agent() -> Agent:
 @prepared
 def _first_agent():
     return Agent.objects.filter(enabled=True).order_by("-is_default", "pk")[:1]
-
-
-def model_name(agent: Agent) -> str:
-    return agent.model or default_model().model
-
-
-def llm(model: str) -> LLM:
-    if model == DEMO:
-        return DemoModel(settings.ENVIRONMENT.demo_delay)
-    choice = default_model()
-    key, url = (choice.api_key, choice.base_url) if model == choice.model else (None, None)
-    forced = settings.ENVIRONMENT.model_road
-    way = road(model, os.environ, base_url=url, api_key=key, forced=forced)
-    return DirectModel(key, url, pace=PACE) if way == "direct" else LiteLLMModel(key, url)
-
-
-_choosing = threading.Lock()
-
-
-def default_model() -> discovery.Choice:
-    """The model of this installation, found once."""
-    with _choosing:
-        return _default_model()
-
-
-@lru_cache(maxsize=1)
-def _default_model() -> discovery.Choice:
-    """Found in a thread of its own, because the caller may be an event loop or not."""
-    environment = settings.ENVIRONMENT
-    key = environment.model_key
-    choosing = discovery.choose(
-        environment.model or None,
-        environment.model_url or None,
-        key.get_secret_value() if key else None,
-        os.environ,
-        probe=environment.model_discovery,
-        own_port=environment.port,
-    )
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, choosing).result()
 
 
 def _everybody(run: Run) -> list[Parts]:
@@ -347,7 +248,7 @@ def _cast(run: Run) -> tuple[Parts, ExecutionPlan, list[Parts]]:
     agent = _overridden(run.agent, run.overrides)
     parts = Parts(
         agent,
-        _planners(agent, run.model),
+        planners.of(agent, run.model),
         tools,
         toolset.made(tools),
         _rules(run),
@@ -376,7 +277,7 @@ def _parts(run: Run, agent: Agent) -> Parts:
     colleagues = [other for other in _colleagues(agent.pk) if other != agent]
     return Parts(
         agent,
-        _planners(agent, run.model if is_first else model_name(agent)),
+        planners.of(agent, run.model if is_first else planners.model_name(agent)),
         tools,
         toolset.made(tools),
         _rules(run),

@@ -9,7 +9,7 @@ from channels.db import database_sync_to_async
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
-from agents import assembly, jobs, journal, leases, servers, trace, workshop
+from agents import assembly, jobs, journal, leases, planners, servers, trace, workshop
 from agents.engine.events import Event
 from agents.engine.state import Message
 from agents.engine.termination import StopReason
@@ -52,7 +52,7 @@ def prepare(
     asked |= {"workflow": workflow, "parameters": parameters or {}}
     try:
         with transaction.atomic(savepoint=False):
-            run = _created(agent, **asked, model=assembly.model_name(agent))
+            run = _created(agent, **asked, model=planners.model_name(agent))
     except IntegrityError as error:
         if not any(name in str(error) for name in ONE_LIVE):
             raise
@@ -75,7 +75,7 @@ def prepare_again(
             history=origin.history,
             topic=topic,
             user=user,
-            model=overrides.get("model") or assembly.model_name(agent),
+            model=overrides.get("model") or planners.model_name(agent),
             origin=origin,
             origin_step=step,
             overrides=overrides,

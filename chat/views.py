@@ -8,7 +8,7 @@ from django.shortcuts import aget_object_or_404, get_object_or_404, redirect, re
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from agents import assembly, runs
+from agents import planners, runs
 from agents.display import model_label
 from agents.models import Agent, Workflow
 from agents.workflows import starting
@@ -37,13 +37,13 @@ class AgentChoice:
 
     @classmethod
     def of(cls, agent: Agent) -> "AgentChoice":
-        name, found = assembly.model_name(agent), assembly.default_model()
+        name, found = planners.model_name(agent), planners.default_model()
         return cls(
             name=agent.name,
             description=agent.description,
             label=model_label(name),
             source=_("set for this agent") if agent.model else found.source,
-            is_demo=name == assembly.DEMO,
+            is_demo=name == planners.DEMO,
         )
 
 

@@ -76,12 +76,12 @@ def samples(db):
 @pytest.fixture
 def scripted(monkeypatch):
     """Lets the runs of a test think with a script instead of the demo model."""
-    from agents import assembly
+    from agents import planners
     from tests.scripted import ScriptedModel
 
     def use(*script, model=None):
         model = model or ScriptedModel(*script)
-        monkeypatch.setattr(assembly, "llm", lambda name: model)
+        monkeypatch.setattr(planners, "llm", lambda name: model)
         return model
 
     return use

@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.models import AuditEntry, ReviewScope
 
+from .console import ConsoleAdmin
 from .read_only import ReadOnlyAdmin
 
 MOST_CHARACTERS = 200
@@ -31,7 +32,7 @@ class AuditEntryAdmin(ReadOnlyAdmin):
 
 
 @admin.register(ReviewScope)
-class ReviewScopeAdmin(admin.ModelAdmin):
+class ReviewScopeAdmin(ConsoleAdmin):
     list_display = ["user", "scope"]
     filter_horizontal = ["agents"]
     autocomplete_fields = ["user"]

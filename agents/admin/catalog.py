@@ -9,9 +9,10 @@ from django.http import HttpRequest
 from django.urls import URLPattern
 from django.utils.translation import gettext_lazy as _
 
-from agents.models import Agent, GuardrailPattern
+from agents.models import Agent
 
 from . import circuits, health
+from .console import ConsoleAdmin
 from .json_field import ObjectField, example
 
 MODEL = re.compile(r"[^\s/]+/\S*[^\s/]|demo")
@@ -103,7 +104,7 @@ TAKEN_THERE = _("%(agent)s, which may ask it, has a tool named %(tool)s already.
 
 
 @admin.register(Agent)
-class AgentAdmin(admin.ModelAdmin):
+class AgentAdmin(ConsoleAdmin):
     form = AgentForm
     list_display = ["name", "description", "thinks_with", "tool_count", "asks_first"]
     list_display += ["enabled", "is_default"]
@@ -159,11 +160,3 @@ class AgentAdmin(admin.ModelAdmin):
     @admin.display(description=_("asks first"), ordering="auto_execute_tools")
     def asks_first(self, agent: Agent) -> str:
         return _("as its tools say") if agent.auto_execute_tools else _("before every call")
-
-
-@admin.register(GuardrailPattern)
-class GuardrailPatternAdmin(admin.ModelAdmin):
-    list_display = ["name", "pattern", "stage", "action", "enabled"]
-    list_editable = ["enabled"]
-    list_filter = ["stage", "action", "enabled"]
-    search_fields = ["name", "pattern"]

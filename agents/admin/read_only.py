@@ -1,8 +1,9 @@
-from django.contrib import admin
 from django.http import HttpRequest
 
+from .console import ConsoleAdmin
 
-class ReadOnlyAdmin(admin.ModelAdmin):
+
+class ReadOnlyAdmin(ConsoleAdmin):
     """What happened can be looked at and deleted, not rewritten."""
 
     def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:

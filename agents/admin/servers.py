@@ -27,6 +27,8 @@ from agents.sentences import told
 from agents.tools.mcp_config import BadServerConfig, Mistake, ServerConfig
 from agents.tools.mcp_launch import LaunchRefused, check_launch, resolved
 
+from .console import ConsoleAdmin
+
 # Each with what it was entrusted to: where that changes, it has to be entered again.
 SECRETS = {"env": ("command", "args"), "headers": ("url",)}
 
@@ -141,7 +143,7 @@ class ImportForm(forms.Form):
 
 
 @admin.register(McpServer)
-class McpServerAdmin(admin.ModelAdmin):
+class McpServerAdmin(ConsoleAdmin):
     form = ServerForm
     list_display = ["name", "transport", "state", "trouble", "tool_count", "enabled"]
     list_filter = ["state", "transport", "enabled"]

@@ -21,6 +21,7 @@ from agents.sentences import told
 from agents.tools.mcp_definition import Definition, shown
 
 from . import circuits
+from .console import ConsoleAdmin
 from .json_field import ObjectField, example, pretty
 
 Source, Method = ToolRegistration.Source, ToolRegistration.Method
@@ -258,7 +259,7 @@ UNKNOWN = _("%(names)s: not known here. A definition has a name, a description, 
 
 
 @admin.register(ToolRegistration)
-class ToolRegistrationAdmin(admin.ModelAdmin):
+class ToolRegistrationAdmin(ConsoleAdmin):
     form = ToolForm
     list_display = ["name", "comes_from", "asks_first", "what_it_does", "timeout", "state"]
     list_display += ["enabled"]

@@ -18,11 +18,12 @@ from agents.engine.plans.definition import read
 from agents.models import Schedule, Workflow
 from agents.workflows import schedules, starting
 
+from .console import ConsoleAdmin
 from .json_field import ObjectField
 
 
 @admin.register(Workflow)
-class WorkflowAdmin(admin.ModelAdmin):
+class WorkflowAdmin(ConsoleAdmin):
     list_display = ["name", "description", "number", "enabled", "way"]
     list_filter = ["enabled"]
     search_fields = ["name", "description"]
@@ -68,7 +69,7 @@ class ScheduleForm(forms.ModelForm):
 
 
 @admin.register(Schedule)
-class ScheduleAdmin(admin.ModelAdmin):
+class ScheduleAdmin(ConsoleAdmin):
     form = ScheduleForm
     list_display = ["workflow", "cron", "user", "enabled", "next_at", "last_run_at", "trouble"]
     list_filter = ["enabled", "workflow"]

@@ -1,6 +1,7 @@
 from .access import AuditEntry, Membership, ReviewScope
 from .approvals import Approval
-from .catalog import Agent, GuardrailPattern
+from .catalog import Agent
+from .guardrails import GuardrailPattern
 from .knowledge import Chunk, Document
 from .processes import ServerProcess
 from .runs import Absence, AgentStep, Run, RunEvent

@@ -4,11 +4,12 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from .rights import Restricted
 from .secret import EncryptedJSONField
 from .servers import McpServer
 
 
-class ToolRegistration(models.Model):
+class ToolRegistration(Restricted):
     """A tool that agents may be given. Switched off here, it is off for all of them."""
 
     class Source(models.TextChoices):

@@ -2,13 +2,14 @@ from django.contrib import admin
 from django.http import HttpRequest
 
 from agents import masking
+from agents.admin.console import ConsoleAdmin
 from agents.review.models import Example
 
 ASKED = {"question", "history", "observations"}
 
 
 @admin.register(Example)
-class ExampleAdmin(admin.ModelAdmin):
+class ExampleAdmin(ConsoleAdmin):
     """What was recorded stays as it was; what is expected of the agent may change."""
 
     list_display = ["name", "agent_name", "score", "scored_at", "saved_by", "saved_at"]

@@ -15,7 +15,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents import assembly, servers
+from agents import assembly, planners, servers
 from agents.engine.approval import AskPerson
 from agents.engine.errors import AgentError
 from agents.engine.events import Event, Type
@@ -177,7 +177,7 @@ def call(tool: str, arguments: Any) -> str:
 
 async def attempt(example: Example, agent: Agent, model: str = "") -> Trial:
     """Ask again, as the agent is set up now, and compare."""
-    model = model or assembly.model_name(agent)
+    model = model or planners.model_name(agent)
     trial = {"name": example.name, "agent": agent.name, "model": model}
     tape = Tape(example.observations)
     run = Run(agent=agent, model=model, query=example.question, history=example.history)

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 
-from agents import assembly, audit, masking, runs
+from agents import assembly, audit, masking, planners, runs
 from agents.engine.events import Type
 from agents.models import Agent, AgentStep, Run
 
@@ -57,7 +57,7 @@ class Setup:
     @cached_property
     def models(self) -> list[str]:
         """Those that this installation uses: somebody has to pay for them."""
-        used = [assembly.models_of(agent) for agent in Agent.objects.filter(enabled=True)]
+        used = [planners.models_of(agent) for agent in Agent.objects.filter(enabled=True)]
         return sorted({self.run.model, *(name for names in used for name in names)})
 
     @property
@@ -67,7 +67,7 @@ class Setup:
         known = {tool["function"]["name"] for tool in started.get("tools", ())}
         off = self.run.overrides.get("guardrails_off", ())
         return Wish(
-            instructions=started.get("instructions") or assembly.instructions(self.agent),
+            instructions=started.get("instructions") or planners.instructions(self.agent),
             model=self.run.model,
             fallback=self.run.overrides.get("fallback_models", AS_THE_AGENT),
             tools=[name for name in self.tools if name in known] if started else self.tools,
@@ -78,8 +78,8 @@ class Setup:
     def now(self) -> Wish:
         """As the agent is."""
         return Wish(
-            instructions=assembly.instructions(self.agent),
-            model=assembly.model_name(self.agent),
+            instructions=planners.instructions(self.agent),
+            model=planners.model_name(self.agent),
             fallback=AS_THE_AGENT,
             tools=self.tools,
             guardrails=self.guardrails,
@@ -94,9 +94,9 @@ class Setup:
     def overrides(self, wish: Wish) -> dict[str, Any]:
         """What of the wish is not as the agent has it now."""
         agent, chosen = self.agent, {}
-        if wish.instructions and wish.instructions != assembly.instructions(agent):
+        if wish.instructions and wish.instructions != planners.instructions(agent):
             chosen["instructions"] = wish.instructions
-        if wish.model != assembly.model_name(agent):
+        if wish.model != planners.model_name(agent):
             chosen["model"] = wish.model
         if wish.fallback != AS_THE_AGENT:
             chosen["fallback_models"] = wish.fallback

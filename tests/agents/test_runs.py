@@ -118,7 +118,7 @@ async def test_what_a_model_said_before_it_failed_can_still_be_read(scripted):
 
 async def test_a_model_that_says_nothing_more_is_given_up(scripted, monkeypatch):
     quick = Deadlines(first=0.1, between=0.1, whole=1)
-    monkeypatch.setattr("agents.assembly._deadlines", lambda: quick)
+    monkeypatch.setattr("agents.planners._deadlines", lambda: quick)
     scripted(model=Raw(delta(content="It is "), None))
 
     run = await checked(await asked("What is it?"))

@@ -9,7 +9,7 @@ from asgiref.sync import sync_to_async
 from channels.db import database_sync_to_async
 from django.test import AsyncClient
 
-from agents import assembly, leases, live, runs, toolset, trace, workshop
+from agents import leases, live, planners, runs, toolset, trace, workshop
 from agents.engine.function import FunctionTool
 from agents.engine.tool import ToolResult
 from agents.models import Run
@@ -55,7 +55,7 @@ class Stubborn(Slow):
 
 
 def think_with(monkeypatch, model):
-    monkeypatch.setattr(assembly, "llm", lambda name: model)
+    monkeypatch.setattr(planners, "llm", lambda name: model)
 
 
 def act_with(monkeypatch, tool):

@@ -7,7 +7,7 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Permission
 from django.test import AsyncClient
 
-from agents import approvals, assembly, runs, toolset, trace
+from agents import approvals, assembly, planners, runs, toolset, trace
 from agents.approvals import Word
 from agents.display import RunView
 from agents.engine.tool import ToolResult
@@ -168,7 +168,7 @@ async def test_it_has_a_topic_of_its_own_and_its_own_setup(origin, scripted, per
 async def test_another_model_is_asked_from_there_on(origin, scripted, person, monkeypatch):
     names = []
     model = scripted(END)
-    monkeypatch.setattr(assembly, "llm", lambda name: names.append(name) or model)
+    monkeypatch.setattr(planners, "llm", lambda name: names.append(name) or model)
 
     run = await again(origin, 3, person, model="other/model", fallback="third/model")
 

@@ -18,7 +18,7 @@ from django.utils.module_loading import import_string
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 
-from agents import assembly, leases, pulse, runs, servers
+from agents import leases, planners, pulse, runs, servers
 from agents.llm import litellm_model, tokens
 from agents.models import Agent, ServerProcess
 from agents.sockets import use_prompt_sockets
@@ -55,7 +55,7 @@ class Command(BaseCommand):
         if not settings.WORKERS and (left := len(leases.abandoned())) > 0:
             what = "a run that was" if left == 1 else f"{left} runs that were"
             self.stdout.write(f"Goes on   with {what} left behind")
-        choice = assembly.default_model()
+        choice = planners.default_model()
         self.stdout.write(f"Model     {choice.label} ({choice.source})")
         self.stdout.write(f"Open      http://{_shown(host)}:{port}/")
         self.stdout.write("Stop      Ctrl-C\n")
@@ -69,8 +69,8 @@ def warm() -> None:
     gc.freeze()
     Thread(target=_warm_tokens, daemon=True).start()
     agents = Agent.objects.filter(enabled=True)
-    names = {name for agent in agents for name in assembly.models_of(agent)}
-    if any(getattr(assembly.llm(name), "road", "") == "litellm" for name in names):
+    names = {name for agent in agents for name in planners.models_of(agent)}
+    if any(getattr(planners.llm(name), "road", "") == "litellm" for name in names):
         litellm_model.warm().add_done_callback(lambda _: gc.freeze())
 
 
