@@ -6,12 +6,10 @@ from django.contrib import admin
 from django.db import models
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
-from django.urls import URLPattern
 from django.utils.translation import gettext_lazy as _
 
 from agents.models import Agent
 
-from . import circuits, health
 from .console import ConsoleAdmin
 from .json_field import ObjectField, example
 
@@ -138,10 +136,6 @@ class AgentAdmin(ConsoleAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Agent]:
         return super().get_queryset(request).annotate(has_tools=Count("tools"))
-
-    def get_urls(self) -> list[URLPattern]:
-        own = [*circuits.urls(self.admin_site), *health.urls(self.admin_site)]
-        return [*own, *super().get_urls()]
 
     def formfield_for_manytomany(self, db_field: Any, request: Any, **options: Any) -> Any:
         field = super().formfield_for_manytomany(db_field, request, **options)
