@@ -10,6 +10,7 @@ from django.contrib.admin.utils import unquote
 from django.db import models
 from django.http import HttpRequest
 from django.utils.crypto import salted_hmac
+from django.utils.text import capfirst
 from django.utils.timesince import timesince
 from django.utils.translation import gettext_lazy as _
 
@@ -34,6 +35,11 @@ class ConsoleAdmin(admin.ModelAdmin):
         if obj is None or request.method != "POST":
             return form
         return type("CarefulForm", (_Careful, form), {"seen": request.POST.get(SEEN, "")})
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        """Named after what is in it: not everybody who reads a list may change it."""
+        title = {"title": capfirst(self.opts.verbose_name_plural)}
+        return super().changelist_view(request, title | (extra_context or {}))
 
     def get_changelist_form(self, request: HttpRequest, **options: Any) -> Any:
         return super().get_changelist_form(request, **{"form": _Telling, **options})
