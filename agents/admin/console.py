@@ -7,6 +7,7 @@ from django import forms
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.http import HttpRequest
 from django.utils.crypto import salted_hmac
@@ -40,6 +41,12 @@ class ConsoleAdmin(admin.ModelAdmin):
         """Named after what is in it: not everybody who reads a list may change it."""
         title = {"title": capfirst(self.opts.verbose_name_plural)}
         return super().changelist_view(request, title | (extra_context or {}))
+
+    def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None):
+        """Who may not look is not told either whether there is such a row."""
+        if not self.has_view_or_change_permission(request):
+            raise PermissionDenied
+        return super().history_view(request, object_id, extra_context)
 
     def get_changelist_form(self, request: HttpRequest, **options: Any) -> Any:
         return super().get_changelist_form(request, **{"form": _Telling, **options})
