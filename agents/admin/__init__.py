@@ -3,13 +3,14 @@
 from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
-from . import access, catalog, guardrails, knowledge, runs, servers, tools, workflows
+from . import access, catalog, guardrails, knowledge, llms, runs, servers, tools, workflows
 
 __all__ = [
     "access",
     "catalog",
     "guardrails",
     "knowledge",
+    "llms",
     "runs",
     "servers",
     "tools",
