@@ -132,6 +132,7 @@ class ModelForm(forms.ModelForm):
             self.fields[name].widget.attrs["data-for"] = " ".join(SHOWN_FOR[name])
         for name in {"options", "parameters"} & self.fields.keys():
             self.fields[name].widget.attrs["rows"] = 4
+            self.fields[name].show_hidden_initial = False
         if "provider" in self.fields:
             self.fields["provider"].widget.attrs["data-examples"] = json.dumps(EXAMPLES)
 
