@@ -5,10 +5,12 @@ import json
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Permission
+from django.forms import modelform_factory
 from django.test import AsyncClient, Client
 from django.urls import reverse
 
-from agents.models import LanguageModel
+from agents.admin.catalog import AgentForm
+from agents.models import Agent, LanguageModel
 from tests.llm.able import able
 from tests.wire import WireServer, fail, serve_in_thread
 
@@ -207,6 +209,63 @@ def test_a_model_without_a_key_is_saved_with_a_warning(root, monkeypatch):
     answer = root.post(ADD, FIELDS | {"api_key": ""}, follow=True)
 
     assert "The model fast has no key." in answer.content.decode()
+
+
+def agent_form(agent):
+    return reverse("admin:agents_agent_change", args=[agent.pk])
+
+
+def test_an_agent_is_offered_the_models_that_are_set_up(root, agent):
+    saved(root)
+    saved(root, label="off", enabled="")
+
+    shown = root.get(agent_form(agent)).content.decode()
+    assert '<option value="fast">openai/gpt-4.1</option>' in shown
+    assert 'value="off"' not in shown
+
+
+def test_an_agent_whose_model_cannot_be_asked_is_saved_with_a_warning(root, agent):
+    saved(root, enabled="")
+    form = root.get(agent_form(agent)).context["adminform"].form
+    fields = {k: v for k, v in form.initial.items() if v is not None}
+    fields["tools"] = [tool.pk for tool in fields["tools"]]
+    chosen = {"model": "fast", "fallback_models": "openai/gpt-4.1"}
+
+    answer = root.post(agent_form(agent), fields | chosen, follow=True)
+    told = [str(message) for message in answer.context["messages"]]
+    assert "The model fast is switched off." in told
+    agent.refresh_from_db()
+    assert agent.model == "fast"
+
+
+def test_a_label_may_be_fallen_back_to(root, agent):
+    saved(root)
+    agent.fallback_models = "fast\nnobody"
+    form = modelform_factory(Agent, AgentForm, fields=["fallback_models"])
+    errors = form({"fallback_models": "fast\nnobody"}, instance=agent).errors
+
+    assert "Line 2, nobody" in str(errors)
+    assert "Line 1" not in str(errors)
+
+
+def test_the_health_page_says_which_models_of_agents_cannot_be_asked(root, agent):
+    row = saved(root)
+    agent.model = "fast"
+    agent.save()
+    good = root.get(reverse("admin:agents_health")).content.decode()
+    LanguageModel.objects.filter(pk=row.pk).update(enabled=False)
+    bad = root.get(reverse("admin:agents_health")).content.decode()
+
+    sentence = "The model fast is switched off."
+    assert (sentence in good, sentence in bad) == (False, True)
+
+
+def test_the_chat_shows_the_label_of_the_model(root, agent):
+    saved(root)
+    agent.model = "openai/gpt-4.1"
+    agent.save()
+
+    assert [choice.label for choice in root.get("/").context["agents"]] == ["fast"]
 
 
 async def lines(client, address=TEST, **fields):
