@@ -87,6 +87,7 @@ class ModelForm(forms.ModelForm):
 
     class Meta:
         widgets = {
+            "groups": forms.CheckboxSelectMultiple,
             "model": forms.TextInput(attrs={"class": "vLargeTextField", "spellcheck": "false"}),
             "base_url": forms.TextInput(
                 attrs={"class": "vLargeTextField", "inputmode": "url", "spellcheck": "false"}
@@ -265,7 +266,6 @@ class LanguageModelAdmin(ConsoleAdmin):
     list_editable = ["enabled"]
     list_filter = ["provider", "enabled"]
     search_fields = ["label", "model", "base_url"]
-    filter_horizontal = ["groups"]
     formfield_overrides = {models.JSONField: {"form_class": ObjectField}}
     fieldsets = [
         (None, {"fields": ["label", "enabled"]}),
