@@ -248,7 +248,7 @@ def _cast(run: Run) -> tuple[Parts, ExecutionPlan, list[Parts]]:
     agent = _overridden(run.agent, run.overrides)
     parts = Parts(
         agent,
-        planners.of(agent, run.model),
+        planners.of(agent, run.model, run),
         tools,
         toolset.made(tools),
         _rules(run),
@@ -277,7 +277,7 @@ def _parts(run: Run, agent: Agent) -> Parts:
     colleagues = [other for other in _colleagues(agent.pk) if other != agent]
     return Parts(
         agent,
-        planners.of(agent, run.model if is_first else planners.model_name(agent)),
+        planners.of(agent, run.model if is_first else planners.model_name(agent), run),
         tools,
         toolset.made(tools),
         _rules(run),

@@ -1,12 +1,13 @@
 """The pages of Django's admin, one module a subject."""
 
-from . import access, catalog, guardrails, knowledge, runs, servers, tools, workflows
+from . import access, catalog, guardrails, knowledge, llms, runs, servers, tools, workflows
 
 __all__ = [
     "access",
     "catalog",
     "guardrails",
     "knowledge",
+    "llms",
     "runs",
     "servers",
     "tools",

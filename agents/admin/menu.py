@@ -52,6 +52,7 @@ MENU = (
         name=_("Who answers"),
         rows={
             "agents.Agent": _("Instructions, model, tools and limits of each agent."),
+            "agents.LanguageModel": _("What agents think with: key, price and limits."),
             "agents.ToolRegistration": _("What agents may use, and when they have to ask."),
             "agents.McpServer": _("Where more tools come from."),
             "agents.Document": _("What the search tool finds its answers in."),

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol, Self
 
 from .context import fit
 from .errors import EmptyReply, ModelError, PlanParseError, ProviderFailed, TruncatedReply
+from .gate import Gate
 from .guardrails import TokenCounter, estimate_tokens
 from .react import ReactReader, parse_react
 from .state import OBSERVATION, AgentState, Message
@@ -107,6 +108,7 @@ class ReActPlanner:
         pace: float = 0,
         window: int | None = None,
         count_tokens: TokenCounter = estimate_tokens,
+        gate: Gate | None = None,
     ) -> None:
         self.llm = llm
         self.model = model
@@ -117,6 +119,7 @@ class ReActPlanner:
         self.pace = pace
         self.window = window
         self.count_tokens = lru_cache(maxsize=512)(count_tokens)
+        self.gate = gate
 
     def told(self, instructions: str) -> Self:
         """The same model, told something else."""
