@@ -117,9 +117,9 @@ ISSUERS = re.compile(
 def card(seen: Seen) -> str:
     """A few digits more than four times four may be something else that follows."""
     values = [seen.value, re.sub(r"[ -][0-9]{3}\Z", "", seen.value)]
-    if _is_joined(seen) or re.match(r"[0-9A-Za-z_]", seen.after):
-        return ""
-    return next(filter(_is_card, dict.fromkeys(values)), "")
+    if re.match(r"[0-9A-Za-z_]", seen.after):
+        values = [value for value in values if value != seen.value]
+    return "" if _is_joined(seen) else next(filter(_is_card, values), "")
 
 
 def _is_card(value: str) -> bool:
