@@ -9,7 +9,7 @@ from django.db import models
 
 from agents.engine.events import Type
 from agents.engine.privacy import Growing, mask
-from agents.models import AgentStep, Approval, Membership, Run, RunEvent
+from agents.models import Agent, AgentStep, Approval, Membership, Run, RunEvent
 
 SEE_ALL = "agents.see_personal_data"
 UNMASKED = "unmasked"
@@ -118,6 +118,11 @@ def _column(row: models.Model, name: str, value: Any) -> Any:
     if isinstance(row, RunEvent) and row.type in WORDS:
         return {**value, "content": "…"}  # a word alone does not tell what it is a part of
     return masked_value(value)
+
+
+def kept(agent: Agent, value: Any) -> Any:
+    """The value as it may be kept of what this agent is asked."""
+    return masked_value(value) if agent.personal_data == Agent.PersonalData.UNKEPT else value
 
 
 def masked_text(text: str) -> str:

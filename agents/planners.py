@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from django.conf import settings
 
+from agents.engine.discretion import Discretion
 from agents.engine.planner import LLM, ReActPlanner
 from agents.engine.stream import Deadlines
 from agents.llm import discovery, tokens, windows
@@ -37,13 +38,13 @@ def instructions(agent: Agent) -> str:
     return agent.instructions or INSTRUCTIONS.format(agent=agent.name)
 
 
-def of(agent: Agent, model: str) -> list[ReActPlanner]:
+def of(agent: Agent, model: str, discretion: Discretion | None = None) -> list[ReActPlanner]:
     """One for the model of the run, and one for each that the agent falls back to."""
     others = [name for name in agent.fallback_models.split() if name != model]
-    return [_planner(agent, name) for name in [model, *others]]
+    return [_planner(agent, name, discretion) for name in [model, *others]]
 
 
-def _planner(agent: Agent, model: str) -> ReActPlanner:
+def _planner(agent: Agent, model: str, discretion: Discretion | None) -> ReActPlanner:
     asked = llm(model)
     return ReActPlanner(
         asked,
@@ -55,6 +56,7 @@ def _planner(agent: Agent, model: str) -> ReActPlanner:
         deadlines=_deadlines(),
         window=windows.window(model),
         count_tokens=tokens.count,
+        discretion=discretion,
     )
 
 

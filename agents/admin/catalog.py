@@ -133,6 +133,7 @@ class AgentAdmin(ConsoleAdmin):
                 ]
             },
         ),
+        (_("Personal data"), {"fields": ["personal_data"]}),
         (_("Form of the answer"), {"fields": ["output_schema"]}),
     ]
 

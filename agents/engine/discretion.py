@@ -7,14 +7,14 @@ right before anybody reads or uses it, also where it did not copy an alias lette
 import json
 import re
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from threading import Lock
 from typing import Any
 
 from .errors import AgentError
-from .privacy import Kind, Span, find
+from .privacy import Kind, Span, find, merged
 from .state import Message
 from .turn import PlanResult, ToolCall
 
@@ -23,7 +23,8 @@ TOLD = (
     "Use a placeholder exactly as it is written wherever you need its value, in answers and "
     "in the input of tools; the value is put in before anybody reads or uses it."
 )
-SHORTEST = 6  # what is shorter is hidden where it is known by its label, and nowhere else
+SHORTEST = 6
+MOST_FOUND = 200
 ALIAS = re.compile(rf"‹(?:{'|'.join(kind.value for kind in Kind)}) [0-9]+›")
 
 
@@ -33,6 +34,7 @@ class Discretion:
     def __init__(self) -> None:
         self._aliases: dict[str, str] = {}
         self._values: dict[str, str] = {}
+        self._kinds: dict[str, Kind] = {}
         self._found: dict[str, tuple[Span, ...]] = {}
         self._last: Counter[str] = Counter()
         self._lock = Lock()  # requests are made in threads, and agents work side by side
@@ -41,15 +43,34 @@ class Discretion:
         """What was replaced before this run was cut off, by alias."""
         with self._lock:
             for alias, value in replaced.items():
-                if value not in self._aliases and alias not in self._values:
-                    self._aliases[value], self._values[alias] = alias, value
                 kind, _, number = alias.strip("‹›").rpartition(" ")
                 self._last[kind] = max(self._last[kind], int(number))
+                if value not in self._aliases and alias not in self._values:
+                    self._aliases[value], self._values[alias] = alias, value
+                    self._kinds[value] = Kind(kind)
 
     def hide(self, text: str) -> str:
         """The text with aliases for all that is personal in it, or is known to be."""
+        start, pieces = 0, []
+        for span in self.find(text):
+            pieces += [text[start : span.start], self._aliases[text[span.start : span.end]]]
+            start = span.end
+        return "".join([*pieces, text[start:]])
+
+    def find(self, text: str) -> tuple[Span, ...]:
+        """What is personal in it, in order; all of it has an alias from now on."""
         with self._lock:
-            return self._known_hidden(self._found_hidden(text))
+            spans = self._looked_up(text)
+            self._name(text, spans)
+            if more := self._known(text, spans):
+                spans = merged([*spans, *more])
+                self._name(text, spans)
+            return spans
+
+    def hide_json(self, text: str) -> str:
+        """The same for JSON, which it stays."""
+        self.find(text)  # what a field is called says what is in it
+        return in_json(text, self.hide)
 
     def hidden(self, messages: Sequence[Message]) -> list[Message]:
         """The messages as a model may read them; what it thought itself stays as it was."""
@@ -121,36 +142,38 @@ class Discretion:
 
     def _hidden_call(self, call: dict[str, Any]) -> dict[str, Any]:
         function = call.get("function") or {}
-        arguments = function.get("arguments") or "{}"
-        self.hide(arguments)  # what a field is called says what is in it
-        return {**call, "function": {**function, "arguments": in_json(arguments, self.hide)}}
+        arguments = self.hide_json(function.get("arguments") or "{}")
+        return {**call, "function": {**function, "arguments": arguments}}
 
-    def _found_hidden(self, text: str) -> str:
-        spans = self._found.get(text)
-        if spans is None:
-            spans = self._found[text] = find(text)
-        start, pieces = 0, []
+    def _looked_up(self, text: str) -> tuple[Span, ...]:
+        """A conversation is sent again at every turn, and looked through once."""
+        if text not in self._found:
+            if len(self._found) >= MOST_FOUND:
+                del self._found[next(iter(self._found))]
+            self._found[text] = find(text)
+        return self._found[text]
+
+    def _name(self, text: str, spans: Iterable[Span]) -> None:
         for span in spans:
-            alias = self._alias_of(span.kind, text[span.start : span.end])
-            pieces += [text[start : span.start], alias]
-            start = span.end
-        return "".join([*pieces, text[start:]])
+            value = text[span.start : span.end]
+            if value not in self._aliases:
+                alias = self._aliases[value] = self._alias(span.kind)
+                self._values[alias] = value
+                self._kinds[value] = span.kind
 
-    def _alias_of(self, kind: Kind, value: str) -> str:
-        if value not in self._aliases:
-            self._last[kind.value] += 1
-            alias = self._aliases[value] = f"‹{kind.value} {self._last[kind.value]}›"
-            self._values[alias] = value
-        return self._aliases[value]
+    def _alias(self, kind: Kind) -> str:
+        self._last[kind.value] += 1
+        return f"‹{kind.value} {self._last[kind.value]}›"
 
-    def _known_hidden(self, text: str) -> str:
+    def _known(self, text: str, spans: Sequence[Span]) -> list[Span]:
         """A number that was called an account once is one without its label too."""
-        known = [value for value in self._aliases if len(value) >= SHORTEST and value in text]
+        rest = _between(text, spans)
+        known = [value for value in self._aliases if value in rest and _counts(value, text)]
         if not known:
-            return text
+            return []
         values = "|".join(map(re.escape, sorted(known, key=len, reverse=True)))
-        alone = rf"(?<![0-9A-Za-z])(?:{values})(?![0-9A-Za-z])"
-        return re.sub(alone, lambda match: self._aliases[match[0]], text)
+        alone = re.finditer(rf"(?<![0-9A-Za-z])(?:{values})(?![0-9A-Za-z])", text)
+        return [Span(kind=self._kinds[m[0]], start=m.start(), end=m.end()) for m in alone]
 
 
 class Growing:
@@ -197,6 +220,19 @@ class Words:
     def rest(self) -> list[Any]:
         held = {kind: growing.rest() for kind, growing in self._growing.items()}
         return [replace(self._last[kind], text=text) for kind, text in held.items() if text]
+
+
+def _between(text: str, spans: Iterable[Span]) -> str:
+    start, pieces = 0, []
+    for span in spans:
+        pieces.append(text[start : span.start])
+        start = span.end
+    return "\n".join([*pieces, text[start:]])
+
+
+def _counts(value: str, text: str) -> bool:
+    """What is short is hidden where it is called by its name, or stands for itself."""
+    return len(value) >= SHORTEST or value == text
 
 
 def in_json(text: str, change: Callable[[str], str]) -> str:
