@@ -14,6 +14,7 @@ from agents.models import Agent
 from . import circuits, health
 from .console import ConsoleAdmin
 from .json_field import ObjectField, example
+from .personal_data import PersonalDataSelect
 
 MODEL = re.compile(r"[^\s/]+/\S*[^\s/]|demo")
 OUTPUT = {
@@ -31,6 +32,7 @@ class AgentForm(forms.ModelForm):
     class Meta:
         widgets = {
             "description": forms.TextInput(attrs={"class": "vLargeTextField"}),
+            "personal_data": PersonalDataSelect,
             "fallback_models": forms.Textarea(
                 attrs={"class": "vLargeTextField code", "rows": 3}
             ),

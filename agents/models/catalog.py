@@ -17,16 +17,6 @@ LONGEST_NAME = 59
 TOO_LONG = _("At most %(limit)d characters: with ask_ before it, it is the name of a tool.")
 ASKS_PEOPLE = _("With ask_ before it, it is the tool that asks people. Take another name.")
 
-PERSONAL_DATA = _(
-    "E-mail addresses, phone, card, account and passport numbers, My Number, postal and IP "
-    "addresses, keys and tokens. Replaced before the model sees it: the provider is sent "
-    "placeholders such as ‹email 1›, also by the agents that this one asks; tools are called "
-    "with the values, and the person reads them. Masked before it is kept: questions, steps "
-    "and answers are kept and shown without it, to the person as well. The model is sent the "
-    "question as it was asked, but a run that waited for approval, in a queue or for a worker, "
-    "or was taken over after a restart, knows only what was kept."
-)
-
 
 class Agent(Restricted):
     class Dialect(models.TextChoices):
@@ -44,9 +34,9 @@ class Agent(Restricted):
         JUDGE = "judge", _("a judge decides")
 
     class PersonalData(models.TextChoices):
-        SHOWN = "shown", _("masked when it is shown to reviewers")
-        HIDDEN = "hidden", _("replaced before the model sees it, restored in the answer")
-        UNKEPT = "unkept", _("masked before it is kept")
+        SHOWN = "shown", _("Masked only when it is shown to reviewers")
+        HIDDEN = "hidden", _("Replaced before the model sees it, restored in the answer")
+        UNKEPT = "unkept", _("Masked before the trace keeps it")
 
     name = models.SlugField(_("name"), max_length=64, unique=True)
     description = models.CharField(_("description"), max_length=200, blank=True)
@@ -182,7 +172,10 @@ class Agent(Restricted):
         choices=PersonalData,
         default=PersonalData.SHOWN,
         db_default=PersonalData.SHOWN.value,
-        help_text=PERSONAL_DATA,
+        help_text=_(
+            "What happens to e-mail addresses, phone, card, account and passport numbers, "
+            "My Number, postal and IP addresses, keys and tokens."
+        ),
     )
     is_default = models.BooleanField(
         _("default"), default=False, help_text=_("Answers where no agent was chosen.")
