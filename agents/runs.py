@@ -9,7 +9,17 @@ from channels.db import database_sync_to_async
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
-from agents import assembly, jobs, journal, leases, planners, servers, trace, workshop
+from agents import (
+    assembly,
+    jobs,
+    journal,
+    leases,
+    masking,
+    planners,
+    servers,
+    trace,
+    workshop,
+)
 from agents.engine.events import Event
 from agents.engine.state import Message
 from agents.engine.termination import StopReason
@@ -103,8 +113,9 @@ def prepare_rest(origin: Run, *, topic: str, user: Any) -> Run:
 
 def _created(agent: Agent, **columns: Any) -> Run:
     workflow = columns.get("workflow")
+    asked = {name: columns[name] for name in ("query", "history", "parameters")}
     run = Run(
-        **columns,
+        **columns | {name: masking.kept(agent, value) for name, value in asked.items()},
         agent=agent,
         agent_name=assembly.name_of(workflow) if workflow else agent.name,
         dialect=agent.dialect,
@@ -114,6 +125,7 @@ def _created(agent: Agent, **columns: Any) -> Run:
         **leases.next_owner(),
     )
     add(run)
+    run.unkept = asked
     return run
 
 

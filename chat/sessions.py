@@ -16,7 +16,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
-from agents import assembly, live, planners, runs, storage, trace
+from agents import assembly, live, masking, planners, runs, storage, trace
 from agents.engine import faults
 from agents.engine.errors import AgentError
 from agents.engine.state import Message as HistoryMessage
@@ -127,7 +127,8 @@ def begin(user, text: str, client_id: str, agent: str = "") -> Message:
             if (known := _known(user, client_id)) is not None:
                 return known
             wish = _wished(text, user)
-            title = wish.version.workflow.name if wish else title_of(text)
+            kept = masking.kept(_agent(agent), text)
+            title = wish.version.workflow.name if wish else title_of(kept)
             session = ChatSession.objects.create(user=user, title=title)
             return _add(session, user, text, client_id, agent)
     except IntegrityError:  # it came twice at once, and the other was quicker
@@ -296,9 +297,10 @@ def title_of(text: str) -> str:
 
 def _add(session: ChatSession, user, text: str, client_id: str, agent: str) -> Message:
     faults.point("P1")
-    run = _prepare(session, user, text, _agent(agent))
+    answers = _agent(agent)
+    run, kept = _prepare(session, user, text, answers), masking.kept(answers, text)
     message = Message(
-        session=session, author=user, run=run, text=text, client_id=client_id, agent_name=""
+        session=session, author=user, run=run, text=kept, client_id=client_id, agent_name=""
     )
     add(message)
     message.is_new = True
@@ -311,7 +313,11 @@ def _queue(session: ChatSession, user, text: str, client_id: str, agent: str) ->
     _wished(text, user)
     try:
         message = queue.add(
-            session, author=user, text=text, client_id=client_id, agent_name=name
+            session,
+            author=user,
+            text=_queueable(text, name),
+            client_id=client_id,
+            agent_name=name,
         )
     except queue.Full:
         raise NotSaid(
@@ -320,6 +326,12 @@ def _queue(session: ChatSession, user, text: str, client_id: str, agent: str) ->
         ) from None
     message.is_new = True
     return message
+
+
+def _queueable(text: str, agent: str) -> str:
+    """The text as whoever would answer it now lets it be kept; maybe nobody would."""
+    answers = _named(agent) if agent else next(iter(assembly.first_agents()), None)
+    return masking.kept(answers, text) if answers else text
 
 
 def _put_first(session: ChatSession, user, pk: int | None) -> tuple[bool, Run | None]:
@@ -359,6 +371,7 @@ def _begun(session: ChatSession, message: Message) -> Message | None:
         with transaction.atomic():
             agent = _agent(message.agent_name)
             run = _prepare(session, message.author, message.text, agent)
+            message.text = masking.kept(agent, message.text)
             return queue.take_up(message, run)
     except NotSaid:
         return None  # the page says why, and the next look may find it mended

@@ -15,6 +15,7 @@ from agents.sentences import told
 from .console import ConsoleAdmin
 from .json_field import ObjectField, example
 from .model_field import ModelInput
+from .personal_data import PersonalDataSelect
 
 MODEL = re.compile(r"[^\s/]+/\S*[^\s/]|demo")
 OUTPUT = {
@@ -33,6 +34,7 @@ class AgentForm(forms.ModelForm):
         widgets = {
             "description": forms.TextInput(attrs={"class": "vLargeTextField"}),
             "model": ModelInput(attrs={"class": "vLargeTextField", "autocomplete": "off"}),
+            "personal_data": PersonalDataSelect,
             "fallback_models": forms.Textarea(
                 attrs={"class": "vLargeTextField code", "rows": 3}
             ),
@@ -144,6 +146,7 @@ class AgentAdmin(ConsoleAdmin):
                 ]
             },
         ),
+        (_("Personal data"), {"fields": ["personal_data"]}),
         (_("Form of the answer"), {"fields": ["output_schema"]}),
     ]
 
