@@ -6,7 +6,8 @@ kept in rows, where the administration reads it: how a server is, and what its t
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -164,6 +165,20 @@ async def sync(server: McpServer, user: Any) -> Found:
         health = connection.health
         await connection.close()
     return await database_sync_to_async(keep)(server.name, health)
+
+
+@asynccontextmanager
+async def lent(row: ToolRegistration, user: Any) -> AsyncIterator[Tool]:
+    """A tool for one call of this person's, on a connection of its own.
+
+    Raises PermissionDenied where they may not use its server so.
+    """
+    look = await database_sync_to_async(_allowed)(row.server, user)
+    connection = Connection(look, egress=egress())
+    try:
+        yield _tool(row, connection)
+    finally:
+        await connection.close()
 
 
 def _allowed(server: McpServer, user: Any) -> ServerConfig:
