@@ -36,4 +36,5 @@ def seconds(value: float) -> str:
 
 
 def milliseconds(value: float) -> str:
-    return f"{number_format(value, 0 if value >= 10 else 1)} ms"
+    is_whole = value >= 100 or float(round(value, 1)).is_integer()
+    return f"{number_format(value, 0 if is_whole else 1)} ms"

@@ -230,8 +230,8 @@ UNKNOWN = _("%(names)s: not known here. A definition has a name, a description, 
 @admin.register(ToolRegistration)
 class ToolRegistrationAdmin(ConsoleAdmin):
     form = ToolForm
-    list_display = ["name", "comes_from", "state", "last_used", "calls", "median"]
-    list_display += ["asks_first", "what_it_does", "enabled"]
+    list_display = ["name", "state", "enabled", "last_used", "calls", "median"]
+    list_display += ["comes_from", "asks_first", "what_it_does"]
     list_editable = ["enabled"]
     list_filter = ["source", "server", "enabled"]
     list_select_related = ["server"]

@@ -5,7 +5,7 @@ from .guardrails import GuardrailPattern
 from .knowledge import Chunk, Document
 from .processes import ServerProcess
 from .runs import Absence, AgentStep, Run, RunEvent
-from .servers import McpServer
+from .servers import McpServer, ServerSample
 from .tools import ToolRegistration
 from .workflows import Schedule, Workflow, WorkflowVersion
 
@@ -25,6 +25,7 @@ __all__ = [
     "RunEvent",
     "Schedule",
     "ServerProcess",
+    "ServerSample",
     "ToolRegistration",
     "Workflow",
     "WorkflowVersion",
