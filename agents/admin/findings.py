@@ -9,7 +9,7 @@ from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
 from django.conf import settings
 from django.db import connection
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 from django.utils import timezone
@@ -67,7 +67,7 @@ def everything(processes: Processes) -> Iterator[Finding]:
 
 def queue_depth() -> int | None:
     """How many runs stand in line for a worker; None where web processes drive them."""
-    return _in_line().count() if settings.WORKERS else None
+    return Run.objects.in_line().count() if settings.WORKERS else None
 
 
 def about_processes(processes: Processes) -> Finding:
@@ -98,7 +98,7 @@ def about_runs() -> Finding:
 def about_the_line(processes: Processes) -> Iterator[Finding]:
     if (depth := queue_depth()) is None:
         return
-    first = _in_line().order_by("started_at").first()
+    first = Run.objects.in_line().order_by("started_at").first()
     waited = timezone.now() - first.started_at if first else timedelta()
     now = ngettext(
         "%(count)d run stands in line, for %(time)s.",
@@ -114,10 +114,6 @@ def _trouble_in_line(processes: Processes, waited: timedelta) -> str:
         return _("No worker is there to drive runs. Start one with “manage.py worker”.")
     is_long = waited > LONG_IN_LINE
     return _("The workers cannot keep up. Start another one.") if is_long else ""
-
-
-def _in_line() -> QuerySet[Run]:
-    return Run.objects.running().filter(owner="", heartbeat_at=None)
 
 
 def about_people() -> Finding:

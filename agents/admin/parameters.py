@@ -10,9 +10,9 @@ from django.utils.translation import gettext_lazy as _
 from agents.tools.mcp_definition import shown
 
 TYPES = {
-    "string": _("text"),
+    "string": _("free text"),
     "integer": _("whole number"),
-    "number": _("number"),
+    "number": _("any number"),
     "boolean": _("yes or no"),
     "array": _("list"),
     "object": _("object"),
