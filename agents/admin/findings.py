@@ -18,9 +18,11 @@ from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents import health
+from agents import health, planners
 from agents.assembly import CIRCUITS
-from agents.models import Approval, McpServer, Run, ServerProcess
+from agents.models import Agent, Approval, McpServer, Run, ServerProcess
+
+from . import deployment
 
 LATELY = timedelta(hours=1)
 SILENT = timedelta(seconds=20)
@@ -29,6 +31,7 @@ MOST_LAG = 2.0
 MOST_LATENESS = 0.25
 LONG_STALL, MANY_STALLS = 1.0, 10
 ONE_IN = 10
+MOST_NAMES = 6
 KINDS = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
 
 Processes = Sequence[ServerProcess]
@@ -61,8 +64,10 @@ def everything(processes: Processes) -> Iterator[Finding]:
     yield about_the_database()
     yield about_the_layer()
     yield about_the_disk()
+    yield about_models()
     yield about_circuits()
     yield about_servers()
+    yield about_settings()
 
 
 def queue_depth() -> int | None:
@@ -220,6 +225,35 @@ def about_the_disk() -> Finding:
     advice = _("Make room, or nothing new can be kept.") if left < health.LEAST_SPACE else ""
     now = _("%(size)s are left.") % {"size": filesizeformat(left)}
     return Finding(what=_("Disk"), now=now, advice=advice)
+
+
+def about_models() -> Finding:
+    """Those that agents think with; one that is left alone leaves them to what stands in."""
+    what, page = _("Models"), reverse("admin:agents_circuits")
+    agents = Agent.objects.filter(enabled=True)
+    names = sorted({name for agent in agents for name in planners.models_of(agent)})
+    if not names:
+        return Finding(what=what, now=_("No agent is switched on."))
+    few = ", ".join(names[:MOST_NAMES]) + (" …" if len(names) > MOST_NAMES else "")
+    out = {state.key for state in CIRCUITS.state() if state.state != "closed"}
+    if broken := [name for name in names if f"model:{name}" in out]:
+        advice = _("Out of order: %(names)s. Look whether their provider is, and try again.")
+        advice %= {"names": ", ".join(broken)}
+        return Finding(what=what, now=few, advice=advice, page=page)
+    return Finding(what=what, now=few, page=page)
+
+
+def about_settings() -> Finding:
+    what, count = _("Settings"), sum(bool(remark.advice) for remark in deployment.remarks())
+    if not count:
+        return Finding(what=what, now=_("Nothing speaks against letting others in."))
+    now = ngettext(
+        "%(count)d check of “check --deploy” needs a look.",
+        "%(count)d checks of “check --deploy” need a look.",
+        count,
+    )
+    advice = _("They are listed below, with what can be done.")
+    return Finding(what=what, now=now % {"count": count}, advice=advice)
 
 
 def about_circuits() -> Finding:
