@@ -34,7 +34,7 @@ class Remark:
 
 def remarks() -> list[Remark]:
     """What needs a look comes first."""
-    return sorted(map(_remark, _found()), key=lambda remark: not remark.advice)
+    return sorted(map(_remark, _found()), key=lambda remark: (not remark.advice, remark.name))
 
 
 def versions() -> Iterator[tuple[str, str]]:
