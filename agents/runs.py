@@ -9,7 +9,7 @@ from channels.db import database_sync_to_async
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
-from agents import assembly, jobs, journal, leases, planners, servers, trace, workshop
+from agents import assembly, jobs, journal, leases, permits, planners, servers, trace, workshop
 from agents.engine.events import Event
 from agents.engine.state import Message
 from agents.engine.termination import StopReason
@@ -47,7 +47,7 @@ def prepare(
 
     With a workflow it carries that out; the agent is the one whose model and limits it has.
     """
-    agent = agent or assembly.default_agent()
+    agent = agent or assembly.default_agent(user and user.pk)
     asked = {"query": query, "history": history or [], "topic": topic, "user": user}
     asked |= {"workflow": workflow, "parameters": parameters or {}}
     try:
@@ -90,6 +90,8 @@ def prepare_rest(origin: Run, *, topic: str, user: Any) -> Run:
     """A run that goes on with the plan of one that was stopped, as a row."""
     if origin.agent is None or not origin.agent.enabled:
         raise assembly.NoAgent("The agent of this run was switched off.")
+    if origin.agent_id in permits.closed_to(user and user.pk).agents:
+        raise assembly.NotForThem
     last = origin.steps.order_by("-number").values_list("number", flat=True).first() or 0
     overrides = {**origin.overrides, "continues": True}
     about = {"topic": topic, "step": last + 1, "overrides": overrides, "user": user}

@@ -188,6 +188,8 @@ SENTENCES = (
     _("The run used up its steps before it had an answer."),
     _("No agent is switched on."),
     _("Switch one on in the admin console."),
+    _("You may not use this agent any more."),
+    _("Choose another one, or ask an administrator."),
     _("Something went wrong on the server."),
     _("The model did not finish within its time."),
     _("The answer was cut off at the output limit of the model."),

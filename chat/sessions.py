@@ -295,7 +295,7 @@ def title_of(text: str) -> str:
 
 def _add(session: ChatSession, user, text: str, client_id: str, agent: str) -> Message:
     faults.point("P1")
-    run = _prepare(session, user, text, _agent(agent))
+    run = _prepare(session, user, text, _agent(agent, user))
     message = Message(
         session=session, author=user, run=run, text=text, client_id=client_id, agent_name=""
     )
@@ -306,7 +306,7 @@ def _add(session: ChatSession, user, text: str, client_id: str, agent: str) -> M
 
 def _queue(session: ChatSession, user, text: str, client_id: str, agent: str) -> Message:
     faults.point("P1")
-    name = agent and _agent(agent).name
+    name = agent and _agent(agent, user).name
     _wished(text, user)
     try:
         message = queue.add(
@@ -356,7 +356,7 @@ def _begun(session: ChatSession, message: Message) -> Message | None:
     """The message with its run; None where it cannot have one."""
     try:
         with transaction.atomic():
-            agent = _agent(message.agent_name)
+            agent = _agent(message.agent_name, message.author)
             run = _prepare(session, message.author, message.text, agent)
             return queue.take_up(message, run)
     except NotSaid:
@@ -371,7 +371,7 @@ def _begun(session: ChatSession, message: Message) -> Message | None:
 def _hindrance(message: Message) -> str:
     """Why nobody would answer this if it were its turn now, in words; mostly nothing."""
     try:
-        _agent(message.agent_name)
+        _agent(message.agent_name, message.author)
         _wished(message.text, message.author)
     except NotSaid as reason:
         return str(reason)
@@ -429,10 +429,10 @@ def _wished(text: str, user) -> starting.Wish | None:
         raise NotSaid(str(reason)) from reason
 
 
-def _agent(name: str) -> Agent:
-    """The agent of this name, or the one that answers where nobody was chosen."""
+def _agent(name: str, user) -> Agent:
+    """The agent of this name, or the one that answers this person where none was chosen."""
     try:
-        agent = _named(name) if name else assembly.default_agent()
+        agent = _named(name, user) if name else assembly.default_agent(user.pk)
     except AgentError as error:
         raise NotSaid(f"{told(str(error))} {told(error.advice)}") from error
     if agent is None:
@@ -440,8 +440,8 @@ def _agent(name: str) -> Agent:
     return agent
 
 
-def _named(name: str) -> Agent | None:
-    return Agent.objects.filter(name=_storable(name), enabled=True).first()
+def _named(name: str, user) -> Agent | None:
+    return Agent.objects.usable_by(user).filter(name=_storable(name), enabled=True).first()
 
 
 def _known(user, client_id: str, session: ChatSession | None = None) -> Message | None:
