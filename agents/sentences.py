@@ -188,6 +188,7 @@ SENTENCES = (
     _("The run used up its steps before it had an answer."),
     _("No agent is switched on."),
     _("Switch one on in the admin console."),
+    _("The account of whoever asked was switched off."),
     _("You may not use this agent any more."),
     _("Choose another one, or ask an administrator."),
     _("Something went wrong on the server."),
