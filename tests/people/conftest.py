@@ -6,6 +6,13 @@ PASSWORD = "a long walk on the beach"
 
 
 @pytest.fixture
+def chat(person):
+    from chat.models import ChatSession
+
+    return ChatSession.objects.create(user=person, title="Sums")
+
+
+@pytest.fixture
 def ada(person):
     """Somebody with a password."""
     person.set_password(PASSWORD)
