@@ -236,6 +236,7 @@ class ToolRegistrationAdmin(ConsoleAdmin):
     list_filter = ["source", "server", "enabled"]
     list_select_related = ["server"]
     search_fields = ["name", "description", "endpoint"]
+    filter_horizontal = ["groups"]
     formfield_overrides = {models.JSONField: {"form_class": ObjectField}}
 
     @admin.display(description=_("comes from"), ordering="source")
@@ -353,7 +354,7 @@ PRIVATE = _(
 )
 HELD_BACK = _("Its server says something else now. It is held back until you accept that.")
 ABOUT = ["name", "description", "enabled"]
-USE = (_("How it is used"), {"fields": ["approval", "effect", "timeout", "fallback"]})
+USE = (_("How it is used"), {"fields": ["approval", "effect", "timeout", "fallback", "groups"]})
 TAKES = (_("What it takes, in words"), {"fields": ["takes"]})
 LATELY = (
     _("How it has been lately"),
