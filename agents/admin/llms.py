@@ -70,6 +70,7 @@ OURS = {"model", "messages", "tools", "stream", "stream_options", "base_url", "a
 OURS |= {"api_key", "timeout", "max_retries", "num_retries", "response_format"}
 LOOKS_SECRET = re.compile(r"key|token|secret|password|credential", re.I)
 NAME = re.compile(r"[^\s/]+/\S*[^\s/]")
+MONEY = {"class": "vIntegerField", "step": "any", "min": 0}
 VISIBLE = re.compile(r"[!-~]+")
 
 
@@ -83,7 +84,7 @@ class WriteOnly(forms.Textarea):
 class ModelForm(forms.ModelForm):
     """Knows the common providers, and says no to what could not be asked."""
 
-    forget_key = forms.BooleanField(label=_("forget the key"), required=False)
+    forget_key = forms.BooleanField(label=_("Forget the key"), required=False)
 
     class Meta:
         widgets = {
@@ -101,6 +102,8 @@ class ModelForm(forms.ModelForm):
             "fallbacks": forms.Textarea(
                 attrs={"class": "vLargeTextField code", "rows": 3, "spellcheck": "false"}
             ),
+            "input_price": forms.NumberInput(attrs=MONEY),
+            "output_price": forms.NumberInput(attrs=MONEY),
         }
         help_texts = {
             "model": _(
@@ -134,6 +137,7 @@ class ModelForm(forms.ModelForm):
         for name in {"options", "parameters"} & self.fields.keys():
             self.fields[name].widget.attrs["rows"] = 4
             self.fields[name].show_hidden_initial = False
+            self.fields[name].initial = self.initial[name] = self.initial.get(name) or None
         if "provider" in self.fields:
             self.fields["provider"].widget.attrs["data-examples"] = json.dumps(EXAMPLES)
 
@@ -319,6 +323,10 @@ class LanguageModelAdmin(ConsoleAdmin):
             if names := agents_of(row):
                 named = {"model": row.label, "agents": ", ".join(names)}
                 messages.warning(request, STILL_NAMED % named)
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        about = {"own": planners.default_model(), **(extra_context or {})}
+        return super().changelist_view(request, about)
 
     # Trying it
 
