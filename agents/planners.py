@@ -11,6 +11,7 @@ from typing import Any
 
 from django.conf import settings
 
+from agents.engine.discretion import Discretion
 from agents.engine.errors import ModelError
 from agents.engine.gate import Gate, Limits
 from agents.engine.planner import LLM, ReActPlanner
@@ -153,13 +154,15 @@ def instructions(agent: Agent) -> str:
     return agent.instructions or INSTRUCTIONS.format(agent=agent.name)
 
 
-def of(agent: Agent, model: str, run: Run | None = None) -> list[ReActPlanner]:
+def of(
+    agent: Agent, model: str, run: Run | None = None, discretion: Discretion | None = None
+) -> list[ReActPlanner]:
     """One for this model, and one for each that is asked where it cannot be used."""
     asker = (lambda: run.user) if run else (lambda: None)
-    return [_planner(agent, setup) for setup in chain(agent, model, asker)]
+    return [_planner(agent, setup, discretion) for setup in chain(agent, model, asker)]
 
 
-def _planner(agent: Agent, setup: Setup) -> ReActPlanner:
+def _planner(agent: Agent, setup: Setup, discretion: Discretion | None) -> ReActPlanner:
     asked, row = connected(setup), setup.row
     return ReActPlanner(
         asked,
@@ -172,6 +175,7 @@ def _planner(agent: Agent, setup: Setup) -> ReActPlanner:
         window=(row and row.context_window) or windows.window(row.model if row else setup.name),
         count_tokens=tokens.count,
         gate=row and _gate(row),
+        discretion=discretion,
     )
 
 

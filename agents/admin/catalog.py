@@ -6,17 +6,16 @@ from django.contrib import admin, messages
 from django.db import models
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
-from django.urls import URLPattern
 from django.utils.translation import gettext_lazy as _
 
 from agents import planners
 from agents.models import Agent
 from agents.sentences import told
 
-from . import circuits, health
 from .console import ConsoleAdmin
 from .json_field import ObjectField, example
 from .model_field import ModelInput
+from .personal_data import PersonalDataSelect
 
 MODEL = re.compile(r"[^\s/]+/\S*[^\s/]|demo")
 OUTPUT = {
@@ -35,6 +34,7 @@ class AgentForm(forms.ModelForm):
         widgets = {
             "description": forms.TextInput(attrs={"class": "vLargeTextField"}),
             "model": ModelInput(attrs={"class": "vLargeTextField", "autocomplete": "off"}),
+            "personal_data": PersonalDataSelect,
             "fallback_models": forms.Textarea(
                 attrs={"class": "vLargeTextField code", "rows": 3}
             ),
@@ -146,15 +146,12 @@ class AgentAdmin(ConsoleAdmin):
                 ]
             },
         ),
+        (_("Personal data"), {"fields": ["personal_data"]}),
         (_("Form of the answer"), {"fields": ["output_schema"]}),
     ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Agent]:
         return super().get_queryset(request).annotate(has_tools=Count("tools"))
-
-    def get_urls(self) -> list[URLPattern]:
-        own = [*circuits.urls(self.admin_site), *health.urls(self.admin_site)]
-        return [*own, *super().get_urls()]
 
     def formfield_for_manytomany(self, db_field: Any, request: Any, **options: Any) -> Any:
         field = super().formfield_for_manytomany(db_field, request, **options)
