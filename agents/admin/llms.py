@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.db import models
+from django.db import models, transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, path, reverse
@@ -353,7 +353,8 @@ class LanguageModelAdmin(ConsoleAdmin):
         if not may(request):
             raise PermissionDenied
         form = self.get_form(request, row, change=not is_new)(request.POST, instance=row)
-        form.is_valid()  # a label, say, is of no matter yet
+        with transaction.atomic():  # it looks at the row as if it were to be saved
+            form.is_valid()  # a label, say, is of no matter yet
         wrong = [
             trials.Line(part=str(form[name].label), is_good=False, sentence=" ".join(errors))
             for name, errors in form.errors.items()
