@@ -313,7 +313,8 @@ class McpServerAdmin(ConsoleAdmin):
         row.save(update_fields=["enabled"])
         circuits.forget(row.name)
         self.log_change(request, row, [{"changed": {"fields": ["enabled"]}}])
-        sentence = _("%(name)s is on.") if row.enabled else _("%(name)s is off.")
+        on, off = _("Switched on: %(name)s"), _("Switched off: %(name)s")
+        sentence = on if row.enabled else off
         messages.success(request, sentence % {"name": row.name})
         return redirect(f"{_change_page(row.server)}#tool-{row.pk}")
 
