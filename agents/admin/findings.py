@@ -21,6 +21,7 @@ from django.utils.translation import ngettext
 from agents import health, planners
 from agents.assembly import CIRCUITS
 from agents.models import Agent, Approval, McpServer, Run, ServerProcess
+from agents.sentences import told
 
 from . import deployment
 
@@ -228,12 +229,16 @@ def about_the_disk() -> Finding:
 
 
 def about_models() -> Finding:
-    """Those that agents think with; one that is left alone leaves them to what stands in."""
-    what, page = _("Models"), reverse("admin:agents_circuits")
+    """Those that agents think with: how they are set up, and whether they were left alone."""
+    what, page = _("Models"), reverse("admin:agents_languagemodel_changelist")
     agents = Agent.objects.filter(enabled=True)
     names = sorted({name for agent in agents for name in planners.models_of(agent)})
     if not names:
         return Finding(what=what, now=_("No agent is switched on."))
+    if wrong := [str(error) for error in map(planners.trouble, names) if error]:
+        now = " ".join(map(told, wrong))
+        advice = _("Set them up, or choose others for their agents.")
+        return Finding(what=what, now=now, advice=advice, page=page)
     few = ", ".join(names[:MOST_NAMES]) + (" …" if len(names) > MOST_NAMES else "")
     out = {state.key for state in CIRCUITS.state() if state.state != "closed"}
     if broken := [name for name in names if f"model:{name}" in out]:

@@ -227,7 +227,7 @@ NO_OBJECT = _(
 UNKNOWN = _("%(names)s: not known here. A definition has a name, a description, parameters.")
 
 
-class SwitchForm(forms.ModelForm):
+class _Switch(forms.BaseModelForm):
     """A row of the list, whose box says what it switches."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -245,6 +245,7 @@ class ToolRegistrationAdmin(ConsoleAdmin):
     list_filter = ["source", "server", "enabled"]
     list_select_related = ["server"]
     search_fields = ["name", "description", "endpoint"]
+    filter_horizontal = ["groups"]
     formfield_overrides = {models.JSONField: {"form_class": ObjectField}}
 
     @admin.display(description=_("comes from"), ordering="source")
@@ -329,8 +330,9 @@ class ToolRegistrationAdmin(ConsoleAdmin):
         page = reverse("admin:agents_mcpserver_change", args=[row.server_id])
         return format_html('<a href="{}#tool-{}">{}</a>', page, row.pk, HELD_BACK)
 
-    def get_changelist_form(self, request: HttpRequest, **kwargs: Any) -> type[SwitchForm]:
-        return super().get_changelist_form(request, **{"form": SwitchForm, **kwargs})
+    def get_changelist_form(self, request: HttpRequest, **options: Any) -> Any:
+        row = super().get_changelist_form(request, **options)
+        return type("SwitchForm", (_Switch, row), {})
 
     def get_urls(self) -> list[URLPattern]:
         page = self.admin_site.admin_view(trial.page)
@@ -365,7 +367,7 @@ PRIVATE = _(
 )
 HELD_BACK = _("Its server says something else now. It is held back until you accept that.")
 ABOUT = ["name", "description", "enabled"]
-USE = (_("How it is used"), {"fields": ["approval", "effect", "timeout", "fallback"]})
+USE = (_("How it is used"), {"fields": ["approval", "effect", "timeout", "fallback", "groups"]})
 TAKES = (_("What it takes, in words"), {"fields": ["takes"]})
 LATELY = (
     _("How it has been lately"),

@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agents", "0023_only_for"),
+        ("agents", "0025_personal_data"),
     ]
 
     operations = [
