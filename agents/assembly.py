@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -10,7 +10,7 @@ from channels.db import database_sync_to_async
 from django.conf import settings
 from django.contrib.auth.models import Group
 
-from agents import planners, toolset
+from agents import planners, toolset, versions
 from agents.engine.approval import AskPerson
 from agents.engine.breaker import Circuits
 from agents.engine.errors import AgentError
@@ -34,6 +34,7 @@ from agents.llm import tokens
 from agents.models import (
     Agent,
     AgentStep,
+    AgentTool,
     GuardrailPattern,
     Run,
     RunEvent,
@@ -66,6 +67,7 @@ class Parts:
     colleagues: list[Agent]
     is_rerun: bool
     groups: frozenset[str] = frozenset()  # of people, where somebody may be asked by role
+    limits: dict[str, int] = field(default_factory=dict)  # how often a tool may be called
 
 
 async def begin(run: Run) -> Events:
@@ -156,6 +158,7 @@ def _runtime(
         policy=standard_policy(
             agent.max_duplicate_tool_calls,
             agent.max_tool_calls_per_tool,
+            tool_limits=parts.limits,
             max_seconds=agent.max_seconds,
             max_tokens=agent.max_run_tokens,
             max_cost=agent.max_cost,
@@ -203,7 +206,7 @@ def name_of(workflow: WorkflowVersion) -> str:
 
 def tool_names(agent: Agent) -> list[str]:
     """What it may call: tools, and those it may ask."""
-    tools = [row.name for row in _tools(agent.pk)]
+    tools = [link.tool.name for link in _links(agent.pk)]
     return sorted([*tools, *(other.asked_as for other in _colleagues(agent.pk))])
 
 
@@ -231,6 +234,7 @@ def _everybody(run: Run) -> list[Parts]:
     """The agent of the run first, then all that can be reached from it."""
     if run.agent is None or not run.agent.enabled:
         raise NoAgent("The agent of this run was switched off.")
+    _record_version(run)
     return _reached(run, [_overridden(run.agent, run.overrides)])
 
 
@@ -238,6 +242,7 @@ def _cast(run: Run) -> tuple[Parts, ExecutionPlan, list[Parts]]:
     """The parts of a workflow itself, its plan, and all agents that can be reached from it."""
     if run.agent is None or run.workflow is None:
         raise NoAgent("The agent of this run was switched off.")
+    _record_version(run)
     plan = read(run.workflow.text).plan
     plan = replace(plan, parameters={**plan.parameters, **run.parameters})
     steps = list(plan.walk())
@@ -258,6 +263,12 @@ def _cast(run: Run) -> tuple[Parts, ExecutionPlan, list[Parts]]:
     return parts, plan, _reached(run, list(colleagues))
 
 
+def _record_version(run: Run) -> None:
+    """Of a run that begins; one that goes on keeps what it began with."""
+    if not run.version:
+        versions.record(run)
+
+
 def _reached(run: Run, waiting: list[Agent]) -> list[Parts]:
     """These agents first, then all that they may ask."""
     found: dict[int, Parts] = {}
@@ -273,7 +284,8 @@ def _parts(run: Run, agent: Agent) -> Parts:
     is_first = agent.pk == run.agent_id
     # An agent that a workflow asks is not the one for which tools were chosen.
     chosen = run.overrides.get("tools") if is_first and not run.workflow_id else None
-    tools = [row for row in _tools(agent.pk) if chosen is None or row.name in chosen]
+    links = [one for one in _links(agent.pk) if chosen is None or one.tool.name in chosen]
+    tools = [link.given() for link in links]
     colleagues = [other for other in _colleagues(agent.pk) if other != agent]
     return Parts(
         agent,
@@ -284,6 +296,7 @@ def _parts(run: Run, agent: Agent) -> Parts:
         [other for other in colleagues if chosen is None or other.asked_as in chosen],
         is_rerun=run.is_rerun and not run.goes_on_for,
         groups=_groups() if agent.mode == Agent.Mode.PLAN else frozenset(),
+        limits={link.tool.name: link.max_calls for link in links if link.max_calls},
     )
 
 
@@ -320,9 +333,9 @@ def _all_tools():
 
 
 @prepared
-def _tools(agent):
-    tools = ToolRegistration.objects.filter(enabled=True, agents=agent)
-    return tools.select_related("server", "fallback")
+def _links(agent):
+    links = AgentTool.objects.filter(agent=agent, tool__enabled=True)
+    return links.select_related("tool__server", "tool__fallback")
 
 
 def _guardrails(parts: Parts) -> Guardrails:

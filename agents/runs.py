@@ -102,6 +102,7 @@ def _created(agent: Agent, **columns: Any) -> Run:
         **columns,
         agent=agent,
         agent_name=assembly.name_of(workflow) if workflow else agent.name,
+        agent_version=agent.version or None,
         dialect=agent.dialect,
         # Where a plan is carried out, turns say nothing about how far it is.
         max_steps=0 if workflow or agent.mode != Agent.Mode.REACT else agent.max_steps,

@@ -9,10 +9,12 @@ from django.http import HttpRequest
 from django.urls import URLPattern
 from django.utils.translation import gettext_lazy as _
 
-from agents.models import Agent
+from agents import versions
+from agents.models import Agent, AgentVersion
 
 from . import circuits, health
 from .console import ConsoleAdmin
+from .given_tools import ToolsField
 from .json_field import ObjectField, example
 
 MODEL = re.compile(r"[^\s/]+/\S*[^\s/]|demo")
@@ -28,6 +30,22 @@ OUTPUT = {
 
 
 class AgentForm(forms.ModelForm):
+    given = ToolsField(
+        label=_("tools"),
+        required=False,
+        help_text=_(
+            "Empty settings are as the tool is set up, and as under Limits. What is set here "
+            "holds for this agent alone."
+        ),
+    )
+    note = forms.CharField(
+        label=_("what is changed, and why"),
+        max_length=AgentVersion._meta.get_field("note").max_length,
+        required=False,
+        widget=forms.TextInput(attrs={"class": "vLargeTextField"}),
+        help_text=_("Kept with the version that this makes, for whoever reads its history."),
+    )
+
     class Meta:
         widgets = {
             "description": forms.TextInput(attrs={"class": "vLargeTextField"}),
@@ -50,6 +68,8 @@ class AgentForm(forms.ModelForm):
         if "handoffs" in self.fields:
             others = Agent.objects.exclude(pk=self.instance.pk)
             self.fields["handoffs"].queryset = others
+        if self.instance.pk:
+            self.initial["given"] = list(self.instance.links.select_related("tool"))
 
     def clean_fallback_models(self) -> str:
         lines = self.cleaned_data["fallback_models"].splitlines()
@@ -67,13 +87,18 @@ class AgentForm(forms.ModelForm):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean()
-        tools = {tool.name for tool in cleaned.get("tools") or ()}
+        tools = {link.tool.name for link in cleaned.get("given") or ()}
         for colleague in cleaned.get("handoffs") or ():
             if colleague.asked_as in tools:
                 names = {"tool": colleague.asked_as, "agent": colleague.name}
                 self.add_error("handoffs", TAKEN % names)
         self._check_panel(cleaned)
         return cleaned
+
+    def _save_m2m(self) -> None:
+        super()._save_m2m()
+        if "given" in self.cleaned_data:
+            self.instance.give(self.cleaned_data["given"])
 
     def _check_panel(self, cleaned: dict[str, Any]) -> None:
         if cleaned.get("mode") != Agent.Mode.PANEL:
@@ -110,7 +135,7 @@ class AgentAdmin(ConsoleAdmin):
     list_display += ["enabled", "is_default"]
     list_filter = ["enabled", "dialect"]
     search_fields = ["name", "description"]
-    filter_horizontal = ["tools", "handoffs"]
+    filter_horizontal = ["handoffs", "groups"]
     formfield_overrides = {models.JSONField: {"form_class": ObjectField}}
     fieldsets = [
         (
@@ -122,7 +147,8 @@ class AgentAdmin(ConsoleAdmin):
             {"fields": ["mode", "shows_plan", "max_replans", "merge", "roles"]},
         ),
         (_("Model"), {"fields": ["model", "fallback_models", "dialect"]}),
-        (_("Tools and colleagues"), {"fields": ["tools", "auto_execute_tools", "handoffs"]}),
+        (_("Tools"), {"fields": ["given", "auto_execute_tools"]}),
+        (_("Colleagues"), {"fields": ["handoffs"]}),
         (
             _("Limits"),
             {
@@ -134,6 +160,8 @@ class AgentAdmin(ConsoleAdmin):
             },
         ),
         (_("Form of the answer"), {"fields": ["output_schema"]}),
+        (_("Who may use it"), {"fields": ["groups"]}),
+        (_("This version"), {"fields": ["note"]}),
     ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Agent]:
@@ -142,6 +170,13 @@ class AgentAdmin(ConsoleAdmin):
     def get_urls(self) -> list[URLPattern]:
         own = [*circuits.urls(self.admin_site), *health.urls(self.admin_site)]
         return [*own, *super().get_urls()]
+
+    def save_related(
+        self, request: HttpRequest, form: Any, formsets: Any, change: bool
+    ) -> None:
+        """Last of all that is saved, also where it is changed in the list."""
+        super().save_related(request, form, formsets, change)
+        versions.keep(form.instance, request.user, form.cleaned_data.get("note", ""))
 
     def formfield_for_manytomany(self, db_field: Any, request: Any, **options: Any) -> Any:
         field = super().formfield_for_manytomany(db_field, request, **options)

@@ -12,6 +12,9 @@ from .access import Membership, ReviewScope
 from .catalog import Agent
 from .workflows import WorkflowVersion
 
+# How the topics of trials begin: they are in nobody's conversation.
+TRIAL = "trial."
+
 
 class RunQuerySet(models.QuerySet):
     def for_user(self, user):
@@ -35,6 +38,9 @@ class RunQuerySet(models.QuerySet):
 
     def waiting(self):
         return self.filter(status=Run.Status.WAITING)
+
+    def trials(self):
+        return self.filter(topic__startswith=TRIAL)
 
 
 def _scope(user) -> models.Q | None:
@@ -121,6 +127,12 @@ class Run(models.Model):
         default="",
         db_default="",
         help_text=_("Runs with the same configuration have the same."),
+    )
+    agent_version = models.PositiveIntegerField(
+        _("agent's version"),
+        null=True,
+        blank=True,
+        help_text=_("The version that it began with; a trial of a draft has none."),
     )
     workflow = models.ForeignKey(
         WorkflowVersion,
@@ -227,6 +239,11 @@ class Run(models.Model):
     def is_rerun(self) -> bool:
         """Also where the run that it goes back to is gone."""
         return self.origin_step is not None
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether an administrator tried a draft of an agent with it."""
+        return self.topic.startswith(TRIAL)
 
     @property
     def goes_on_for(self) -> bool:
