@@ -10,7 +10,7 @@ from channels.db import database_sync_to_async
 from django.conf import settings
 from django.contrib.auth.models import Group
 
-from agents import planners, toolset, versions
+from agents import descriptions, planners, toolset, versions
 from agents.engine.approval import AskPerson
 from agents.engine.breaker import Circuits
 from agents.engine.errors import AgentError
@@ -43,6 +43,7 @@ from agents.models import (
 )
 from agents.models.prepared import prepared
 
+TRIED = "tried"  # under which a trial keeps the agent that it is of
 Registry = Callable[..., Awaitable[ToolRegistry]]  # as toolset.registry
 
 # How models and tools have been lately, for all runs of this process.
@@ -232,6 +233,8 @@ def _first_agent():
 
 def _everybody(run: Run) -> list[Parts]:
     """The agent of the run first, then all that can be reached from it."""
+    if run.is_trial:
+        return _reached(run, [_draft(run).agent])
     if run.agent is None or not run.agent.enabled:
         raise NoAgent("The agent of this run was switched off.")
     _record_version(run)
@@ -263,6 +266,13 @@ def _cast(run: Run) -> tuple[Parts, ExecutionPlan, list[Parts]]:
     return parts, plan, _reached(run, list(colleagues))
 
 
+def _draft(run: Run) -> descriptions.Drawn:
+    """The agent that is tried, which is in no row, or not so."""
+    made = descriptions.drawn(run.overrides[TRIED])
+    made.agent.pk = run.agent_id
+    return made
+
+
 def _record_version(run: Run) -> None:
     """Of a run that begins; one that goes on keeps what it began with."""
     if not run.version:
@@ -284,9 +294,10 @@ def _parts(run: Run, agent: Agent) -> Parts:
     is_first = agent.pk == run.agent_id
     # An agent that a workflow asks is not the one for which tools were chosen.
     chosen = run.overrides.get("tools") if is_first and not run.workflow_id else None
-    links = [one for one in _links(agent.pk) if chosen is None or one.tool.name in chosen]
+    had, asked = _drafted(run) if is_first and run.is_trial else _kept(run, agent)
+    links = [link for link in had if chosen is None or link.tool.name in chosen]
     tools = [link.given() for link in links]
-    colleagues = [other for other in _colleagues(agent.pk) if other != agent]
+    colleagues = [other for other in asked if other != agent]
     return Parts(
         agent,
         planners.of(agent, run.model if is_first else planners.model_name(agent)),
@@ -298,6 +309,20 @@ def _parts(run: Run, agent: Agent) -> Parts:
         groups=_groups() if agent.mode == Agent.Mode.PLAN else frozenset(),
         limits={link.tool.name: link.max_calls for link in links if link.max_calls},
     )
+
+
+def _kept(run: Run, agent: Agent) -> tuple[list[AgentTool], list[Agent]]:
+    """What its rows say; whoever asks the agent of a trial asks the draft."""
+    asked = _colleagues(agent.pk)
+    if run.is_trial:
+        asked = [_draft(run).agent if one.pk == run.agent_id else one for one in asked]
+    return _links(agent.pk), asked
+
+
+def _drafted(run: Run) -> tuple[list[AgentTool], list[Any]]:
+    draft = _draft(run)
+    tools = [link for link in draft.links if link.tool.enabled]
+    return tools, [agent for agent in draft.many["handoffs"] if agent.enabled]
 
 
 def _rules(run: Run) -> list[GuardrailPattern]:

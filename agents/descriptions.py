@@ -15,6 +15,8 @@ Description = dict[str, Any]
 UNTOLD = {"id", "version"}
 # What an agent was once says nothing of whether it is to be used now.
 STAYS = ("enabled", "is_default")
+# With all that is asked of a tool once it is used, where nothing can be read any more.
+TOOLS = ToolRegistration.objects.select_related("server", "fallback")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +55,10 @@ def drawn(description: Description, base: Agent | None = None) -> Drawn:
         if field.name in description:
             _put(agent, field, description[field.name], missing)
     tools = description.get("tools", {})
-    rows = _found(ToolRegistration, tools, missing)
+    rows = _found(TOOLS.all(), tools, missing)
     links = [AgentTool(tool=row, **tools[row.name]) for row in rows]
     related = {
-        name: _found(Agent._meta.get_field(name).related_model, description[name], missing)
+        name: _found(_rows(Agent._meta.get_field(name)), description[name], missing)
         for name in many()
         if name in description
     }
@@ -105,17 +107,21 @@ def _value(agent: Agent, field: models.Field) -> Any:
 
 def _put(agent: Agent, field: models.Field, value: Any, missing: list[str]) -> None:
     if field.is_relation and value is not None:
-        value = next(iter(_found(field.related_model, [value], missing)), None)
+        value = next(iter(_found(_rows(field), [value], missing)), None)
     setattr(agent, field.name, value)
 
 
+def _rows(field: models.Field) -> models.QuerySet[Any]:
+    return field.related_model._default_manager.all()
+
+
 def _found(
-    model: type[models.Model], names: Collection[str], missing: list[str]
+    rows: models.QuerySet[Any], names: Collection[str], missing: list[str]
 ) -> list[models.Model]:
-    rows = list(model._default_manager.filter(name__in=names).order_by("name"))
-    gone = sorted(set(names) - {row.name for row in rows})
-    missing += [_gone(model._meta.verbose_name, name) for name in gone]
-    return rows
+    found = list(rows.filter(name__in=names).order_by("name"))
+    gone = sorted(set(names) - {row.name for row in found})
+    missing += [_gone(rows.model._meta.verbose_name, name) for name in gone]
+    return found
 
 
 def _gone(kind: Any, name: str) -> str:

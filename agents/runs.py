@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from agents import assembly, jobs, journal, leases, planners, servers, trace, workshop
+from agents.descriptions import Description
 from agents.engine.events import Event
 from agents.engine.state import Message
 from agents.engine.termination import StopReason
@@ -96,13 +97,25 @@ def prepare_rest(origin: Run, *, topic: str, user: Any) -> Run:
     return prepare_again(origin, agent=origin.agent, **about)
 
 
-def _created(agent: Agent, **columns: Any) -> Run:
+def prepare_trial(
+    draft: Agent, description: Description, *, query: str, topic: str, user: Any
+) -> Run:
+    """A run of an agent as it is described, and as no row has it, as a row of its own."""
+    kept: dict[str, Any] = {"agent": draft if draft.pk else None, "agent_version": None}
+    kept["overrides"] = {assembly.TRIED: description}
+    model = planners.model_name(draft)
+    with transaction.atomic():
+        run = _created(draft, query=query, topic=topic, user=user, model=model, **kept)
+        _line_up(run)
+    return run
+
+
+def _created(agent: Agent, /, **columns: Any) -> Run:
     workflow = columns.get("workflow")
+    columns = {"agent": agent, "agent_version": agent.version or None} | columns
     run = Run(
         **columns,
-        agent=agent,
         agent_name=assembly.name_of(workflow) if workflow else agent.name,
-        agent_version=agent.version or None,
         dialect=agent.dialect,
         # Where a plan is carried out, turns say nothing about how far it is.
         max_steps=0 if workflow or agent.mode != Agent.Mode.REACT else agent.max_steps,

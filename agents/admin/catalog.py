@@ -1,21 +1,32 @@
 import re
+from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import admin
+from django.contrib.admin.options import IS_POPUP_VAR
 from django.db import models
 from django.db.models import Count, QuerySet
-from django.http import HttpRequest
-from django.urls import URLPattern
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import URLPattern, reverse
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.timesince import timesince
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from agents import versions
-from agents.models import Agent, AgentVersion
+from agents.models import Agent, AgentVersion, GuardrailPattern
 
 from . import circuits, health
-from .console import ConsoleAdmin
 from .given_tools import ToolsField
+from .history import WithHistory
 from .json_field import ObjectField, example
+from .starters import BY_KEY, STARTERS
+from .trials import WithTrials
+from .usage import UsedList
 
 MODEL = re.compile(r"[^\s/]+/\S*[^\s/]|demo")
 OUTPUT = {
@@ -129,10 +140,10 @@ TAKEN_THERE = _("%(agent)s, which may ask it, has a tool named %(tool)s already.
 
 
 @admin.register(Agent)
-class AgentAdmin(ConsoleAdmin):
+class AgentAdmin(WithTrials, WithHistory):
     form = AgentForm
     list_display = ["name", "description", "thinks_with", "tool_count", "asks_first"]
-    list_display += ["enabled", "is_default"]
+    list_display += ["changed", "last_used", "lately", "failures", "enabled", "is_default"]
     list_filter = ["enabled", "dialect"]
     search_fields = ["name", "description"]
     filter_horizontal = ["handoffs", "groups"]
@@ -161,8 +172,9 @@ class AgentAdmin(ConsoleAdmin):
         ),
         (_("Form of the answer"), {"fields": ["output_schema"]}),
         (_("Who may use it"), {"fields": ["groups"]}),
-        (_("This version"), {"fields": ["note"]}),
     ]
+    at_last = (_("This version"), {"fields": ["note"]})
+    readonly_fields = ["guardrails"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Agent]:
         return super().get_queryset(request).annotate(has_tools=Count("tools"))
@@ -171,12 +183,29 @@ class AgentAdmin(ConsoleAdmin):
         own = [*circuits.urls(self.admin_site), *health.urls(self.admin_site)]
         return [*own, *super().get_urls()]
 
-    def save_related(
-        self, request: HttpRequest, form: Any, formsets: Any, change: bool
-    ) -> None:
-        """Last of all that is saved, also where it is changed in the list."""
-        super().save_related(request, form, formsets, change)
-        versions.keep(form.instance, request.user, form.cleaned_data.get("note", ""))
+    def get_changelist(self, request: HttpRequest, **options: Any) -> type[UsedList]:
+        return UsedList
+
+    def add_view(self, request: HttpRequest, *args: Any, **more: Any) -> HttpResponse:
+        """First the question what it is to start from."""
+        is_asked = request.method == "GET" and not {"start", IS_POPUP_VAR} & request.GET.keys()
+        if not is_asked or not self.has_add_permission(request):
+            return super().add_view(request, *args, **more)
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": _("New agent"),
+            "starters": STARTERS,
+        }
+        return render(request, "admin/agents/agent/starters.html", context)
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        starter = BY_KEY.get(request.GET.get("start", ""))
+        return starter.initial() if starter else {}
+
+    def get_fieldsets(self, request: HttpRequest, obj: Agent | None = None) -> list[Any]:
+        """What applies to an agent is known once there is one."""
+        return [*self.fieldsets, *([APPLIES] if obj else []), self.at_last]
 
     def formfield_for_manytomany(self, db_field: Any, request: Any, **options: Any) -> Any:
         field = super().formfield_for_manytomany(db_field, request, **options)
@@ -195,3 +224,58 @@ class AgentAdmin(ConsoleAdmin):
     @admin.display(description=_("asks first"), ordering="auto_execute_tools")
     def asks_first(self, agent: Agent) -> str:
         return _("as its tools say") if agent.auto_execute_tools else _("before every call")
+
+    @admin.display(description=_("guardrails"))
+    def guardrails(self, agent: Agent) -> SafeString | str:
+        """Those that look at what it is asked and what it says."""
+        change = "admin:agents_guardrailpattern_change"
+        links = (
+            (reverse(change, args=[row.pk]), row.name, row.get_action_display())
+            for row in GuardrailPattern.objects.filter(enabled=True)
+        )
+        found = format_html_join("", '<li><a href="{}">{}</a> ({})</li>', links)
+        return format_html('<ul class="applies">{}</ul>', found) if found else _("None.")
+
+    @admin.display(description=_("version"), ordering="version")
+    def changed(self, agent: Agent) -> SafeString | str:
+        """Its number, and who has made it and when."""
+        if agent.newest is None:
+            return "—"
+        page = reverse("admin:agents_agent_history", args=[agent.pk])
+        who = agent.newest.author.get_username() if agent.newest.author else ""
+        about = " · ".join(filter(None, [who, ago(agent.newest.created_at)]))
+        form = '<a href="{}">{}</a> <span class="about">{}</span>'
+        return format_html(form, page, agent.newest.number, about)
+
+    @admin.display(description=_("last used"))
+    def last_used(self, agent: Agent) -> str:
+        last = agent.used.get("last")
+        return ago(last) if last else _("never")
+
+    @admin.display(description=_("runs of 7 days"))
+    def lately(self, agent: Agent) -> SafeString | str:
+        if not (count := agent.used.get("lately")):
+            return "0"
+        query = urlencode({"q": f"agent:{agent.name} after:-7d"})
+        return format_html('<a href="{}?{}">{}</a>', reverse("trace:list"), query, count)
+
+    @admin.display(description=_("failed"))
+    def failures(self, agent: Agent) -> str:
+        count, failed = (agent.used.get(name, 0) for name in ("lately", "failed"))
+        return f"{failed / count:.0%}" if count else "—"
+
+
+APPLIES = (
+    _("Guardrails"),
+    {
+        "fields": ["guardrails"],
+        "description": _("Which agents a pattern is for is said with the pattern."),
+    },
+)
+
+
+def ago(moment: datetime) -> str:
+    """How long it is since then, in one unit."""
+    if timezone.now() - moment < timedelta(minutes=1):
+        return gettext("just now")
+    return gettext("%(time)s ago") % {"time": timesince(moment, depth=1)}
