@@ -17,13 +17,13 @@ COPY = "-copy"
 def keep(agent: Agent, author: Any, note: str = "") -> AgentVersion | None:
     """The agent as its rows are now, as its newest version; None where nothing has changed."""
     now = Agent.objects.select_for_update().get(pk=agent.pk)
-    snapshot = descriptions.described(now)
-    newest = now.versions.filter(number=now.version).first()
-    agent.version = now.version
-    if newest is not None and newest.snapshot == snapshot:
-        return None
-    agent.version += 1
+    newest, snapshot = now.versions.first(), descriptions.described(now)
+    is_known = newest is not None and newest.snapshot == snapshot
+    # Not by the agent's own number: whoever saved it just now may have read that before.
+    agent.version = (newest.number if newest else 0) + (not is_known)
     Agent.objects.filter(pk=agent.pk).update(version=agent.version)
+    if is_known:
+        return None
     about = {"snapshot": snapshot, "author": author, "note": note}
     return now.versions.create(number=agent.version, **about)
 

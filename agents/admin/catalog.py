@@ -42,7 +42,7 @@ OUTPUT = {
 
 class AgentForm(forms.ModelForm):
     given = ToolsField(
-        label=_("tools"),
+        label=_("Tools"),
         required=False,
         help_text=_(
             "Empty settings are as the tool is set up, and as under Limits. What is set here "
@@ -50,7 +50,7 @@ class AgentForm(forms.ModelForm):
         ),
     )
     note = forms.CharField(
-        label=_("what is changed, and why"),
+        label=_("What is changed, and why"),
         max_length=AgentVersion._meta.get_field("note").max_length,
         required=False,
         widget=forms.TextInput(attrs={"class": "vLargeTextField"}),
@@ -142,20 +142,19 @@ TAKEN_THERE = _("%(agent)s, which may ask it, has a tool named %(tool)s already.
 @admin.register(Agent)
 class AgentAdmin(WithTrials, WithHistory):
     form = AgentForm
-    list_display = ["name", "description", "thinks_with", "tool_count", "asks_first"]
-    list_display += ["changed", "last_used", "lately", "failures", "enabled", "is_default"]
-    list_filter = ["enabled", "dialect"]
+    list_display = ["name", "enabled", "is_default", "description", "thinks_with"]
+    list_display += ["tool_count", "changed", "last_used", "lately", "failures", "asks_first"]
     search_fields = ["name", "description"]
     filter_horizontal = ["handoffs", "groups"]
     formfield_overrides = {models.JSONField: {"form_class": ObjectField}}
     fieldsets = [
         (
             _("Who it is"),
-            {"fields": ["name", "description", "instructions", "enabled", "is_default"]},
+            {"fields": ["name", "description", "instructions", ("enabled", "is_default")]},
         ),
         (
             _("How it works"),
-            {"fields": ["mode", "shows_plan", "max_replans", "merge", "roles"]},
+            {"fields": ["mode", ("shows_plan", "max_replans"), "merge", "roles"]},
         ),
         (_("Model"), {"fields": ["model", "fallback_models", "dialect"]}),
         (_("Tools"), {"fields": ["given", "auto_execute_tools"]}),
@@ -164,9 +163,10 @@ class AgentAdmin(WithTrials, WithHistory):
             _("Limits"),
             {
                 "fields": [
-                    *("max_steps", "max_duplicate_tool_calls", "max_tool_calls_per_tool"),
-                    *("max_seconds", "max_run_tokens", "max_cost"),
-                    *("max_input_tokens", "max_output_tokens"),
+                    ("max_steps", "max_seconds"),
+                    ("max_tool_calls_per_tool", "max_duplicate_tool_calls"),
+                    ("max_run_tokens", "max_cost"),
+                    ("max_input_tokens", "max_output_tokens"),
                 ]
             },
         ),
@@ -209,8 +209,8 @@ class AgentAdmin(WithTrials, WithHistory):
 
     def formfield_for_manytomany(self, db_field: Any, request: Any, **options: Any) -> Any:
         field = super().formfield_for_manytomany(db_field, request, **options)
-        if db_field.name == "handoffs":
-            field.widget.verbose_name = _("colleagues")
+        if field is not None and db_field.name in NAMED:
+            field.widget.verbose_name = NAMED[db_field.name]
         return field
 
     @admin.display(description=_("model"), ordering="model")
@@ -265,6 +265,7 @@ class AgentAdmin(WithTrials, WithHistory):
         return f"{failed / count:.0%}" if count else "—"
 
 
+NAMED = {"handoffs": _("colleagues"), "groups": _("groups")}
 APPLIES = (
     _("Guardrails"),
     {

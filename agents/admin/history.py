@@ -54,6 +54,12 @@ class WithHistory(ConsoleAdmin):
         ]
         return [*own, *super().get_urls()]
 
+    def save_model(self, request: Any, obj: Agent, form: Any, change: bool) -> None:
+        """What an agent was before its first change is kept as well."""
+        if change and not obj.version:
+            versions.keep(obj, None)
+        super().save_model(request, obj, form, change)
+
     def save_related(self, request: Any, form: Any, formsets: Any, change: bool) -> None:
         """Last of all that is saved, also where it is changed in the list."""
         super().save_related(request, form, formsets, change)
@@ -70,7 +76,7 @@ class WithHistory(ConsoleAdmin):
         kept = list(agent.versions.select_related("author")[: MOST_SHOWN + 1])
         pairs = zip(kept, [*kept[1:], None], strict=True)
         context = {
-            "title": _("Versions"),
+            "title": _("Versions of %(name)s") % {"name": agent.name},
             "entries": [Entry(*pair) for pair in pairs][:MOST_SHOWN],
             "is_cut": len(kept) > MOST_SHOWN,
         }
@@ -86,7 +92,7 @@ class WithHistory(ConsoleAdmin):
         other = agent.versions.filter(number=agent.version if is_now else number - 1).first()
         left, right = (this, other) if is_now else (other, this)
         context = {
-            "title": _("Version %(number)d") % {"number": number},
+            "title": _("%(name)s, version %(number)d") % {"name": agent.name, "number": number},
             "version": this,
             "left": left,
             "right": right,

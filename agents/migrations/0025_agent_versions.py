@@ -12,6 +12,18 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.AlterField(
+            model_name="agent",
+            name="roles",
+            field=models.CharField(
+                blank=True,
+                db_default="",
+                default="",
+                help_text="What it is good for, with commas between: steps of a plan that are meant for a role are given to it. People have the roles of their groups.",
+                max_length=200,
+                verbose_name="roles",
+            ),
+        ),
         migrations.AddField(
             model_name="agent",
             name="version",

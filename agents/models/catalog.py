@@ -87,6 +87,7 @@ class Agent(Restricted):
         _("roles"),
         max_length=200,
         blank=True,
+        default="",
         db_default="",
         help_text=_(
             "What it is good for, with commas between: steps of a plan that are meant for a "

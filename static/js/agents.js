@@ -74,19 +74,21 @@ function blame(errors) {
 
 function mark(name, sentences) {
   const input = form.elements[name];
-  const row = form.querySelector(`.form-row.field-${CSS.escape(name)}`);
+  const field = `.field-${CSS.escape(name)}`;
+  const row = form.querySelector(`.fieldBox${field}`) ?? form.querySelector(`.form-row${field}`);
   const place = row ?? input?.closest("td") ?? trial;
   const list = document.createElement("ul");
   list.className = `errorlist ${MARKED}`;
   list.append(...sentences.map((sentence) => Object.assign(document.createElement("li"), { textContent: sentence })));
-  place.prepend(list);
+  (row?.matches(".fieldBox") ? row.parentElement : place).prepend(list);
   row?.classList.add("errors");
   input?.setAttribute?.("aria-invalid", "true");
 }
 
 function forgive() {
   for (const list of form.querySelectorAll(`.${MARKED}`)) {
-    list.closest(".form-row")?.classList.remove("errors");
+    list.closest(".form-row, .fieldBox")?.classList.remove("errors");
+    list.parentElement.querySelector(".fieldBox.errors")?.classList.remove("errors");
     list.remove();
   }
   for (const input of form.querySelectorAll("[aria-invalid]")) input.removeAttribute("aria-invalid");
@@ -94,9 +96,9 @@ function forgive() {
 
 // The frame is as high as what is in it, and as dark as the page around it.
 function settle(frame) {
-  const { body } = frame.contentDocument;
+  const main = frame.contentDocument.querySelector("main");
   dress(frame);
-  new ResizeObserver(() => (frame.height = body.scrollHeight)).observe(body.querySelector("main") ?? body);
+  if (main) new ResizeObserver(() => (frame.height = main.scrollHeight)).observe(main);
 }
 
 function dress(frame) {

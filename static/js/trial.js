@@ -7,6 +7,6 @@ const stop = document.querySelector(".stop-trial");
 
 start();
 watch();
-document.addEventListener("htmx:oobAfterSwap", ({ detail: { target } }) => {
-  if (target.matches(".run") && !target.matches("[data-live]")) stop?.remove();
+document.addEventListener("htmx:oobAfterSwap", () => {
+  if (!document.querySelector(".run[data-live]")) stop?.remove();
 });

@@ -51,9 +51,10 @@ def test_each_save_that_changes_something_is_a_version_with_its_author_and_note(
     root.post(change, filled(instructions="Be brief.", note="Too long-winded."))
     root.post(change, filled(instructions="Be brief.", note="Nothing new."))
 
-    [version] = agent.versions.all()
-    assert (version.number, version.author) == (1, administrator)
-    assert version.note == "Too long-winded."
+    changed, before = agent.versions.all()
+    assert (changed.number, changed.author) == (2, administrator)
+    assert changed.note == "Too long-winded."
+    assert (before.snapshot["instructions"], before.author) == ("", None)
 
 
 def test_the_history_says_what_changed_word_by_word(root, agent):
