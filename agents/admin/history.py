@@ -1,6 +1,7 @@
 """What an agent was: its versions, what changed from one to the next, and the way back."""
 
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 from django.contrib import messages
@@ -74,7 +75,7 @@ class WithHistory(ConsoleAdmin):
             raise Http404
         self._check(self.has_view_permission(request, agent))
         kept = list(agent.versions.select_related("author")[: MOST_SHOWN + 1])
-        pairs = zip(kept, [*kept[1:], None], strict=True)
+        pairs = zip_longest(kept, kept[1:])
         context = {
             "title": _("Versions of %(name)s") % {"name": agent.name},
             "entries": [Entry(*pair) for pair in pairs][:MOST_SHOWN],

@@ -74,6 +74,12 @@ def test_the_history_says_what_changed_word_by_word(root, agent):
     assert " — most calls: 2</ins>" in first
 
 
+def test_an_agent_without_versions_says_when_there_will_be_one(root, agent):
+    html = root.get(page("history", agent.pk)).content.decode()
+
+    assert "None is kept yet" in html
+
+
 def test_a_version_is_restored_by_a_click(root, agent):
     versions.keep(agent, None)
     root.post(page("change", agent.pk), filled(instructions="Be brief."))
