@@ -246,6 +246,11 @@ class Run(models.Model):
         return self.topic.startswith(TRIAL)
 
     @property
+    def stops_here(self) -> bool:
+        """Whether it is stopped where its trace is read: it is in no conversation."""
+        return self.is_rerun or self.is_trial
+
+    @property
     def goes_on_for(self) -> bool:
         """Whether it does what is left of a run that was stopped."""
         return bool(self.overrides.get("continues"))

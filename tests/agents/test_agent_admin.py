@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from agents import runs, versions
 from agents.admin.starters import STARTERS
-from agents.models import Agent, AgentTool, Approval, Run
+from agents.models import Agent, Approval, Run
 from tests.agents.test_agent_tools import posted
 from tests.agents.test_catalog_admin import agent_form
 from tests.scripted import Says
@@ -318,14 +318,16 @@ async def test_the_trial_of_another_administrator_is_not_there(
     assert "frame-ancestors 'self'" in own.headers["Content-Security-Policy"]
 
 
-async def test_a_trial_can_be_stopped(tester, agent, scripted, administrator):
-    await AgentTool.objects.aupdate(approval="always")
+@pytest.mark.parametrize("place", ["admin:agents_agent_trial_stop", "trace:stop"])
+async def test_a_trial_can_be_stopped(tester, agent, scripted, place):
     scripted(Says.call("calculator", expression="6 * 7"))
     form = agent_form() | await sync_to_async(posted)("calculator", approval="always")
     run = await the_end(await tried(tester, form))
 
-    await tester.post(page("trial_stop", run.pk))
+    shown = (await tester.get(reverse("trace:run", args=[run.pk]))).content.decode()
+    await tester.post(reverse(place, args=[run.pk]))
 
+    assert reverse("trace:stop", args=[run.pk]) in shown
     assert (await Run.objects.aget()).status == Run.Status.STOPPED
 
 

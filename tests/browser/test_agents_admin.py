@@ -46,7 +46,7 @@ def test_an_agent_is_begun_from_a_template_tried_saved_changed_and_restored(page
 
     page.locator(".breadcrumbs").get_by_role("link", name=name).click()
     expect(page.locator("[name=instructions]")).to_have_value(re.compile("^You answer"))
-    page.get_by_role("button", name="Copy", exact=True).click()
+    page.get_by_role("button", name="Make a copy").click()
     expect(page.locator("[name=name]")).to_have_value(f"{name}-copy")
     asks = tool(page, "calculator").get_by_label("asks a person first")
     expect(asks).to_have_value("always")
