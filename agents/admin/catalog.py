@@ -4,13 +4,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin.options import IS_POPUP_VAR
 from django.db import models
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import URLPattern, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -18,15 +18,18 @@ from django.utils.timesince import timesince
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from agents import planners
 from agents.models import Agent, AgentVersion, GuardrailPattern
+from agents.sentences import told
 
-from . import circuits, health
+from .drafts import WithTrials
 from .given_tools import ToolsField
 from .history import WithHistory
 from .json_field import ObjectField, example
+from .lately import UsedList
+from .model_field import ModelInput
+from .personal_data import PersonalDataSelect
 from .starters import BY_KEY, STARTERS
-from .trials import WithTrials
-from .usage import UsedList
 
 MODEL = re.compile(r"[^\s/]+/\S*[^\s/]|demo")
 OUTPUT = {
@@ -60,6 +63,8 @@ class AgentForm(forms.ModelForm):
     class Meta:
         widgets = {
             "description": forms.TextInput(attrs={"class": "vLargeTextField"}),
+            "model": ModelInput(attrs={"class": "vLargeTextField", "autocomplete": "off"}),
+            "personal_data": PersonalDataSelect,
             "fallback_models": forms.Textarea(
                 attrs={"class": "vLargeTextField code", "rows": 3}
             ),
@@ -68,6 +73,11 @@ class AgentForm(forms.ModelForm):
             "name": _("Letters, digits, - and _: the name that other agents ask it by."),
             "description": _("What it is good at: people and other agents choose it by this."),
             "instructions": _("Empty takes the instructions of this installation."),
+            "model": _(
+                "The label of a model that is set up here, a LiteLLM name such as "
+                "anthropic/claude-sonnet-4-5, or demo. Empty takes the model of this "
+                "installation."
+            ),
             "output_schema": example(
                 _("A JSON Schema that the answer has to fit. Empty: the answer is text."),
                 OUTPUT,
@@ -85,7 +95,11 @@ class AgentForm(forms.ModelForm):
     def clean_fallback_models(self) -> str:
         lines = self.cleaned_data["fallback_models"].splitlines()
         names = {number: line.strip() for number, line in enumerate(lines, 1) if line.strip()}
-        wrong = [at for at in names.items() if not MODEL.fullmatch(at[1])]
+        labels = planners.labels()
+        known = [number for number, name in names.items() if name in labels]
+        wrong = [
+            at for at in names.items() if at[0] not in known and not MODEL.fullmatch(at[1])
+        ]
         if wrong:
             raise forms.ValidationError(
                 [
@@ -170,6 +184,7 @@ class AgentAdmin(WithTrials, WithHistory):
                 ]
             },
         ),
+        (_("Personal data"), {"fields": ["personal_data"]}),
         (_("Form of the answer"), {"fields": ["output_schema"]}),
         (_("Who may use it"), {"fields": ["groups"]}),
     ]
@@ -178,10 +193,6 @@ class AgentAdmin(WithTrials, WithHistory):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Agent]:
         return super().get_queryset(request).annotate(has_tools=Count("tools"))
-
-    def get_urls(self) -> list[URLPattern]:
-        own = [*circuits.urls(self.admin_site), *health.urls(self.admin_site)]
-        return [*own, *super().get_urls()]
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[UsedList]:
         return UsedList
@@ -212,6 +223,12 @@ class AgentAdmin(WithTrials, WithHistory):
         if field is not None and db_field.name in NAMED:
             field.widget.verbose_name = NAMED[db_field.name]
         return field
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        for name in planners.models_of(obj):
+            if error := planners.trouble(name):
+                messages.warning(request, told(str(error)))
 
     @admin.display(description=_("model"), ordering="model")
     def thinks_with(self, agent: Agent) -> str:

@@ -9,9 +9,9 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from agents.models import AgentTool, ToolRegistration
+from agents.models import Agent, AgentTool, ToolRegistration
 
-from .tools import asks, effect
+from .registrations import asks, effect
 
 # From so many on there is a field to look for one.
 MANY = 8
@@ -118,6 +118,10 @@ class ToolsField(forms.Field):
         if wrong := [row.tool.name for row in chosen if not row.is_valid()]:
             raise forms.ValidationError(LOOK_AT, params={"names": ", ".join(wrong)})
         return [row.instance for row in chosen]
+
+    def shown_of(self, agent: Agent) -> list[Any]:
+        """What a page that is open shows of it: another one may have changed that since."""
+        return [(link.tool_id, *link.settings.values()) for link in agent.links.order_by("pk")]
 
     def has_changed(self, initial: Any, data: list[ToolRow]) -> bool:
         before = {link.tool.pk: link for link in initial or ()}

@@ -70,10 +70,10 @@ class WithHistory(ConsoleAdmin):
         self, request: HttpRequest, object_id: str, extra_context: Any = None
     ) -> HttpResponse:
         """All versions, the newest first."""
+        self._check(self.has_view_permission(request))
         agent = self.get_object(request, unquote(object_id))
         if agent is None:
             raise Http404
-        self._check(self.has_view_permission(request, agent))
         kept = list(agent.versions.select_related("author")[: MOST_SHOWN + 1])
         pairs = zip_longest(kept, kept[1:])
         context = {
@@ -86,8 +86,8 @@ class WithHistory(ConsoleAdmin):
     @method_decorator(require_GET)
     def version_view(self, request: HttpRequest, pk: int, number: int) -> HttpResponse:
         """One version: what it changed, or what is different from it now, and all of it."""
+        self._check(self.has_view_permission(request))
         agent = get_object_or_404(Agent, pk=pk)
-        self._check(self.has_view_permission(request, agent))
         this = get_object_or_404(agent.versions.select_related("author"), number=number)
         is_now = "now" in request.GET and this.number != agent.version
         other = agent.versions.filter(number=agent.version if is_now else number - 1).first()
@@ -100,14 +100,14 @@ class WithHistory(ConsoleAdmin):
             "is_now": is_now,
             "changes": left and right and list(changes.changes(left.snapshot, right.snapshot)),
             "whole": changes.whole(this.snapshot),
-            "may_restore": self.has_change_permission(request, agent),
+            "may_restore": self.has_change_permission(request),
         }
         return self._shown(request, agent, "version.html", context)
 
     @method_decorator(require_POST)
     def restore_view(self, request: HttpRequest, pk: int, number: int) -> HttpResponse:
+        self._check(self.has_change_permission(request))
         agent = get_object_or_404(Agent, pk=pk)
-        self._check(self.has_change_permission(request, agent))
         get_object_or_404(agent.versions, number=number)
         for trouble in versions.restore(agent, number, request.user):
             messages.warning(request, trouble)
@@ -118,9 +118,8 @@ class WithHistory(ConsoleAdmin):
 
     @method_decorator(require_POST)
     def clone_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        self._check(self.has_add_permission(request) and self.has_view_permission(request))
         agent = get_object_or_404(Agent, pk=pk)
-        may = self.has_add_permission(request) and self.has_view_permission(request, agent)
-        self._check(may)
         made = versions.clone(agent, request.user)
         self.log_addition(request, made, [{"added": {}}])
         sentence = _("This is a copy of %(name)s. It is off until you switch it on.")
@@ -128,6 +127,7 @@ class WithHistory(ConsoleAdmin):
         return redirect("admin:agents_agent_change", made.pk)
 
     def _check(self, may: bool) -> None:
+        """Before anything is looked for: who may not know is not told what there is."""
         if not may:
             raise PermissionDenied
 

@@ -1,147 +1,155 @@
-"""A draft of an agent is tried before it is saved: a real run, in nobody's conversation."""
+"""A model tried out, in words: on the page as they come, or all at once as a page."""
 
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Any
-from uuid import uuid4
 
-from channels.db import database_sync_to_async
-from csp.constants import SELF
-from csp.decorators import csp_replace, csp_update
-from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import URLPattern, path, reverse
-from django.utils.decorators import method_decorator
+from asgiref.sync import async_to_sync
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.utils import translation
 from django.utils.translation import gettext as _
-from django.views.decorators.clickjacking import xframe_options_sameorigin
-from django.views.decorators.http import require_GET, require_POST
+from django.utils.translation import ngettext
 
-from agents import descriptions, runs, storage
-from agents.display import RunView, trace_url
-from agents.models import Agent, Run
-from agents.models.runs import TRIAL
+from agents import planners
+from agents.llm.trial import Result, trial
+from agents.models import LanguageModel
+from agents.sentences import told
+from agents.templatetags.ashiato import cost, duration
 
-from .console import ConsoleAdmin
-
-MOST_LIVE = 5
-MOST_QUESTION = 20_000
+LINES = "application/x-ndjson"
+PAGE = "admin/agents/languagemodel/trial.html"
 
 
-class NotTried(Exception):
-    """No trial was begun; the text says why, to the person who wants one."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One thing that was found out."""
+
+    part: str
+    is_good: bool
+    sentence: str
+    more: str = ""
 
 
-class WithTrials(ConsoleAdmin):
-    """A pane beside the form, in which the agent of the form is asked something."""
+def answer(
+    request: HttpRequest, row: LanguageModel, about: dict[str, Any], wrong: Sequence[Line]
+) -> HttpResponse:
+    """What was found out: line by line where a script asks for that, else as a page.
 
-    def get_urls(self) -> list[URLPattern]:
-        def page(view: Any) -> Any:
-            return self.admin_site.admin_view(view)
-
-        one = "trials/<int:pk>/"
-        own = [
-            path("trials/", self.try_view, name="agents_agent_try"),
-            path(one, page(self.trial_view), name="agents_agent_trial"),
-            path(f"{one}stop/", self.stop_view, name="agents_agent_trial_stop"),
-        ]
-        return [*own, *super().get_urls()]
-
-    # The pane shows a page of its own: the design of the product, and none of the admin's.
-    @method_decorator(csp_update({"frame-src": [SELF]}))
-    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        return super().changeform_view(request, *args, **kwargs)
-
-    async def try_view(self, request: HttpRequest) -> HttpResponse:
-        """Begin a run of what the form says, on the loop of the server."""
-        answer = await self._answered(self._begun, request)
-        if isinstance(answer, Begun):
-            runs.launch(answer.run)
-        return answer
-
-    async def _answered(self, view: Any, request: HttpRequest, *args: Any) -> HttpResponse:
-        """What a page of the admin answers, with all that is checked for each of them."""
-        checked = self.admin_site.admin_view(require_POST(view))
-        return await database_sync_to_async(checked)(request, *args)
-
-    def _begun(self, request: HttpRequest) -> HttpResponse:
-        """The run as a row; what is wrong with the draft is told by field."""
-        agent = self._agent(request)
-        make = self.get_form(request, agent, change=agent is not None)
-        form = make(request.POST, instance=agent)
-        question = clean(request.POST.get("question", ""))
-        if not form.is_valid() or not question:
-            asked = {} if question else {"question": [_("Write what it is to be asked.")]}
-            return JsonResponse({"errors": troubles(form) | asked}, status=422)
-        try:
-            with storage.refusing(NotTried):
-                return Begun(prepare(form, question, request.user))
-        except NotTried as reason:
-            return JsonResponse({"errors": {"question": [str(reason)]}}, status=422)
-
-    def _agent(self, request: HttpRequest) -> Agent | None:
-        """The agent whose form it is; None for a new one."""
-        pk = request.POST.get("tried", "")
-        agent = self.get_object(request, pk) if pk else None
-        if pk and agent is None:
-            raise Http404
-        may = self.has_change_permission(request, agent) if pk else True
-        if not may or not (pk or self.has_add_permission(request)):
-            raise PermissionDenied
-        return agent
-
-    @method_decorator([require_GET, xframe_options_sameorigin])
-    @method_decorator(csp_replace({"frame-ancestors": [SELF]}))
-    def trial_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """The run as a trace shows it, live, for the pane."""
-        view = RunView(_own(request, pk), "trace", viewer=request.user.pk)
-        return render(request, "admin/agents/agent/trial.html", {"view": view})
-
-    async def stop_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        answer = await self._answered(self._found, request, pk)
-        if isinstance(answer, Begun):
-            await runs.stop(answer.run)
-            return redirect("admin:agents_agent_trial", pk)
-        return answer
-
-    def _found(self, request: HttpRequest, pk: int) -> HttpResponse:
-        return Begun(_own(request, pk))
+    `wrong` is what has to be mended in the form first.
+    """
+    if request.accepts(LINES) and not request.accepts("text/html"):
+        pieces = _pieces(row, wrong, translation.get_language() or "en")
+        # Nobody in between may hold it back until it is whole.
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        return StreamingHttpResponse(pieces, content_type=LINES, headers=headers)
+    words, results = ("", []) if wrong else async_to_sync(_heard)(row)
+    lines = [*wrong, *map(_line, results), *_whole(results)]
+    context = {**about, "title": _("Test"), "words": words, "lines": lines}
+    return render(request, PAGE, context)
 
 
-class Begun(JsonResponse):
-    """The run of a trial, and where it is seen."""
-
-    def __init__(self, run: Run) -> None:
-        page = reverse("admin:agents_agent_trial", args=[run.pk])
-        super().__init__({"page": page, "trace": trace_url(run.pk)})
-        self.run = run
-
-
-def clean(text: str) -> str:
-    """As every database takes it."""
-    text = text.replace("\r\n", "\n").replace("\0", "")[:MOST_QUESTION].strip()
-    return text.encode(errors="replace").decode()
-
-
-def troubles(form: Any) -> dict[str, list[str]]:
-    """What is wrong, by the names of inputs; of tools, by those on their rows."""
-    found = {name: [str(each) for each in errors] for name, errors in form.errors.items()}
-    for row in form["given"].value() if "given" in found else ():
-        if row.is_on and not row.is_valid():
-            found |= {row.add_prefix(n): list(map(str, e)) for n, e in row.errors.items()}
-    return found
+async def _pieces(
+    row: LanguageModel, wrong: Sequence[Line], language: str
+) -> AsyncIterator[str]:
+    """Words as they are; everything else as an element for the page."""
+    results: list[Result] = []
+    if wrong:
+        yield _shown(wrong, language)
+        return
+    async with aclosing(_trial(row)) as pieces:
+        async for piece in pieces:
+            if isinstance(piece, str):
+                yield _json(said=piece)
+                continue
+            results.append(piece)
+            with translation.override(language):
+                line = _line(piece)
+            yield _shown([line], language)
+    with translation.override(language):
+        whole = _whole(results)
+    yield _shown(whole, language)
 
 
-def prepare(form: Any, question: str, user: Any) -> Run:
-    """A run of the draft, as a row that keeps the whole of it."""
-    if Run.objects.live().trials().filter(user=user).count() >= MOST_LIVE:
-        sentence = _("%(most)d of your trials are not over yet. Wait for one, or stop it.")
-        raise NotTried(sentence % {"most": MOST_LIVE})
-    draft, chosen = form.instance, form.cleaned_data
-    many = {name: chosen.get(name, ()) for name in descriptions.many()}
-    about = {"query": question, "topic": f"{TRIAL}{uuid4().hex}", "user": user}
-    description = descriptions.written(draft, chosen["given"], many)
-    return runs.prepare_trial(draft, description, **about)
+async def _heard(row: LanguageModel) -> tuple[str, list[Result]]:
+    pieces = [piece async for piece in _trial(row)]
+    words = "".join(piece for piece in pieces if isinstance(piece, str))
+    return words, [piece for piece in pieces if isinstance(piece, Result)]
 
 
-def _own(request: HttpRequest, pk: int) -> Run:
-    mine = Run.objects.for_user(request.user).trials()
-    return get_object_or_404(mine, pk=pk, user=request.user)
+def _trial(row: LanguageModel) -> Any:
+    return trial(planners.by_row(row), row.label or row.model, row.parameters)
+
+
+def _shown(lines: Sequence[Line], language: str) -> str:
+    with translation.override(language):
+        parts = [render_to_string(f"{PAGE}#line", {"line": line}) for line in lines]
+    return _json(html="".join(parts))
+
+
+def _json(**value: str) -> str:
+    return json.dumps(value, ensure_ascii=False) + "\n"
+
+
+def _line(result: Result) -> Line:
+    part, works, does_not = _words()[result.part]
+    if result.error:
+        more = told(result.error.advice) if result.part == "reply" else does_not
+        return Line(part=part, is_good=False, sentence=told(str(result.error)), more=more)
+    if result.part == "reply":
+        return Line(
+            part=part,
+            is_good=result.works,
+            sentence=works if result.works else does_not,
+            more=_figures(result),
+        )
+    return Line(part=part, is_good=result.works, sentence=works if result.works else does_not)
+
+
+def _words() -> dict[str, tuple[str, str, str]]:
+    """Of each part its name, and what is said where it works and where it does not."""
+    return {
+        "reply": (_("Reply"), _("It answers."), _("It was asked, and said nothing.")),
+        "tools": (
+            _("Tools"),
+            _("It calls tools."),
+            _("It called no tool. Its agents need the dialect “ReAct text”."),
+        ),
+        "vision": (_("Pictures"), _("It sees pictures."), _("It does not see pictures.")),
+        "schema": (
+            _("JSON Schema"),
+            _("It keeps to a schema."),
+            _("It does not keep to a schema; agents that need one ask it again in words."),
+        ),
+    }
+
+
+def _figures(result: Result) -> str:
+    parts = []
+    if result.first is not None:
+        parts.append(_("First word after %(time)s.") % {"time": _time(result.first)})
+    tokens = {"read": result.read, "written": result.written}
+    parts.append(_("Tokens: %(read)d read, %(written)d written.") % tokens)
+    price = cost(result.cost) if result.cost is not None else _("no price is known")
+    parts.append(_("Cost: %(price)s.") % {"price": price})
+    return " ".join(parts)
+
+
+def _whole(results: Sequence[Result]) -> list[Line]:
+    """All parts together, where there was more than one."""
+    if len(results) < 2:
+        return []
+    seconds = sum(result.seconds for result in results)
+    costs = [result.cost for result in results if result.cost is not None]
+    requests = ngettext("%(count)d request", "%(count)d requests", len(results))
+    facts = {"requests": requests % {"count": len(results)}, "time": _time(seconds)}
+    sentence = _("%(requests)s in %(time)s.") % facts
+    more = _("Cost: %(price)s.") % {"price": cost(sum(costs))} if costs else ""
+    return [Line(part=_("In all"), is_good=True, sentence=sentence, more=more)]
+
+
+def _time(seconds: float) -> str:
+    return duration(seconds * 1000)

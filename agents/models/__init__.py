@@ -3,9 +3,10 @@ from .approvals import Approval
 from .catalog import Agent, AgentTool
 from .guardrails import GuardrailPattern
 from .knowledge import Chunk, Document
+from .llms import LanguageModel
 from .processes import ServerProcess
 from .runs import Absence, AgentStep, Run, RunEvent
-from .servers import McpServer
+from .servers import McpServer, ServerSample
 from .tools import ToolRegistration
 from .versions import AgentVersion
 from .workflows import Schedule, Workflow, WorkflowVersion
@@ -21,6 +22,7 @@ __all__ = [
     "Chunk",
     "Document",
     "GuardrailPattern",
+    "LanguageModel",
     "McpServer",
     "Membership",
     "ReviewScope",
@@ -28,6 +30,7 @@ __all__ = [
     "RunEvent",
     "Schedule",
     "ServerProcess",
+    "ServerSample",
     "ToolRegistration",
     "Workflow",
     "WorkflowVersion",

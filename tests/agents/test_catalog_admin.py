@@ -252,7 +252,8 @@ def test_of_a_tool_from_elsewhere_only_its_use_is_changed(root, remote, name):
     )
 
     row.refresh_from_db()
-    assert [*fields] == ["description", "enabled", "approval", "effect", "timeout", "fallback"]
+    use = ["approval", "effect", "timeout", "fallback", "groups"]
+    assert [*fields] == ["description", "enabled", *use]
     assert (row.name, row.description, row.approval) == (name, "Mine.", "always")
     assert row.endpoint == ""
 
@@ -365,7 +366,7 @@ def test_a_server_is_deleted_with_its_tools(root, remote):
 
 def agent_form(**changes):
     who = {"name": "writer", "dialect": "native", "enabled": "on", "auto_execute_tools": "on"}
-    who |= {"mode": "react", "max_replans": 2, "merge": "synthesis"}
+    who |= {"mode": "react", "max_replans": 2, "merge": "synthesis", "personal_data": "shown"}
     limits = {"max_steps": 5, "max_duplicate_tool_calls": 2}
     tokens = {"max_input_tokens": 100, "max_output_tokens": 100}
     return who | limits | tokens | changes

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     """The table stays what it is, with all that is in it: it gets a model, and more columns."""
 
-    dependencies = [("agents", "0023_only_for")]
+    dependencies = [("agents", "0026_samples")]
 
     operations = [
         migrations.SeparateDatabaseAndState(

@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agents", "0024_tools_of_agents"),
+        ("agents", "0027_tools_of_agents"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
