@@ -119,7 +119,7 @@ def test_a_bad_pattern_is_refused_with_the_reason(root):
 def test_an_agent_with_a_value_out_of_bounds_is_refused(root, agent):
     form = root.get(page(Agent, "change", agent.pk)).context["adminform"].form
     fields = {k: v for k, v in form.initial.items() if v is not None}
-    fields["tools"] = [tool.pk for tool in fields["tools"]]
+    del fields["given"]  # the tools have inputs of their own
 
     for field, value in [("max_steps", "0"), ("max_steps", "51"), ("name", "two words")]:
         answer = root.post(page(Agent, "change", agent.pk), fields | {field: value})
