@@ -200,15 +200,19 @@ class ModelForm(forms.ModelForm):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean()
-        address = cleaned.get("base_url", "")
-        if cleaned.get("provider") in NEED_ADDRESS and not address and not self.errors:
-            self.add_error("base_url", _("Say where it is."))
+        self._check_address(cleaned.get("provider"), cleaned.get("base_url"))
         kept = LanguageModel.objects.filter(pk=self.instance.pk).first()
         if cleaned.get("forget_key"):
             self.instance.api_key = ""
         for name, sentence in ENTER_AGAIN.items():
             self._check_kept(name, sentence, cleaned, kept)
         return cleaned
+
+    def _check_address(self, provider: str | None, address: str | None) -> None:
+        if provider in NEED_ADDRESS and address == "":
+            self.add_error("base_url", _("Say where it is."))
+        if provider == Provider.BEDROCK and address:
+            self.add_error("base_url", BY_REGION)
 
     def _check_kept(
         self, name: str, sentence: str, cleaned: dict[str, Any], kept: LanguageModel | None
@@ -256,6 +260,10 @@ SECRETS_SET = _("They are set. Leave this empty to keep them; {} takes them away
 SECRETS_NOT_SET = _(
     "A JSON object of texts, kept encrypted and never shown again: "
     '{"aws_access_key_id": "…", "aws_secret_access_key": "…"}'
+)
+BY_REGION = _(
+    "Leave this empty: where Amazon Bedrock is follows from the region, or from "
+    "aws_bedrock_runtime_endpoint in the further settings."
 )
 ENTER_AGAIN = {
     "api_key": _("It was set for another address: enter it again, or have it forgotten."),

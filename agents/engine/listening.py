@@ -206,5 +206,5 @@ class Listening:
             kind="model_fallback",
             message=str(error),
             step=self.step,
-            **{"from": before, "to": self.planner.model},
+            **{"from": before, "to": self.planner.model, **self.planner.provided},
         )

@@ -78,7 +78,8 @@ NAMES = {
 @pytest.mark.parametrize(("typed", "name"), NAMES.items())
 def test_the_name_of_a_model_is_kept_as_litellm_wants_it(root, typed, name):
     provider, model = typed
-    row = saved(root, provider=provider, model=model, base_url="https://host.example/v1")
+    address = "" if provider == "bedrock" else "https://host.example/v1"
+    row = saved(root, provider=provider, model=model, base_url=address)
 
     assert (row.model, row.api_key.reveal()) == (name, KEY)
 
@@ -93,6 +94,7 @@ def test_the_name_of_a_model_is_kept_as_litellm_wants_it(root, typed, name):
         ({"provider": "other", "model": "gpt"}, "model", "provider/model"),
         ({"provider": "azure"}, "base_url", "Say where it is"),
         ({"provider": "compatible"}, "base_url", "Say where it is"),
+        ({"provider": "bedrock", "base_url": "https://x"}, "base_url", "from the region"),
         ({"base_url": "host:8000"}, "base_url", "whole address"),
         ({"base_url": "http://a:b@host/"}, "base_url", "password"),
         ({"parameters": '{"temprature": 1}'}, "parameters", "temprature"),
