@@ -190,12 +190,11 @@ class ModelForm(forms.ModelForm):
 
     def clean_fallbacks(self) -> str:
         names = list(dict.fromkeys(self.cleaned_data["fallbacks"].split()))
-        wrong = [name for name in names if name != planners.DEMO and planners.trouble(name)]
-        own = self.cleaned_data.get("label", self.instance.label)
-        if own in names:
+        if self.cleaned_data.get("label", self.instance.label) in names:
             raise ValidationError(_("It cannot fall back to itself."))
-        if wrong:
-            raise ValidationError([told(str(planners.trouble(name))) for name in wrong])
+        known = {planners.DEMO, *LanguageModel.objects.values_list("label", flat=True)}
+        if wrong := [name for name in names if name not in known and not NAME.fullmatch(name)]:
+            raise ValidationError([told(f"There is no model called {name}.") for name in wrong])
         return "\n".join(names)
 
     def clean(self) -> dict[str, Any]:
@@ -355,11 +354,11 @@ class LanguageModelAdmin(ConsoleAdmin):
     @method_decorator(require_POST)
     def test_view(self, request: HttpRequest, pk: int | None = None) -> HttpResponse:
         """Asks the model as the form describes it; nothing of that is kept."""
-        row = None if pk is None else get_object_or_404(LanguageModel, pk=pk)
-        is_new = row is None
+        is_new = pk is None
         may = self.has_add_permission if is_new else self.has_change_permission
         if not may(request):
             raise PermissionDenied
+        row = None if is_new else get_object_or_404(LanguageModel, pk=pk)
         form = self.get_form(request, row, change=not is_new)(request.POST, instance=row)
         with transaction.atomic():  # it looks at the row as if it were to be saved
             form.is_valid()  # a label, say, is of no matter yet

@@ -127,6 +127,13 @@ def test_half_a_character_is_refused_in_words(root, field):
     assert wrong(add(root, **{field: r'{"stop": "\ud800"}'}))[field]
 
 
+def test_models_fall_back_to_labels_and_names_even_to_one_that_is_off(root):
+    saved(root, label="off", enabled="")
+    row = saved(root, fallbacks="off  mistral/small\ndemo off")
+
+    assert row.fallbacks == "off\nmistral/small\ndemo"
+
+
 def test_prices_of_nothing_are_prices(root):
     row = saved(root, input_price="0", output_price="0")
 
@@ -364,5 +371,10 @@ def test_tests_are_posted_by_those_who_may_change_models(root, person):
     client = Client()
     client.force_login(person)
 
+    row = saved(root)
+    theirs, missing = (
+        reverse("admin:agents_languagemodel_test", args=[n]) for n in (row.pk, 99)
+    )
     assert root.get(TEST).status_code == 405
-    assert client.post(TEST, FIELDS).status_code == 403
+    assert [client.post(at, FIELDS).status_code for at in (TEST, theirs, missing)] == [403] * 3
+    assert root.post(missing, FIELDS).status_code == 404
