@@ -274,8 +274,15 @@ def _told(rows: Rows, run: int, event: Event) -> None:
         if note["kind"] == "retry":
             changes |= {"observation": note["message"], "attempts": note["attempt"]}
         if note["kind"] == "model_fallback" and step.request:
-            changes["request"] = {**step.request, "model": note["to"]}
+            changes["request"] = _of_another(step.request, note)
         rows.change_step(run, event, **changes)
+
+
+def _of_another(request: Mapping[str, Any], note: Mapping[str, Any]) -> dict[str, Any]:
+    """The request as it was put to the model that took over."""
+    kept = {name: value for name, value in request.items() if name != "provider_model"}
+    behind = {name: note[name] for name in ("provider_model",) if name in note}
+    return {**kept, "model": note["to"], **behind}
 
 
 def _used(rows: Rows, run: int, event: Event) -> None:

@@ -19,7 +19,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from agents import planners
-from agents.models import Agent, AgentVersion, GuardrailPattern
+from agents.models import Agent, AgentVersion, GuardrailPattern, LanguageModel
 from agents.sentences import told
 
 from .drafts import WithTrials
@@ -95,11 +95,9 @@ class AgentForm(forms.ModelForm):
     def clean_fallback_models(self) -> str:
         lines = self.cleaned_data["fallback_models"].splitlines()
         names = {number: line.strip() for number, line in enumerate(lines, 1) if line.strip()}
-        labels = planners.labels()
-        known = [number for number, name in names.items() if name in labels]
-        wrong = [
-            at for at in names.items() if at[0] not in known and not MODEL.fullmatch(at[1])
-        ]
+        labels = {*LanguageModel.objects.values_list("label", flat=True)}
+        unlabelled = [at for at in names.items() if at[1] not in labels]
+        wrong = [at for at in unlabelled if not MODEL.fullmatch(at[1])]
         if wrong:
             raise forms.ValidationError(
                 [

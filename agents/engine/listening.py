@@ -114,8 +114,9 @@ class Listening:
     def _asked_of(self) -> tuple[str, str]:
         """Who is asked, a server by its address or a provider by its name, and which model."""
         model = self.planner.model
+        known = self.planner.provided.get("provider_model", model)
         address = urlsplit(getattr(self.planner.llm, "base_url", None) or "").netloc
-        return address.rpartition("@")[2] or model.partition("/")[0], model
+        return address.rpartition("@")[2] or known.partition("/")[0], model
 
     def _wait(self, error: AgentError, attempt: int) -> float | None:
         if self._has_spoken or self.circuits.are_refusing(*self._asked_of()):
@@ -206,5 +207,5 @@ class Listening:
             kind="model_fallback",
             message=str(error),
             step=self.step,
-            **{"from": before, "to": self.planner.model},
+            **{"from": before, "to": self.planner.model, **self.planner.provided},
         )

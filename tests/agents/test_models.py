@@ -8,6 +8,7 @@ from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
 
 from agents import planners, runs, wording
+from agents.engine.errors import ModelError
 from agents.models import Agent, AgentStep, LanguageModel, Run
 from chat import sessions
 from tests.conftest import asked
@@ -17,6 +18,7 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("agent", "workshop"),
 ]
+HELLO = {"model": "fast", "messages": [{"role": "user", "content": "Hello?"}]}
 KEY = "sk-of-this-row-0123456789"
 
 
@@ -59,6 +61,34 @@ async def test_the_next_run_uses_key_address_parameters_and_price_of_the_row(age
     assert (request.body["model"], request.body["temperature"]) == ("gpt-4.1", 0.3)
     assert (run.status, run.model, run.answer) == ("completed", name, "Hello.")
     assert events["usage"]["cost"] == events["usage"]["prompt_tokens"] == run.cost
+    behind = events["run_started"].get("provider_model", events["run_started"]["model"])
+    assert behind == "openai/gpt-4.1"
+
+
+async def test_azure_is_asked_by_deployment_and_version():
+    async with WireServer([say("Hello.")]) as server:
+        about = {"provider": "azure", "model": "azure/mine", "api_version": "2024-10-21"}
+        row = await sync_to_async(added)(base_url=server.url.removesuffix("/v1"), **about)
+        [_ async for _ in planners.by_row(row).stream(**HELLO)]
+
+    request = server.requests[0]
+    path = "/openai/deployments/mine/chat/completions?api-version=2024-10-21"
+    assert (request.path, request.headers["api-key"]) == (path, KEY)
+
+
+async def test_bedrock_is_asked_with_the_keys_of_the_row_in_its_region():
+    async with WireServer() as server:
+        keys = {"aws_access_key_id": "AKIAOFTHISROW", "aws_secret_access_key": "never-shown-1"}
+        place = {"aws_bedrock_runtime_endpoint": server.url.removesuffix("/v1")}
+        about = {"model": "bedrock/anthropic.claude-x", "region": "eu-central-1", "api_key": ""}
+        row = await sync_to_async(added)(**about, secrets=keys, options=place)
+        with pytest.raises(ModelError) as refused:
+            [_ async for _ in planners.by_row(row).stream(**HELLO)]
+
+    signed = server.requests[0].headers["authorization"]
+    assert signed.startswith("AWS4-HMAC-SHA256 Credential=AKIAOFTHISROW/")
+    assert "/eu-central-1/bedrock/" in signed
+    assert "never-shown" not in str(refused.value)
 
 
 async def test_two_rows_may_be_the_same_model_at_two_addresses(agent):
@@ -82,6 +112,8 @@ async def test_where_it_fails_those_of_the_agent_are_asked_and_then_those_of_the
     steps = [event.data async for event in run.events.filter(type="status").order_by("seq")]
     assert [(note["from"], note["to"]) for note in steps] == [("a", "b"), ("b", "c")]
     assert run.answer == "Hello."
+    request = (await run.steps.alast()).request
+    assert (request["model"], request["provider_model"]) == ("c", "openai/gpt-4.1")
 
 
 async def test_the_window_and_the_most_output_of_the_row_count(agent):
