@@ -23,7 +23,7 @@ from fido2.webauthn import (
 )
 
 from agents import audit
-from agents.people import factors
+from agents.people import factors, totp
 from agents.people.models import Passkey
 
 logger = logging.getLogger(__name__)
@@ -122,7 +122,7 @@ def _count(key: Passkey, uses: int) -> None:
 
 def _server(request: HttpRequest) -> Fido2Server:
     host = request.get_host().rsplit(":", 1)[0]
-    rp = PublicKeyCredentialRpEntity(name=factors.ISSUER, id=host)
+    rp = PublicKeyCredentialRpEntity(name=totp.ISSUER, id=host)
     return Fido2Server(rp, verify_origin=lambda origin: origin in settings.ORIGINS)
 
 

@@ -9,13 +9,13 @@ from django.test import Client
 from django.utils import timezone
 
 from agents.models import AuditEntry
-from agents.people import factors, throttle
+from agents.people import factors, throttle, totp
 from agents.people.models import Attempts, Visit
 from tests.people.conftest import PASSWORD
 
 pytestmark = pytest.mark.django_db
 
-NOW = int(time.time()) // factors.PERIOD
+NOW = int(time.time()) // totp.PERIOD
 
 
 def is_in(client):
@@ -23,7 +23,7 @@ def is_in(client):
 
 
 def code(secret):
-    return factors.code(secret, int(time.time()) // factors.PERIOD)
+    return totp.code(secret, int(time.time()) // totp.PERIOD)
 
 
 def actions():
@@ -98,7 +98,7 @@ def test_a_code_lets_in_once(client, ada, secret, sign_in):
 
 def test_an_old_code_and_a_wrong_one_let_nobody_in(client, ada, secret, sign_in):
     sign_in()
-    for wrong in (factors.code(secret, NOW - 10), "", "x" * 200, "１２３"):
+    for wrong in (totp.code(secret, NOW - 10), "", "x" * 200, "１２３"):
         answer = client.post("/login/second/", {"code": wrong})
         assert "This code is not right" in answer.content.decode()
 
@@ -108,9 +108,9 @@ def test_an_old_code_and_a_wrong_one_let_nobody_in(client, ada, secret, sign_in)
 def test_the_codes_are_those_of_the_standard():
     secret = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"  # RFC 6238, appendix B
 
-    assert factors.code(secret, 59 // 30) == "287082"
-    assert factors.code(secret, 1111111109 // 30) == "081804"
-    assert factors.code(secret, 20000000000 // 30) == "353130"
+    assert totp.code(secret, 59 // 30) == "287082"
+    assert totp.code(secret, 1111111109 // 30) == "081804"
+    assert totp.code(secret, 20000000000 // 30) == "353130"
 
 
 def test_a_recovery_code_lets_in_once(client, ada, secret, sign_in):

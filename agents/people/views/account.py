@@ -17,7 +17,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from agents import audit
-from agents.people import door, factors, oidc, passkeys, throttle, visits
+from agents.people import door, factors, oidc, passkeys, throttle, totp, visits
 from agents.people.models import Visit
 from agents.people.views import answers
 from agents.people.views.signing_in import (
@@ -158,10 +158,10 @@ def password(request: HttpRequest) -> HttpResponse:
 @confirmed
 def app(request: HttpRequest) -> HttpResponse:
     """Set up an app that shows codes, in place of one that was there."""
-    secret = request.session.setdefault(NEW_SECRET, factors.new_secret())
+    secret = request.session.setdefault(NEW_SECRET, totp.new_secret())
     if request.method == "GET":
         return app_page(request, request.user, secret, "people:app")
-    step = factors.step_of(secret, request.POST.get("code", "")[:100])
+    step = totp.step_of(secret, request.POST.get("code", "")[:100])
     if step is None:
         return app_page(request, request.user, secret, "people:app", problem=NOT_RIGHT)
     del request.session[NEW_SECRET]

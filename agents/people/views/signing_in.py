@@ -17,7 +17,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from agents import audit, visitors
-from agents.people import door, factors, oidc, passkeys, throttle, visits
+from agents.people import door, factors, oidc, passkeys, throttle, totp, visits
 from agents.people.views import answers
 
 MOST_PASSWORD = 4096
@@ -111,10 +111,10 @@ def set_up(request: HttpRequest) -> HttpResponse:
     user = door.halfway(request)
     if user is None or factors.has_any(user):
         return redirect(_with_next(request, "login"))
-    secret = request.session.setdefault(NEW_SECRET, factors.new_secret())
+    secret = request.session.setdefault(NEW_SECRET, totp.new_secret())
     if request.method == "GET":
         return app_page(request, user, secret, "people:set_up")
-    step = factors.step_of(secret, request.POST.get("code", "")[:100])
+    step = totp.step_of(secret, request.POST.get("code", "")[:100])
     if step is None:
         return app_page(request, user, secret, "people:set_up", problem=NOT_RIGHT)
     made = factors.add_app(user, secret, step)
@@ -126,10 +126,10 @@ def set_up(request: HttpRequest) -> HttpResponse:
 def app_page(
     request: HttpRequest, user: Any, secret: str, action: str, **told: Any
 ) -> HttpResponse:
-    address = factors.address(secret, user)
+    address = totp.address(secret, user.get_username())
     about = {
         "action": reverse(action),
-        "drawing": factors.drawn(address),
+        "drawing": totp.drawn(address),
         "secret": " ".join(secret[at : at + 4] for at in range(0, len(secret), 4)),
         "is_demanded": action == "people:set_up",
         "next": door.onward(request),
