@@ -6,6 +6,7 @@ from channels.db import database_sync_to_async
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import aget_object_or_404, get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _lazy
 from django.views.decorators.http import require_GET, require_POST
 
 from agents import planners, runs
@@ -17,6 +18,12 @@ from chat.fragments import MessageView
 from chat.models import ChatSession
 
 SHOWN = 30
+
+
+PROMISES = {
+    Agent.PersonalData.HIDDEN: _lazy("Personal data is replaced before the model sees it."),
+    Agent.PersonalData.UNKEPT: _lazy("Personal data is masked in all that is kept and shown."),
+}
 
 
 @dataclass(frozen=True)
@@ -34,6 +41,7 @@ class AgentChoice:
     label: str
     source: str
     is_demo: bool
+    promise: str
 
     @classmethod
     def of(cls, agent: Agent) -> "AgentChoice":
@@ -41,9 +49,10 @@ class AgentChoice:
         return cls(
             name=agent.name,
             description=agent.description,
-            label=model_label(name),
+            label=model_label(planners.label(name) if agent.model else name),
             source=_("set for this agent") if agent.model else found.source,
             is_demo=name == planners.DEMO,
+            promise=PROMISES.get(agent.personal_data, ""),
         )
 
 
@@ -193,6 +202,7 @@ def _context(request: HttpRequest, chat: ChatSession | None = None) -> dict:
     choices = [AgentChoice.of(agent) for agent in agents]
     return _listed(request) | {
         "session": chat,
+        "messages": [],  # of a chat: else they would be those that the console has left to say
         "agents": choices,
         "chosen": _chosen(choices, chat),
         "examples": _examples(agents[0], request.user) if choices else [],

@@ -25,7 +25,11 @@ EVERYWHERE = {"0.0.0.0", "[::]"}
 LOOPBACK = ["127.0.0.1", "localhost", "[::1]"]
 # What several processes must have in common to work as one.
 SHARED = ("secret_key", "database_url", "redis_url")
-SECRET = {"ASHIATO_DATABASE_URL", "ASHIATO_REDIS_URL", "ASHIATO_OTLP_HEADERS"}
+SECRET = {
+    *("ASHIATO_DATABASE_URL", "ASHIATO_REDIS_URL"),
+    *("ASHIATO_OTLP_HEADERS", "ASHIATO_METRICS_TOKEN"),
+}
+LEAST_TOKEN = 16
 NAMED = re.compile(r"[\w-]+\s*=[ -~]*", re.ASCII)
 RIGHT = {
     "bool_parsing": '"true" or "false"',
@@ -89,6 +93,9 @@ class Environment(BaseSettings):
     otlp_headers: SecretStr | None = None
     otlp_content: bool = False
     otlp_personal: bool = False
+    metrics: bool = False
+    metrics_token: SecretStr | None = None
+    metrics_port: int = Field(0, ge=0, le=65535)
     trace_console: Literal["off", "error", "warning", "info", "debug"] = "off"
     trace_file: Path | None = None
     trace_file_level: Literal["error", "warning", "info", "debug"] = "info"
@@ -189,6 +196,13 @@ class Environment(BaseSettings):
             raise ValueError(f"a file that can be written ({error.strerror})") from None
         if value.is_dir() or not os.access(value.parent, os.W_OK):
             raise ValueError("a file that can be written")
+        return value
+
+    @field_validator("metrics_token")
+    @classmethod
+    def _hard_to_guess(cls, value: SecretStr | None) -> SecretStr | None:
+        if value and not (value.get_secret_value().isascii() and len(value) >= LEAST_TOKEN):
+            raise ValueError(f"at least {LEAST_TOKEN} ASCII characters")
         return value
 
     @field_validator("data")

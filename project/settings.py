@@ -20,7 +20,7 @@ ALLOWED_HOSTS = [environment.host_of(origin) for origin in ORIGINS]
 CSRF_TRUSTED_ORIGINS = ORIGINS
 
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    "project.apps.ConsoleConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.messages",
@@ -82,6 +82,8 @@ CHANNEL_LAYERS = {"default": services.channel_layer(ENVIRONMENT)}
 WORKERS = ENVIRONMENT.workers
 if ENVIRONMENT.database_url and ENVIRONMENT.redis_url:
     INSTALLED_APPS.append("procrastinate.contrib.django")
+# Whether monitors may read figures at /metrics.
+METRICS = ENVIRONMENT.metrics or ENVIRONMENT.metrics_token is not None
 # Modules whose functions, decorated with `function_tool`, become tools.
 TOOL_MODULES = environment.listed(ENVIRONMENT.tools)
 SAMPLE_DATABASE = DATA_DIR / "sample.sqlite3"

@@ -3,9 +3,10 @@ from .approvals import Approval
 from .catalog import Agent
 from .guardrails import GuardrailPattern
 from .knowledge import Chunk, Document
+from .llms import LanguageModel
 from .processes import ServerProcess
 from .runs import Absence, AgentStep, Run, RunEvent
-from .servers import McpServer
+from .servers import McpServer, ServerSample
 from .tools import ToolRegistration
 from .workflows import Schedule, Workflow, WorkflowVersion
 
@@ -18,6 +19,7 @@ __all__ = [
     "Chunk",
     "Document",
     "GuardrailPattern",
+    "LanguageModel",
     "McpServer",
     "Membership",
     "ReviewScope",
@@ -25,6 +27,7 @@ __all__ = [
     "RunEvent",
     "Schedule",
     "ServerProcess",
+    "ServerSample",
     "ToolRegistration",
     "Workflow",
     "WorkflowVersion",
