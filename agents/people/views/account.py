@@ -226,9 +226,10 @@ def add_passkey(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 @require_POST
-@confirmed
 def remove_passkey(request: HttpRequest, pk: int) -> HttpResponse:
     get_object_or_404(request.user.passkeys, pk=pk)
+    if not door.is_confirmed(request):
+        return redirect("people:confirm")
     if _is_last(request, 1):
         return _page(request, problem=DEMANDED)
     passkeys.remove(request.user, pk)

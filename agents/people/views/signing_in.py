@@ -82,7 +82,7 @@ def second(request: HttpRequest) -> HttpResponse:
     """A code of an app or on paper, or a passkey, after the password."""
     user = door.halfway(request)
     if user is None:
-        return redirect(_with_next(request, "login"))
+        return redirect("login")
     if request.method == "GET":
         return _second(request, user)
     try:
@@ -110,7 +110,7 @@ def set_up(request: HttpRequest) -> HttpResponse:
     """An app for somebody of whom more than a password is demanded, and who has nothing."""
     user = door.halfway(request)
     if user is None or factors.has_any(user):
-        return redirect(_with_next(request, "login"))
+        return redirect("login")
     secret = request.session.setdefault(NEW_SECRET, totp.new_secret())
     if request.method == "GET":
         return app_page(request, user, secret, "people:set_up")
