@@ -8,7 +8,6 @@ from django.contrib.auth.models import Group, Permission
 from django.db import models, transaction
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import pgettext_lazy
 
 REVIEWS = "review_runs"
 # Each is given to a person by itself, by a superuser: no role has them.
@@ -20,9 +19,9 @@ OURS = ("agents", "review", "chat", "people", "auth")
 
 
 class Role(models.TextChoices):
-    PERSON = "person", pgettext_lazy("role", "Person")
-    REVIEWER = "reviewer", pgettext_lazy("role", "Reviewer")
-    ADMINISTRATOR = "administrator", pgettext_lazy("role", "Administrator")
+    PERSON = "person", _("Person")
+    REVIEWER = "reviewer", _("Reviewer")
+    ADMINISTRATOR = "administrator", _("Administrator")
 
 
 def of(user: Any) -> Role:
