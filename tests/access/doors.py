@@ -26,6 +26,7 @@ class Door:
     method: str
     let_in: frozenset[str]
     refused: frozenset[str] = NOBODY
+    sent_back: frozenset[str] = frozenset({"nobody"})  # to the login page
 
 
 def read(let_in: frozenset[str], refused: frozenset[str] = NOBODY) -> Door:
