@@ -51,10 +51,6 @@ class Begun:
     onward: str
 
 
-def is_offered() -> bool:
-    return bool(settings.ENVIRONMENT.oidc_issuer)
-
-
 def begin(request: HttpRequest, onward: str) -> tuple[str, str]:
     """Where to send the browser, and what to have it keep meanwhile, signed."""
     state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))

@@ -5,9 +5,11 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth import SESSION_KEY
+from django.contrib.auth.hashers import MD5PasswordHasher
 from django.test import Client
 from django.utils import timezone
 
+from agents import visitors
 from agents.models import AuditEntry
 from agents.people import factors, throttle, totp
 from agents.people.models import Attempts, Visit
@@ -47,6 +49,27 @@ def test_a_wrong_name_and_a_wrong_password_are_told_alike(client, ada, sign_in, 
     assert "This name and password do not belong together." in answer.content.decode()
     assert not is_in(client)
     assert actions() == ["signin.failed"]
+
+
+@pytest.mark.parametrize("name", ["ada", "nobody"])
+def test_a_name_that_nobody_has_takes_as_long(ada, sign_in, name, monkeypatch):
+    hashed = []
+    encode = MD5PasswordHasher.encode
+    count = lambda hasher, *about: hashed.append(1) or encode(hasher, *about)  # noqa: E731
+    monkeypatch.setattr(MD5PasswordHasher, "encode", count)
+
+    sign_in(name, "wrong")
+
+    assert len(hashed) == 1
+
+
+def test_what_nobody_is_called_is_not_kept(ada, sign_in):
+    sign_in("my secret password", "ada")
+    sign_in("ada", "wrong")
+
+    subjects = AuditEntry.objects.order_by("pk").values_list("subject", flat=True)
+    assert list(subjects) == ["person", f"person:{ada.pk}"]
+    assert "secret" not in str(list(AuditEntry.objects.values("detail")))
 
 
 def test_whoever_is_switched_off_is_told_what_a_stranger_is(client, ada, sign_in):
@@ -243,6 +266,16 @@ def test_a_session_that_proves_too_little_is_none(client, ada, sign_in, settings
 
     assert answer.headers["Location"] == "/login/?next=/"
     assert not is_in(browser)
+
+
+@pytest.mark.parametrize(
+    ("demanded", "is_known"), [("off", True), ("staff", True), ("all", False)]
+)
+def test_a_socket_is_for_who_proves_enough(client, ada, sign_in, settings, demanded, is_known):
+    sign_in()
+    settings.REQUIRE_MFA = demanded
+
+    assert visitors.of(client.session).is_authenticated is is_known
 
 
 def test_a_link_to_set_a_password_works_once(client, ada, administrator):
