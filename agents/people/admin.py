@@ -17,7 +17,9 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import URLPattern, path, reverse
 from django.utils.encoding import force_bytes
+from django.utils.formats import date_format
 from django.utils.http import urlsafe_base64_encode
+from django.utils.timezone import localtime
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
@@ -53,11 +55,16 @@ def grantable(asker: Any) -> QuerySet[Group]:
     return groups.exclude(pk__in=beyond)
 
 
+class Rights(forms.ModelMultipleChoiceField):
+    def label_from_instance(self, right: Permission) -> Any:
+        return roles.APART[right.codename]
+
+
 class PersonForm(forms.ModelForm):
     asker: Any = None
 
     role = forms.ChoiceField(
-        label=_("role"),
+        label=_("Role"),
         choices=Role.choices,
         initial=Role.PERSON,
         widget=forms.RadioSelect,
@@ -66,8 +73,8 @@ class PersonForm(forms.ModelForm):
             "personal data masked. An administrator also sets everything up in this console."
         ),
     )
-    apart = forms.ModelMultipleChoiceField(
-        label=_("rights of their own"),
+    apart = Rights(
+        label=_("Rights of their own"),
         queryset=Permission.objects.none(),
         required=False,
         widget=forms.CheckboxSelectMultiple,
@@ -77,6 +84,7 @@ class PersonForm(forms.ModelForm):
     class Meta:
         model = User
         fields = ["username", "first_name", "last_name", "email", "is_active", "groups"]
+        widgets = {"groups": forms.CheckboxSelectMultiple}
         help_texts = {
             "username": _("The name that they sign in with, and that others see."),
             "email": _("Who signs in by another service is found by it, if verified there."),
@@ -141,7 +149,6 @@ class PersonAdmin(ConsoleAdmin):
     list_filter = ["is_active", "groups"]
     search_fields = ["username", "first_name", "last_name", "email"]
     ordering = ["username"]
-    filter_horizontal = ["groups"]
     actions = [sign_out_everywhere]
     readonly_fields = ["date_joined", "last_seen", "ways"]
 
@@ -183,9 +190,10 @@ class PersonAdmin(ConsoleAdmin):
         names = [group.name for group in person.groups.all() if group.name not in Role.values]
         return ", ".join(names) or "—"
 
-    @admin.display(description=_("last seen"), ordering="seen", empty_value="—")
-    def last_seen(self, person: Any) -> Any:
-        return person.seen or person.last_login
+    @admin.display(description=_("last seen"), ordering="seen")
+    def last_seen(self, person: Any) -> str:
+        seen = person.seen or person.last_login
+        return date_format(localtime(seen), "DATETIME_FORMAT") if seen else "—"
 
     @admin.display(description=_("ways to sign in"))
     def ways(self, person: Any) -> str:
