@@ -225,6 +225,18 @@ async def test_a_run_cut_off_after_any_event_keeps_its_aliases(dialect):
         assert MAIL not in sent(later.planner.llm)
 
 
+async def test_a_run_that_is_run_again_from_a_step_keeps_its_aliases(dialect):
+    llm = Steady(dialect, LOOK, CALLS)
+    told = await collected(runtime(llm, dialect, Customer("read")).stream(f"Who is {MAIL}?"))
+    at = [n for n, e in enumerate(told) if e.type is Type.STEP_STARTED][1]
+
+    again = runtime(Steady(dialect, LOOK, CALLS), dialect, Customer("read"))
+    events = await collected(again.rerun([_kept(event) for event in told[:at]]))
+
+    assert events[-1].data["answer"] == f"Call {PHONE}, or write to {MAIL}."
+    assert "Who is ‹email 1›?" in sent(again.planner.llm)
+
+
 async def test_aliases_are_those_of_before_even_where_history_was_forgotten(dialect):
     """The oldest messages are not sent any more, and what came first in them had number 1."""
     state = AgentState(max_history=2)
