@@ -259,7 +259,7 @@ def _cast(run: Run) -> tuple[Parts, ExecutionPlan, list[Parts]]:
     agent, discretion = _overridden(run.agent, run.overrides), Discretion()
     parts = Parts(
         agent,
-        planners.of(agent, run.model, _discretion(run, agent, discretion)),
+        planners.of(agent, run.model, run, _discretion(run, agent, discretion)),
         tools,
         toolset.made(tools),
         _rules(run),
@@ -291,6 +291,7 @@ def _parts(run: Run, agent: Agent, discretion: Discretion) -> Parts:
         planners.of(
             agent,
             run.model if is_first else planners.model_name(agent),
+            run,
             _discretion(run, agent, discretion),
         ),
         tools,

@@ -56,13 +56,16 @@ def prepare(
     """A new run, as a row; raises StillAnswering while another one lives on the topic.
 
     With a workflow it carries that out; the agent is the one whose model and limits it has.
+    Raises planners.NotReady where no model of the agent can be asked.
     """
     agent = agent or assembly.default_agent()
+    model = planners.model_name(agent)
+    planners.check(agent, model, user)
     asked = {"query": query, "history": history or [], "topic": topic, "user": user}
     asked |= {"workflow": workflow, "parameters": parameters or {}}
     try:
         with transaction.atomic(savepoint=False):
-            run = _created(agent, **asked, model=planners.model_name(agent))
+            run = _created(agent, **asked, model=model)
     except IntegrityError as error:
         if not any(name in str(error) for name in ONE_LIVE):
             raise
@@ -78,6 +81,8 @@ def prepare_again(
 
     What is told of it again, and how it goes on from there, is `resume`'s to see to.
     """
+    model = overrides.get("model") or planners.model_name(agent)
+    planners.check(agent, model, user)
     with transaction.atomic():
         run = _created(
             agent,
@@ -85,7 +90,7 @@ def prepare_again(
             history=origin.history,
             topic=topic,
             user=user,
-            model=overrides.get("model") or planners.model_name(agent),
+            model=model,
             origin=origin,
             origin_step=step,
             overrides=overrides,

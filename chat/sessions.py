@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
@@ -15,7 +16,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
-from agents import assembly, live, masking, runs, storage, trace
+from agents import assembly, live, masking, planners, runs, storage, trace
 from agents.engine import faults
 from agents.engine.errors import AgentError
 from agents.engine.state import Message as HistoryMessage
@@ -384,8 +385,10 @@ def _begun(session: ChatSession, message: Message) -> Message | None:
 def _hindrance(message: Message) -> str:
     """Why nobody would answer this if it were its turn now, in words; mostly nothing."""
     try:
-        _agent(message.agent_name)
+        agent = _agent(message.agent_name)
         _wished(message.text, message.author)
+        with _in_words():
+            planners.check(agent, planners.model_name(agent), message.author)
     except NotSaid as reason:
         return str(reason)
     except Exception:  # the page has to be shown, or nobody could withdraw it
@@ -399,14 +402,9 @@ def _prepare(session: ChatSession, user, text: str, agent: Agent) -> Run:
         return _rest_of(stopped, session, user)
     wish = _wished(text, user)
     wanted = {"workflow": wish.version, "parameters": dict(wish.parameters)} if wish else {}
-    return runs.prepare(
-        query=text,
-        history=history(session),
-        topic=session.topic,
-        user=user,
-        agent=agent,
-        **wanted,
-    )
+    asked = {"query": text, "history": history(session), "topic": session.topic}
+    with _in_words():
+        return runs.prepare(**asked, **wanted, user=user, agent=agent)
 
 
 def _stopped_plan(session: ChatSession, text: str) -> Run | None:
@@ -428,8 +426,15 @@ def _asking_to_go_on() -> set[str]:
 
 
 def _rest_of(stopped: Run, session: ChatSession, user) -> Run:
-    try:
+    with _in_words():
         return runs.prepare_rest(stopped, topic=session.topic, user=user)
+
+
+@contextmanager
+def _in_words() -> Iterator[None]:
+    """What stands in the way of a run, told to the person who wrote."""
+    try:
+        yield
     except AgentError as error:
         raise NotSaid(f"{told(str(error))} {told(error.advice)}") from error
 
@@ -444,10 +449,8 @@ def _wished(text: str, user) -> starting.Wish | None:
 
 def _agent(name: str) -> Agent:
     """The agent of this name, or the one that answers where nobody was chosen."""
-    try:
+    with _in_words():
         agent = _named(name) if name else assembly.default_agent()
-    except AgentError as error:
-        raise NotSaid(f"{told(str(error))} {told(error.advice)}") from error
     if agent is None:
         raise NotSaid(_("This agent is not available any more. Choose another one."))
     return agent

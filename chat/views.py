@@ -49,7 +49,7 @@ class AgentChoice:
         return cls(
             name=agent.name,
             description=agent.description,
-            label=model_label(name),
+            label=model_label(planners.label(name) if agent.model else name),
             source=_("set for this agent") if agent.model else found.source,
             is_demo=name == planners.DEMO,
             promise=PROMISES.get(agent.personal_data, ""),
@@ -201,6 +201,7 @@ def _context(request: HttpRequest, chat: ChatSession | None = None) -> dict:
     choices = [AgentChoice.of(agent) for agent in agents]
     return _listed(request) | {
         "session": chat,
+        "messages": [],  # of a chat: else they would be those that the console has left to say
         "agents": choices,
         "chosen": _chosen(choices, chat),
         "examples": _examples(agents[0]) if choices else [],

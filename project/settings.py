@@ -18,7 +18,7 @@ ALLOWED_HOSTS = [environment.host_of(origin) for origin in ORIGINS]
 CSRF_TRUSTED_ORIGINS = ORIGINS
 
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    "project.apps.ConsoleConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.messages",

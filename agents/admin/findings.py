@@ -18,9 +18,10 @@ from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents import health
+from agents import health, planners
 from agents.assembly import CIRCUITS
-from agents.models import Approval, McpServer, Run, ServerProcess
+from agents.models import Agent, Approval, McpServer, Run, ServerProcess
+from agents.sentences import told
 
 LATELY = timedelta(hours=1)
 SILENT = timedelta(seconds=20)
@@ -62,6 +63,7 @@ def everything(processes: Processes) -> Iterator[Finding]:
     yield about_the_layer()
     yield about_the_disk()
     yield about_circuits()
+    yield about_models()
     yield about_servers()
 
 
@@ -231,6 +233,18 @@ def about_circuits() -> Finding:
     if names := [state.key for state in CIRCUITS.state() if state.state != "closed"]:
         now = _("Out of order: %(names)s.") % {"names": ", ".join(names)}
         advice = _("They are left alone for a while and then tried again.")
+        return Finding(what=what, now=now, advice=advice, page=page)
+    return Finding(what=what, now=_("All are in order."), page=page)
+
+
+def about_models() -> Finding:
+    """Those that agents think with, as far as their set-up tells; they are not asked."""
+    what, page = _("Models"), reverse("admin:agents_languagemodel_changelist")
+    agents = Agent.objects.filter(enabled=True)
+    names = dict.fromkeys(name for agent in agents for name in planners.models_of(agent))
+    if wrong := [str(error) for error in map(planners.trouble, names) if error]:
+        now = " ".join(map(told, wrong))
+        advice = _("Set them up, or choose others for their agents.")
         return Finding(what=what, now=now, advice=advice, page=page)
     return Finding(what=what, now=_("All are in order."), page=page)
 

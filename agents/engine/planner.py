@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol, Self
 from .context import fit
 from .discretion import TOLD, Discretion
 from .errors import EmptyReply, ModelError, PlanParseError, ProviderFailed, TruncatedReply
+from .gate import Gate
 from .guardrails import TokenCounter, estimate_tokens
 from .react import ReactReader, parse_react
 from .state import OBSERVATION, AgentState, Message
@@ -109,6 +110,7 @@ class ReActPlanner:
         window: int | None = None,
         count_tokens: TokenCounter = estimate_tokens,
         discretion: Discretion | None = None,
+        gate: Gate | None = None,
     ) -> None:
         """With `discretion` the model is not shown what is personal; it belongs to one run."""
         self.llm = llm
@@ -121,6 +123,7 @@ class ReActPlanner:
         self.window = window
         self.count_tokens = lru_cache(maxsize=512)(count_tokens)
         self.discretion = discretion
+        self.gate = gate
 
     def told(self, instructions: str) -> Self:
         """The same model, told something else."""

@@ -3,6 +3,7 @@ from .approvals import Approval
 from .catalog import Agent
 from .guardrails import GuardrailPattern
 from .knowledge import Chunk, Document
+from .llms import LanguageModel
 from .processes import ServerProcess
 from .runs import Absence, AgentStep, Run, RunEvent
 from .servers import McpServer
@@ -18,6 +19,7 @@ __all__ = [
     "Chunk",
     "Document",
     "GuardrailPattern",
+    "LanguageModel",
     "McpServer",
     "Membership",
     "ReviewScope",

@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from agents import assembly, audit, masking, planners, runs
 from agents.engine.events import Type
 from agents.models import Agent, AgentStep, Run
+from agents.sentences import told
 
 MAY = "agents.rerun_runs"
 AS_THE_AGENT = "agent"
@@ -58,7 +59,8 @@ class Setup:
     def models(self) -> list[str]:
         """Those that this installation uses: somebody has to pay for them."""
         used = [planners.models_of(agent) for agent in Agent.objects.filter(enabled=True)]
-        return sorted({self.run.model, *(name for names in used for name in names)})
+        names = {name for names in used for name in names}
+        return sorted({self.run.model, *names, *planners.labels()})
 
     @property
     def before(self) -> Wish:
@@ -157,14 +159,17 @@ def prepare_once(run: Run, step: int, wish: Wish, user, token: str) -> tuple[Run
 def prepare(run: Run, step: int, wish: Wish, user, topic: str = "") -> Run:
     """The new run as a row; for what others asked, it is kept who did that."""
     setup = Setup(run)
-    again = runs.prepare_again(
-        run,
-        topic=topic or _topic(uuid4().hex),
-        step=nearest(run, step),
-        overrides=setup.overrides(wish),
-        user=user,
-        agent=setup.agent,
-    )
+    try:
+        again = runs.prepare_again(
+            run,
+            topic=topic or _topic(uuid4().hex),
+            step=nearest(run, step),
+            overrides=setup.overrides(wish),
+            user=user,
+            agent=setup.agent,
+        )
+    except planners.NotReady as error:
+        raise NotRerun(f"{told(str(error))} {told(error.advice)}") from error
     if masking.asker(run) != user.pk:
         audit.record(user, audit.RERUN, run, run=again.pk, step=again.origin_step)
     return again

@@ -411,7 +411,7 @@ PAGES += ["/review/", "/chat/{chat}/people/", "/join/nowhere/"]
 PAGES += ["/traces/{run}/compare/", "/traces/{run}/compare/{run}/", "/traces/{run}/again/1/"]
 PAGES += [
     "/admin/",
-    "/admin/agents/agent/health/",
+    "/admin/health/",
     "/admin/agents/agent/",
     "/admin/agents/run/{run}/change/",
 ]

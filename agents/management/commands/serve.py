@@ -69,8 +69,8 @@ def warm() -> None:
     gc.freeze()
     Thread(target=_warm_tokens, daemon=True).start()
     agents = Agent.objects.filter(enabled=True)
-    names = {name for agent in agents for name in planners.models_of(agent)}
-    if any(getattr(planners.llm(name), "road", "") == "litellm" for name in names):
+    setups = [s for agent in agents for s in planners.chain(agent, planners.model_name(agent))]
+    if any(getattr(planners.connected(each), "road", "") == "litellm" for each in setups):
         litellm_model.warm().add_done_callback(lambda _: gc.freeze())
 
 

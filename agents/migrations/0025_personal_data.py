@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agents", "0023_only_for"),
+        ("agents", "0024_language_models"),
     ]
 
     operations = [
