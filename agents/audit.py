@@ -20,6 +20,18 @@ MEMBER_ADDED = "session.member_added"
 MEMBER_REMOVED = "session.member_removed"
 INVITED = "session.invited"
 INVITATION_WITHDRAWN = "session.invitation_withdrawn"
+SIGNED_IN = "signin.ok"
+NOT_SIGNED_IN = "signin.failed"
+SIGNED_OUT = "signin.out"
+SESSION_ENDED = "signin.ended"
+PASSWORD_SET = "password.set"
+PASSWORD_LINK = "password.link"
+MFA_ADDED = "mfa.added"
+MFA_REMOVED = "mfa.removed"
+RIGHTS_CHANGED = "rights.changed"
+PERSON_ADDED = "person.added"
+PERSON_DEACTIVATED = "person.deactivated"
+PERSON_ACTIVATED = "person.activated"
 ONCE_IN = timedelta(hours=1)
 
 

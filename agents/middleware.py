@@ -1,10 +1,24 @@
+from django.contrib.auth import logout
+from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.deprecation import MiddlewareMixin
 
+from agents import visitors
 from agents.audit import NotRecorded
 
 TRY_AGAIN = "30"  # seconds
+
+
+class EnoughProof(MiddlewareMixin):
+    """A session that proves less than is demanded by now has ended: they sign in again."""
+
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
+        user = request.user
+        if not user.is_authenticated or visitors.proves_enough(request.session, user):
+            return None
+        logout(request)
+        return redirect_to_login(request.get_full_path())
 
 
 class NothingUnrecorded(MiddlewareMixin):

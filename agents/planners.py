@@ -174,8 +174,8 @@ def _planner(agent: Agent, setup: Setup, discretion: Discretion | None) -> ReAct
         deadlines=_deadlines(),
         window=(row and row.context_window) or windows.window(row.model if row else setup.name),
         count_tokens=tokens.count,
-        discretion=discretion,
         gate=row and _gate(row),
+        discretion=discretion,
     )
 
 

@@ -15,6 +15,7 @@ from agents import (
     journal,
     leases,
     masking,
+    permits,
     planners,
     servers,
     trace,
@@ -58,7 +59,7 @@ def prepare(
     With a workflow it carries that out; the agent is the one whose model and limits it has.
     Raises planners.NotReady where no model of the agent can be asked.
     """
-    agent = agent or assembly.default_agent()
+    agent = agent or assembly.default_agent(user and user.pk)
     model = planners.model_name(agent)
     planners.check(agent, model, user)
     asked = {"query": query, "history": history or [], "topic": topic, "user": user}
@@ -105,6 +106,8 @@ def prepare_rest(origin: Run, *, topic: str, user: Any) -> Run:
     """A run that goes on with the plan of one that was stopped, as a row."""
     if origin.agent is None or not origin.agent.enabled:
         raise assembly.NoAgent("The agent of this run was switched off.")
+    if origin.agent_id in permits.closed_to(user and user.pk).agents:
+        raise assembly.NotForThem
     last = origin.steps.order_by("-number").values_list("number", flat=True).first() or 0
     overrides = {**origin.overrides, "continues": True}
     about = {"topic": topic, "step": last + 1, "overrides": overrides, "user": user}

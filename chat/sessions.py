@@ -297,7 +297,7 @@ def title_of(text: str) -> str:
 
 def _add(session: ChatSession, user, text: str, client_id: str, agent: str) -> Message:
     faults.point("P1")
-    answers = _agent(agent)
+    answers = _agent(agent, user)
     run, kept = _prepare(session, user, text, answers), masking.kept(answers, text)
     message = Message(
         session=session, author=user, run=run, text=kept, client_id=client_id, agent_name=""
@@ -309,13 +309,13 @@ def _add(session: ChatSession, user, text: str, client_id: str, agent: str) -> M
 
 def _queue(session: ChatSession, user, text: str, client_id: str, agent: str) -> Message:
     faults.point("P1")
-    name = agent and _agent(agent).name
+    name = agent and _agent(agent, user).name
     _wished(text, user)
     try:
         message = queue.add(
             session,
             author=user,
-            text=_queueable(text, name),
+            text=_queueable(user, text, name),
             client_id=client_id,
             agent_name=name,
         )
@@ -328,9 +328,10 @@ def _queue(session: ChatSession, user, text: str, client_id: str, agent: str) ->
     return message
 
 
-def _queueable(text: str, agent: str) -> str:
+def _queueable(user, text: str, agent: str) -> str:
     """The text as whoever would answer it now lets it be kept; maybe nobody would."""
-    answers = _named(agent) if agent else next(iter(assembly.first_agents()), None)
+    first = assembly.first_agents_for(user.pk)
+    answers = _named(agent, user) if agent else next(iter(first), None)
     return masking.kept(answers, text) if answers else text
 
 
@@ -369,7 +370,7 @@ def _begun(session: ChatSession, message: Message) -> Message | None:
     """The message with its run; None where it cannot have one."""
     try:
         with transaction.atomic():
-            agent = _agent(message.agent_name)
+            agent = _agent(message.agent_name, message.author)
             run = _prepare(session, message.author, message.text, agent)
             message.text = masking.kept(agent, message.text)
             return queue.take_up(message, run)
@@ -385,7 +386,7 @@ def _begun(session: ChatSession, message: Message) -> Message | None:
 def _hindrance(message: Message) -> str:
     """Why nobody would answer this if it were its turn now, in words; mostly nothing."""
     try:
-        agent = _agent(message.agent_name)
+        agent = _agent(message.agent_name, message.author)
         _wished(message.text, message.author)
         with _in_words():
             planners.check(agent, planners.model_name(agent), message.author)
@@ -447,17 +448,17 @@ def _wished(text: str, user) -> starting.Wish | None:
         raise NotSaid(str(reason)) from reason
 
 
-def _agent(name: str) -> Agent:
-    """The agent of this name, or the one that answers where nobody was chosen."""
+def _agent(name: str, user) -> Agent:
+    """The agent of this name, or the one that answers this person where none was chosen."""
     with _in_words():
-        agent = _named(name) if name else assembly.default_agent()
+        agent = _named(name, user) if name else assembly.default_agent(user.pk)
     if agent is None:
         raise NotSaid(_("This agent is not available any more. Choose another one."))
     return agent
 
 
-def _named(name: str) -> Agent | None:
-    return Agent.objects.filter(name=_storable(name), enabled=True).first()
+def _named(name: str, user) -> Agent | None:
+    return Agent.objects.usable_by(user).filter(name=_storable(name), enabled=True).first()
 
 
 def _known(user, client_id: str, session: ChatSession | None = None) -> Message | None:

@@ -10,6 +10,8 @@ DATA_DIR = ENVIRONMENT.data
 SECRET_KEY = ENVIRONMENT.kept_secret_key()
 ENCRYPTION_KEYS = ENVIRONMENT.all_encryption_keys()
 EGRESS_ALLOW = environment.listed(ENVIRONMENT.egress_allow)
+# Balancers in front of us, which are believed about where a request comes from.
+PROXIES = environment.listed(ENVIRONMENT.proxies)
 DEBUG = ENVIRONMENT.debug
 
 # One list says who may speak to us; hosts, CSRF and the socket's check all follow from it.
@@ -31,6 +33,7 @@ INSTALLED_APPS = [
     "template_partials",
     "agents",
     "agents.review",
+    "agents.people",
     "chat",
 ]
 MIDDLEWARE = [
@@ -43,11 +46,17 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "agents.people.visits.LastSeen",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "agents.middleware.NothingUnrecorded",
 ]
+# Of whom more than a password is demanded.
+REQUIRE_MFA = ENVIRONMENT.require_mfa
+if REQUIRE_MFA != "off":
+    after = MIDDLEWARE.index("django.contrib.auth.middleware.AuthenticationMiddleware") + 1
+    MIDDLEWARE.insert(after, "agents.middleware.EnoughProof")
 ROOT_URLCONF = "project.urls"
 ASGI_APPLICATION = "project.asgi.application"
 TEMPLATES = [
@@ -73,13 +82,14 @@ CHANNEL_LAYERS = {"default": services.channel_layer(ENVIRONMENT)}
 WORKERS = ENVIRONMENT.workers
 if ENVIRONMENT.database_url and ENVIRONMENT.redis_url:
     INSTALLED_APPS.append("procrastinate.contrib.django")
+# Whether monitors may read figures at /metrics.
+METRICS = ENVIRONMENT.metrics or ENVIRONMENT.metrics_token is not None
 # Modules whose functions, decorated with `function_tool`, become tools.
 TOOL_MODULES = environment.listed(ENVIRONMENT.tools)
 SAMPLE_DATABASE = DATA_DIR / "sample.sqlite3"
 
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "chat:new"
-LOGOUT_REDIRECT_URL = "login"
 SESSION_ENGINE = "agents.visitors"
 AUTHENTICATION_BACKENDS = ["agents.visitors.Accounts"]
 PASSWORD_HASHERS = [

@@ -33,8 +33,8 @@ class AgentForm(forms.ModelForm):
     class Meta:
         widgets = {
             "description": forms.TextInput(attrs={"class": "vLargeTextField"}),
-            "personal_data": PersonalDataSelect,
             "model": ModelInput(attrs={"class": "vLargeTextField", "autocomplete": "off"}),
+            "personal_data": PersonalDataSelect,
             "fallback_models": forms.Textarea(
                 attrs={"class": "vLargeTextField code", "rows": 3}
             ),

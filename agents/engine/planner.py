@@ -109,8 +109,8 @@ class ReActPlanner:
         pace: float = 0,
         window: int | None = None,
         count_tokens: TokenCounter = estimate_tokens,
-        discretion: Discretion | None = None,
         gate: Gate | None = None,
+        discretion: Discretion | None = None,
     ) -> None:
         """With `discretion` the model is not shown what is personal; it belongs to one run."""
         self.llm = llm
@@ -122,8 +122,8 @@ class ReActPlanner:
         self.pace = pace
         self.window = window
         self.count_tokens = lru_cache(maxsize=512)(count_tokens)
-        self.discretion = discretion
         self.gate = gate
+        self.discretion = discretion
 
     def told(self, instructions: str) -> Self:
         """The same model, told something else."""

@@ -6,7 +6,7 @@ from .knowledge import Chunk, Document
 from .llms import LanguageModel
 from .processes import ServerProcess
 from .runs import Absence, AgentStep, Run, RunEvent
-from .servers import McpServer
+from .servers import McpServer, ServerSample
 from .tools import ToolRegistration
 from .workflows import Schedule, Workflow, WorkflowVersion
 
@@ -27,6 +27,7 @@ __all__ = [
     "RunEvent",
     "Schedule",
     "ServerProcess",
+    "ServerSample",
     "ToolRegistration",
     "Workflow",
     "WorkflowVersion",

@@ -41,6 +41,10 @@ class RunQuerySet(models.QuerySet):
     def waiting(self):
         return self.filter(status=Run.Status.WAITING)
 
+    def in_line(self):
+        """Those that stand in line for a worker."""
+        return self.running().filter(owner="", heartbeat_at=None)
+
 
 def _scope(user) -> models.Q | None:
     """Which runs those are; None for all there are."""

@@ -18,7 +18,7 @@ from django.utils.module_loading import import_string
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 
-from agents import leases, planners, pulse, runs, servers
+from agents import health, leases, planners, pulse, runs, servers
 from agents.llm import litellm_model, tokens
 from agents.models import Agent, ServerProcess
 from agents.sockets import use_prompt_sockets
@@ -84,6 +84,7 @@ def serve(host: str, port: int) -> None:
     leave_alone_what_stays()
     use_prompt_sockets()
     reactor.callWhenRunning(_tend)
+    reactor.addSystemEventTrigger("before", "shutdown", health.leave)
     reactor.addSystemEventTrigger("before", "shutdown", _shut_down)
     # Each request has a thread of its own, whose connection nobody else would close.
     request_finished.connect(_close_connections)
