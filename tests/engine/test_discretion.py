@@ -100,6 +100,15 @@ def test_an_alias_that_nobody_gave_stays_as_it_is(known, text):
     assert known.restore(text) == text
 
 
+def test_what_somebody_wrote_that_looks_like_an_alias_means_nobody():
+    discretion = Discretion()
+
+    hidden = discretion.hide(f"What does ‹email 1› mean? Ask {MAIL}.")
+
+    assert hidden == "What does ‹email 1› mean? Ask ‹email 2›."
+    assert discretion.restore(hidden) == f"What does ‹email 1› mean? Ask {MAIL}."
+
+
 @pytest.mark.parametrize(
     ("text", "restored"),
     [
@@ -164,6 +173,10 @@ def test_half_an_alias_is_never_shown(known):
     shown = [growing.feed(piece) for piece in ("Write to ‹em", "ail", " 1", "› or call", ".")]
 
     assert shown == ["Write to ", "", "", f"{MAIL} or call", "."]
+
+
+def test_words_come_at_once_where_nothing_was_hidden():
+    assert Growing(Discretion()).feed("Write an e") == "Write an e"
 
 
 def test_words_come_at_once_where_nothing_can_be_an_alias(known):
