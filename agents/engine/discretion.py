@@ -25,6 +25,7 @@ TOLD = (
 )
 SHORTEST = 6
 MOST_FOUND = 2_000_000
+FENCED = re.compile(r"(\s*```\w*\s)(.*)(```\s*)", re.S)
 ALIAS = re.compile(rf"‹(?:{'|'.join(kind.value for kind in Kind)}) [0-9]{{1,5}}›")
 
 
@@ -136,8 +137,12 @@ class Discretion:
         return replace(call, arguments=self._answered(call.arguments))
 
     def _answered(self, text: str) -> str:
-        """The text with the values put in; where it is JSON it stays JSON."""
-        return in_json(text, self.restore) if self.has_hidden else text
+        """The text with the values put in; where it is JSON, fenced or not, it stays JSON."""
+        if not self.has_hidden:
+            return text
+        if fenced := FENCED.fullmatch(text):
+            return f"{fenced[1]}{in_json(fenced[2], self.restore)}{fenced[3]}"
+        return in_json(text, self.restore)
 
     def _hidden(self, message: Message) -> Message:
         hidden = dict(message)

@@ -27,6 +27,9 @@ from tests.engine.test_takeover import Steady, check
 from tests.scripted import Says, ScriptedModel, delta
 
 MAIL, PHONE, ACCOUNT = "ann@example.com", "090-1234-5678", "7654321"
+PEM = """-----BEGIN PRIVATE KEY-----
+MIIEvQIBADANBgkqhkiG9w0BAQEFAASC
+-----END PRIVATE KEY-----"""
 KNOWN = {"‹email 1›": MAIL, "‹phone 1›": PHONE, "‹IP address 1›": "203.0.113.9"}
 
 
@@ -130,6 +133,17 @@ def test_what_a_tool_is_given_stays_json_whatever_is_put_in(known):
 
     assert json.loads(arguments) == {"to": MAIL, "with": ['a"b\\c\nd', 5, True, None]}
     assert known._answered('{ "kept":  "as it came" }') == '{ "kept":  "as it came" }'
+
+
+async def test_an_answer_in_a_form_stays_in_it_whatever_is_put_in(dialect):
+    """A key in several lines, and the model fences its JSON."""
+    schema = OutputSchema({"type": "object", "properties": {"key": {"type": "string"}}})
+    llm = ScriptedModel(Says(answer='```json\n{"key": "‹key 1›"}\n```'), dialect=dialect)
+
+    events = await collected(runtime(llm, dialect, output=schema).stream(f"Keep {PEM}"))
+
+    assert events[-1].data["output"] == {"key": PEM}
+    assert "MIIEvQ" not in sent(llm)
 
 
 ALIASES = st.sampled_from([*KNOWN, "‹email 2›", "Email 1", "<phone_1 >", "email", "ip address"])
