@@ -13,11 +13,12 @@ from django.db.models import Min
 from django.db.models.functions import Left, Length
 
 from agents.engine.events import Event, Stamp, Type
+from agents.engine.redaction import Redaction
 from agents.engine.state import INTERRUPTED, Message, legal
 from agents.engine.stopping import Fate
 from agents.engine.termination import StopReason
 from agents.meaning import Rows
-from agents.models import AgentStep, Run, RunEvent
+from agents.models import Agent, AgentStep, Run, RunEvent
 from agents.models.prepared import prepared
 from agents.storable import storable
 
@@ -101,9 +102,16 @@ def close(run_pk: int, ending: Ending, epoch: int | None = None) -> list[Event]:
             tool_calls=run.steps.filter(kind=AgentStep.Kind.TOOL).count(),
         )
     )
-    events = [storable(event) for event in events]
+    events = [storable(event) for event in _redacted(run, events)]
     keep([(run_pk, event) for event in events])
     return events
+
+
+def _redacted(run: Run, events: list[Event]) -> list[Event]:
+    """What a tool found out in the last moment may not be kept as it is, either."""
+    if run.agent is None or run.agent.personal_data != Agent.PersonalData.UNKEPT:
+        return events
+    return list(map(Redaction().event, events))
 
 
 def _why_stopped(run: Run, ending: Ending) -> str:
