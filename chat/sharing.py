@@ -100,7 +100,8 @@ def add(session: ChatSession, name: str, right: str) -> None:
         if right == "read":
             _close_way(session, person, may_write=True)
         _seat(session, person, right == "write")
-        audit.record(session.user, audit.MEMBER_ADDED, _name(session), who=name, right=right)
+        about = {"who": audit.person(person), "right": right}
+        audit.record(session.user, audit.MEMBER_ADDED, _name(session), **about)
 
 
 def remove(session: ChatSession, user: int) -> None:
@@ -155,7 +156,7 @@ def join(token: str, user) -> ChatSession:
         _check_open(link)
         _seat(session, user, link.may_write, link)
         right = "write" if link.may_write else "read"
-        about = {"who": user.get_username(), "right": right, "link": link.pk}
+        about = {"who": audit.person(user), "right": right, "link": link.pk}
         audit.record(user, audit.MEMBER_ADDED, _name(session), **about)
     return session
 
@@ -214,9 +215,8 @@ def _put(session: ChatSession, person, **right: Any) -> None:
 
 def _unseat(session: ChatSession, member: Member, by) -> None:
     _unqueue(session, member.user)
-    who = member.user.get_username()
     member.delete()
-    audit.record(by, audit.MEMBER_REMOVED, _name(session), who=who)
+    audit.record(by, audit.MEMBER_REMOVED, _name(session), who=audit.person(member.user))
 
 
 def _unqueue(session: ChatSession, person) -> None:

@@ -46,6 +46,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "agents.middleware.remembering",
     "agents.middleware.NothingUnrecorded",
 ]
 ROOT_URLCONF = "project.urls"

@@ -1,5 +1,6 @@
-from .access import AuditEntry, Membership, ReviewScope
+from .access import Membership, ReviewScope
 from .approvals import Approval
+from .audit import AuditEntry, AuditHead, AuditPerson, Upkeep
 from .catalog import Agent
 from .guardrails import GuardrailPattern
 from .knowledge import Chunk, Document
@@ -15,6 +16,8 @@ __all__ = [
     "AgentStep",
     "Approval",
     "AuditEntry",
+    "AuditHead",
+    "AuditPerson",
     "Chunk",
     "Document",
     "GuardrailPattern",
@@ -26,6 +29,7 @@ __all__ = [
     "Schedule",
     "ServerProcess",
     "ToolRegistration",
+    "Upkeep",
     "Workflow",
     "WorkflowVersion",
 ]
