@@ -121,6 +121,7 @@ def leave(session: ChatSession, user) -> None:
         _unseat(session, guests(session).select_related("user").get(user=user.pk), by=user)
 
 
+@transaction.atomic
 def invite(session: ChatSession, right: str, hours: str) -> str:
     """A link's token, which is told this once: only its digest is kept."""
     if right not in RIGHTS or hours not in map(str, LIFETIMES):
@@ -136,6 +137,7 @@ def invite(session: ChatSession, right: str, hours: str) -> str:
     return token
 
 
+@transaction.atomic
 def withdraw(session: ChatSession, pk: int) -> None:
     """Raises Invitation.DoesNotExist for one that is not there."""
     link = session.invitations.get(pk=pk)

@@ -3,10 +3,11 @@
 from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
-from . import access, catalog, guardrails, knowledge, runs, servers, tools, workflows
+from . import access, audit, catalog, guardrails, knowledge, runs, servers, tools, workflows
 
 __all__ = [
     "access",
+    "audit",
     "catalog",
     "guardrails",
     "knowledge",

@@ -1,5 +1,7 @@
 from django.contrib import admin
 
+from .recorded import Recorded
 
-class ConsoleAdmin(admin.ModelAdmin):
+
+class ConsoleAdmin(Recorded, admin.ModelAdmin):
     """A page of the console: what all of them have in common."""

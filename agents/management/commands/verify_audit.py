@@ -6,6 +6,7 @@ from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError
 
+from agents.admin.audit import remember
 from agents.audit import wording
 from agents.audit.chain import Anchor, verify
 
@@ -25,6 +26,7 @@ class Command(BaseCommand):
     def handle(self, anchor: Path | None, **options) -> None:
         known = read(anchor) if anchor and anchor.exists() else None
         found = verify(anchor=known)
+        remember(found)
         sentence = wording.verdict(found)
         if not found.holds:
             raise CommandError(sentence)
