@@ -76,6 +76,11 @@ if ENVIRONMENT.database_url and ENVIRONMENT.redis_url:
     INSTALLED_APPS.append("procrastinate.contrib.django")
 # Modules whose functions, decorated with `function_tool`, become tools.
 TOOL_MODULES = environment.listed(ENVIRONMENT.tools)
+# How long what people said, and who did what, is kept; None is for ever.
+KEEP_RUNS_DAYS = ENVIRONMENT.keep_runs_days
+KEEP_AUDIT_DAYS = ENVIRONMENT.keep_audit_days
+# Whether people may delete their own accounts.
+SELF_ERASURE = ENVIRONMENT.self_erasure
 SAMPLE_DATABASE = DATA_DIR / "sample.sqlite3"
 
 LOGIN_URL = "login"

@@ -87,7 +87,8 @@ class About(admin.SimpleListFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         about = self.value()
-        return queryset.filter(action__startswith=f"{about}.") if about else queryset
+        is_known = about in wording.ABOUT
+        return queryset.filter(action__startswith=f"{about}.") if is_known else queryset
 
 
 class Who(admin.SimpleListFilter):
@@ -101,9 +102,9 @@ class Who(admin.SimpleListFilter):
         return [(person.token, person.name) for person in known]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        token = self.value()
+        token = self.value() or ""
         both = Q(person__token=token) | Q(subject=f"person:{token}")
-        return queryset.filter(both) if token else queryset
+        return queryset.filter(both) if token.isalnum() else queryset
 
 
 class EntryList(ChangeList):
