@@ -92,7 +92,7 @@ def plan(user: Any) -> Plan:
             ),
             Line(
                 what=_("Entries of the audit log"),
-                count=AuditEntry.objects.by(user).count(),
+                count=AuditEntry.objects.filter(_about(user)).count(),
             ),
         ],
     )
@@ -146,6 +146,11 @@ def _of(user: Any) -> Q:
     """Their runs, and those in sessions of theirs, and what others ran again of these."""
     own = Q(user=user) | Q(message__session__user=user)
     return own | Q(origin__user=user) | Q(origin__message__session__user=user)
+
+
+def _about(user: Any) -> Q:
+    person = audit.person(user)
+    return Q(person=person) | Q(subject=person.subject)
 
 
 def _decided(user: Any) -> QuerySet[Approval]:

@@ -50,6 +50,7 @@ class EntryView:
     subject: str
     sentence: str
     detail: str
+    shortly: str
     address: str
     browser: str
     seal: str
@@ -72,6 +73,7 @@ class EntryView:
             subject=entry.subject,
             sentence=wording.sentence(entry, people),
             detail=wording.told(entry.detail, people) if entry.detail else "",
+            shortly=wording.shortly(entry.detail, people),
             address=address if sees_all else circumstances.masked(address),
             browser=place.get("browser", "") if sees_all else "",
             seal=entry.seal,
@@ -79,7 +81,7 @@ class EntryView:
 
 
 class About(admin.SimpleListFilter):
-    title = _("about")
+    title = _("kind")
     parameter_name = "about"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
@@ -120,15 +122,14 @@ class EntryList(ChangeList):
 class AuditEntryAdmin(ReadOnlyAdmin):
     """The log can be read, and that is all."""
 
-    list_display = ["at", "sentence", "shortly", "address"]
+    list_display = ["time", "sentence", "shortly", "address"]
     list_display_links = ["sentence"]
     list_filter = [About, Who, "at"]
     list_select_related = ["person"]
     search_fields = ["person__name", "subject", "action"]
-    search_help_text = _("A name, a number, or any word of the particulars: ada, run:12, door")
     date_hierarchy = "at"
     show_full_result_count = False
-    fields = ["sentence", "at", "who", "action", "subject", "particulars", "address"]
+    fields = ["sentence", "time", "who", "action", "what", "particulars", "address"]
     fields += ["browser", "number", "seal"]
 
     def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
@@ -156,7 +157,16 @@ class AuditEntryAdmin(ReadOnlyAdmin):
 
     # What is shown
 
-    @admin.display(description=_("what happened"), ordering="number")
+    @admin.display(description=_("time"), ordering="number")
+    def time(self, entry: AuditEntry) -> str:
+        """To the second: what came first matters."""
+        return timezone.localtime(entry.at).strftime("%Y-%m-%d %H:%M:%S")
+
+    @admin.display(description=_("subject"))
+    def what(self, entry: AuditEntry) -> str:
+        return entry.subject
+
+    @admin.display(description=_("what happened"))
     def sentence(self, entry: AuditEntry) -> str:
         return entry.view.sentence
 
@@ -174,7 +184,7 @@ class AuditEntryAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("particulars"))
     def shortly(self, entry: AuditEntry) -> str:
-        return Truncator(" ".join(entry.view.detail.split())[1:-1]).chars(MOST_CHARACTERS)
+        return Truncator(entry.view.shortly).chars(MOST_CHARACTERS)
 
     @admin.display(description=_("particulars"))
     def particulars(self, entry: AuditEntry) -> SafeString | str:
@@ -186,7 +196,8 @@ class AuditEntryAdmin(ReadOnlyAdmin):
         row = Upkeep.objects.filter(name=VERIFIED).first()
         verified = row and {"at": row.at, **row.report}
         found = row and wording.verdict(remembered(row.report))
-        context = {"verified": verified, "verdict": found, **(extra_context or {})}
+        context = {"title": _("Audit log"), "verified": verified, "verdict": found}
+        context |= extra_context or {}
         return super().changelist_view(request, context)
 
     # Pages of its own

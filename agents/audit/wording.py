@@ -133,6 +133,31 @@ def told(detail: Any, people: Mapping[str, str]) -> str:
     return text
 
 
+def shortly(detail: Any, people: Mapping[str, str]) -> str:
+    """The same in a line: what was changed, from what to what."""
+    facts = dict(detail) if isinstance(detail, dict) else {}
+    changes = facts.pop("changes", {})
+    facts.pop("name", None)
+    told = [f"{name}: {_value(value, people)}" for name, value in facts.items()]
+    if isinstance(changes, list):
+        return ", ".join([*told, *changes])
+    return ", ".join([*told, *(f"{name}: {_change(value)}" for name, value in changes.items())])
+
+
+def _change(value: Any) -> str:
+    if not isinstance(value, list):
+        return str(value)
+    return " → ".join(_value(side, {}) for side in value) or _("changed")
+
+
+def _value(value: Any, people: Mapping[str, str]) -> str:
+    if isinstance(value, str):
+        return people.get(value, value) or "—"
+    if isinstance(value, list):
+        return ", ".join(_value(item, people) for item in value) or "—"
+    return json.dumps(value, ensure_ascii=False)
+
+
 def verdict(found: Verdict) -> str:
     if found.flaw is not None:
         return str(FLAWS[found.flaw]) % {"number": found.number}

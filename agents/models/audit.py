@@ -117,7 +117,7 @@ class AuditEntry(models.Model):
         ordering = ["-number"]
 
     def __str__(self) -> str:
-        return f"{self.number} {self.action} {self.subject}"
+        return f"#{self.number} {self.action}"
 
     def save(self, *args, **options):
         raise Unchangeable(str(Unchangeable.__doc__))

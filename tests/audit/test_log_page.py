@@ -122,3 +122,12 @@ def test_nothing_is_done_by_looking(administrator):
 
     assert client.get(f"{PAGE}verify/").status_code == 405
     assert client.get(f"{PAGE}export.csv").status_code == 405
+
+
+def test_what_was_changed_is_told_in_a_line(administrator):
+    changes = {"max_steps": [10, 9], "groups": [[], ["a", "b"]], "key": "set", "email": []}
+    audit.record(administrator, "console.changed", "agent:3", name="helper", changes=changes)
+
+    shown = found(client_of(administrator), about="console")
+
+    assert "max_steps: 10 → 9, groups: — → a, b, key: set, email: changed" in shown
