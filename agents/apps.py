@@ -29,3 +29,7 @@ class AgentsConfig(AppConfig):
             from agents import telemetry
 
             telemetry.start(settings.ENVIRONMENT)
+        if settings.METRICS:
+            from agents import metrics
+
+            metrics.start()

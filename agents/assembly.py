@@ -10,9 +10,10 @@ from channels.db import database_sync_to_async
 from django.conf import settings
 from django.contrib.auth.models import Group
 
-from agents import planners, toolset
+from agents import permits, planners, toolset
 from agents.engine.approval import AskPerson
 from agents.engine.breaker import Circuits
+from agents.engine.discretion import Discretion
 from agents.engine.errors import AgentError
 from agents.engine.events import Event, Type
 from agents.engine.fallback import FallbackStrategy
@@ -25,6 +26,7 @@ from agents.engine.plans.orchestrator import Orchestrator
 from agents.engine.plans.panel import Panel
 from agents.engine.plans.plan import ExecutionPlan
 from agents.engine.plans.workflow import Workflow
+from agents.engine.redaction import redacted
 from agents.engine.retry import RetryPolicy
 from agents.engine.runtime import AgentRuntime, Events
 from agents.engine.state import AgentState, Message
@@ -41,6 +43,7 @@ from agents.models import (
     WorkflowVersion,
 )
 from agents.models.prepared import prepared
+from agents.permits import Closed
 
 Registry = Callable[..., Awaitable[ToolRegistry]]  # as toolset.registry
 
@@ -52,6 +55,12 @@ class NoAgent(AgentError):
     """No agent is switched on."""
 
     advice = "Switch one on in the admin console."
+
+
+class NotForThem(AgentError):
+    """You may not use this agent any more."""
+
+    advice = "Choose another one, or ask an administrator."
 
 
 @dataclass(frozen=True)
@@ -70,8 +79,9 @@ class Parts:
 
 async def begin(run: Run) -> Events:
     """The events of a new run."""
-    runtime = await build(run)
-    return runtime.stream(run.query, _state(run.history))
+    asked = run.as_asked
+    runtime = await build(asked)
+    return _kept(run, runtime.stream(asked.query, _state(asked.history)))
 
 
 async def resume(run: Run) -> Events:
@@ -80,14 +90,21 @@ async def resume(run: Run) -> Events:
     past, recorded = await database_sync_to_async(_course)(run)
     state = _state(run.history)
     if len(past) < len(recorded):
-        return runtime.rerun(recorded, past, state)
-    return runtime.resume(past, state) if past else runtime.stream(run.query, state)
+        return _kept(run, runtime.rerun(recorded, past, state))
+    events = runtime.resume(past, state) if past else runtime.stream(run.query, state)
+    return _kept(run, events)
 
 
 async def rehearse(run: Run, registry: Registry) -> Events:
     """The events of a run whose tools do nothing, so that nobody is asked about anything."""
     runtime = await build(run, registry, asks=False)
     return runtime.stream(run.query, _state(run.history))
+
+
+def _kept(run: Run, events: Events) -> Events:
+    """The events as they may be kept."""
+    is_kept = run.agent is None or run.agent.personal_data != Agent.PersonalData.UNKEPT
+    return events if is_kept else redacted(events)
 
 
 async def build(
@@ -201,10 +218,12 @@ def name_of(workflow: WorkflowVersion) -> str:
     return workflow.workflow.name[: Run._meta.get_field("agent_name").max_length]
 
 
-def tool_names(agent: Agent) -> list[str]:
-    """What it may call: tools, and those it may ask."""
-    tools = [row.name for row in _tools(agent.pk)]
-    return sorted([*tools, *(other.asked_as for other in _colleagues(agent.pk))])
+def tool_names(agent: Agent, user: int | None = None) -> list[str]:
+    """What it may call for this person: tools, and those it may ask."""
+    closed = permits.closed_to(user)
+    tools = [row.name for row in _tools(agent.pk) if row.pk not in closed.tools]
+    asked = [other for other in _colleagues(agent.pk) if other.pk not in closed.agents]
+    return sorted([*tools, *(other.asked_as for other in asked)])
 
 
 def guardrail_names() -> list[str]:
@@ -216,22 +235,33 @@ def _handoff(agent: Agent, team: dict[str, AgentRuntime], *, is_first: bool = Fa
     return Handoff(agent.name, lambda: team[agent.name], agent.description, is_first=is_first)
 
 
-def default_agent() -> Agent:
-    for agent in _first_agent():
+def default_agent(user: int | None = None) -> Agent:
+    """The one that answers this person where none was chosen."""
+    for agent in first_agents() if user is None else first_agents_for(user):
         return agent
     raise NoAgent
 
 
 @prepared
-def _first_agent():
+def first_agents():
+    """The agent that answers where none was chosen, if there is one."""
     return Agent.objects.filter(enabled=True).order_by("-is_default", "pk")[:1]
+
+
+@prepared
+def first_agents_for(user):
+    mine = Agent.objects.exclude(pk__in=Agent.objects.closed_to(user).values("pk"))
+    return mine.filter(enabled=True).order_by("-is_default", "pk")[:1]
 
 
 def _everybody(run: Run) -> list[Parts]:
     """The agent of the run first, then all that can be reached from it."""
     if run.agent is None or not run.agent.enabled:
         raise NoAgent("The agent of this run was switched off.")
-    return _reached(run, [_overridden(run.agent, run.overrides)])
+    closed = permits.closed_to(run.user_id)
+    if run.agent_id in closed.agents:
+        raise NotForThem
+    return _reached(run, [_overridden(run.agent, run.overrides)], closed, Discretion())
 
 
 def _cast(run: Run) -> tuple[Parts, ExecutionPlan, list[Parts]]:
@@ -240,44 +270,54 @@ def _cast(run: Run) -> tuple[Parts, ExecutionPlan, list[Parts]]:
         raise NoAgent("The agent of this run was switched off.")
     plan = read(run.workflow.text).plan
     plan = replace(plan, parameters={**plan.parameters, **run.parameters})
-    steps = list(plan.walk())
-    tools = [row for row in _all_tools() if row.name in {step.tool for step in steps}]
+    steps, closed = list(plan.walk()), permits.closed_to(run.user_id)
+    named = [row for row in _all_tools() if row.name in {step.tool for step in steps}]
+    tools = [row for row in named if row.pk not in closed.tools]
     asked, roles = {step.agent for step in steps}, {step.role.lower() for step in steps}
-    agents = Agent.objects.filter(enabled=True)
+    agents = Agent.objects.filter(enabled=True).exclude(pk__in=closed.agents)
     colleagues = [one for one in agents if one.name in asked or one.role_names & roles]
-    agent = _overridden(run.agent, run.overrides)
+    agent, discretion = _overridden(run.agent, run.overrides), Discretion()
     parts = Parts(
         agent,
-        planners.of(agent, run.model),
+        planners.of(agent, run.model, run, _discretion(run, agent, discretion)),
         tools,
         toolset.made(tools),
         _rules(run),
         colleagues,
         is_rerun=run.is_rerun and not run.goes_on_for,
     )
-    return parts, plan, _reached(run, list(colleagues))
+    return parts, plan, _reached(run, list(colleagues), closed, discretion)
 
 
-def _reached(run: Run, waiting: list[Agent]) -> list[Parts]:
-    """These agents first, then all that they may ask."""
+def _reached(
+    run: Run, waiting: list[Agent], closed: Closed, discretion: Discretion
+) -> list[Parts]:
+    """These agents first, then all that they may ask: for whoever asks, and nobody else."""
     found: dict[int, Parts] = {}
     while waiting:
         agent = waiting.pop()
         if agent.pk not in found:
-            found[agent.pk] = parts = _parts(run, agent)
+            found[agent.pk] = parts = _parts(run, agent, closed, discretion)
             waiting += parts.colleagues
     return list(found.values())
 
 
-def _parts(run: Run, agent: Agent) -> Parts:
+def _parts(run: Run, agent: Agent, closed: Closed, discretion: Discretion) -> Parts:
     is_first = agent.pk == run.agent_id
     # An agent that a workflow asks is not the one for which tools were chosen.
     chosen = run.overrides.get("tools") if is_first and not run.workflow_id else None
-    tools = [row for row in _tools(agent.pk) if chosen is None or row.name in chosen]
-    colleagues = [other for other in _colleagues(agent.pk) if other != agent]
+    rows = [row for row in _tools(agent.pk) if row.pk not in closed.tools]
+    tools = [row for row in rows if chosen is None or row.name in chosen]
+    others = [other for other in _colleagues(agent.pk) if other.pk not in closed.agents]
+    colleagues = [other for other in others if other != agent]
     return Parts(
         agent,
-        planners.of(agent, run.model if is_first else planners.model_name(agent)),
+        planners.of(
+            agent,
+            run.model if is_first else planners.model_name(agent),
+            run,
+            _discretion(run, agent, discretion),
+        ),
         tools,
         toolset.made(tools),
         _rules(run),
@@ -285,6 +325,12 @@ def _parts(run: Run, agent: Agent) -> Parts:
         is_rerun=run.is_rerun and not run.goes_on_for,
         groups=_groups() if agent.mode == Agent.Mode.PLAN else frozenset(),
     )
+
+
+def _discretion(run: Run, agent: Agent, shared: Discretion) -> Discretion | None:
+    """What a person is promised by the agent they asked holds for all that work for it."""
+    rules = {agent.personal_data, run.agent and run.agent.personal_data}
+    return shared if Agent.PersonalData.HIDDEN in rules else None
 
 
 def _rules(run: Run) -> list[GuardrailPattern]:

@@ -103,8 +103,9 @@ class Rows:
 
     def withdraw(self, run: int, **which: Any) -> None:
         """Nobody has to answer any more: the answer would change nothing."""
-        waiting = Approval.objects.waiting().filter(run=run, **which)
-        waiting.update(verdict=Approval.Verdict.WITHDRAWN)
+        verdicts = Approval.Verdict
+        withdrawn = {"verdict": verdicts.WITHDRAWN}
+        update(Approval, withdrawn, run=run, verdict=verdicts.WAITING, **which)
 
     def write(self) -> None:
         if self._new_steps:

@@ -25,6 +25,7 @@ PREVIEW = 200
 WORDS = (Type.DELTA, Type.THOUGHT_DELTA)
 CORRECTED = "(A reviewer has corrected this answer. It should have been the following.)"
 MOST_FOUND = 2000
+NO_LONGER = "The account of whoever asked was switched off."
 CANCELLED, UNKNOWN = Fate(status="cancelled"), Fate(status="unknown")
 
 
@@ -94,7 +95,7 @@ def close(run_pk: int, ending: Ending, epoch: int | None = None) -> list[Event]:
             Type.RUN_FINISHED,
             answer=said_so_far(run),
             stopped_reason=ending.reason.value,
-            detail=ending.detail,
+            detail=ending.detail or _why_stopped(run, ending),
             advice=ending.advice,
             turns=run.turns,
             tool_calls=run.steps.filter(kind=AgentStep.Kind.TOOL).count(),
@@ -103,6 +104,12 @@ def close(run_pk: int, ending: Ending, epoch: int | None = None) -> list[Event]:
     events = [storable(event) for event in events]
     keep([(run_pk, event) for event in events])
     return events
+
+
+def _why_stopped(run: Run, ending: Ending) -> str:
+    """Whoever stops it need not say so: it is known whether somebody may ask no more."""
+    is_stopped = ending.reason is StopReason.CANCELLED and run.user is not None
+    return "" if not is_stopped or run.user.is_active else NO_LONGER
 
 
 def last_seq(run: Run) -> int:

@@ -21,6 +21,7 @@ from chat.models import ChatSession, Message
 
 A_PAGE = 100
 SCHEMA = "ashiato.person/1"
+SIGNING_IN = r"^(signin|password|mfa)\."
 
 File = tuple[str, Iterator[str]]
 
@@ -129,6 +130,9 @@ def _tables(user: Any) -> Iterable[tuple[str, QuerySet[Any], tuple[str, ...]]]:
         ("share-links", ShareLink.objects.filter(made_by=user), links),
         ("saved-views", SavedView.objects.filter(user=user), ("name", "query")),
         ("schedules", Schedule.objects.filter(user=user), times),
+        ("visits", user.visits.all(), ("way", "device", "address", "began_at", "seen_at")),
+        ("passkeys", user.passkeys.all(), ("name", "added_at", "used_at")),
+        ("identities", user.identities.all(), ("issuer", "subject", "added_at")),
         ("workflows", _by(WorkflowVersion, user), ("workflow_id", "number", "text")),
     ]
 
@@ -147,7 +151,7 @@ def _signins(user: Any) -> Iterator[str]:
     """What the log has of them coming and going, also where it was in vain."""
     person = audit.person(user)
     about = Q(person=person) | Q(subject=person.subject)
-    rows = AuditEntry.objects.filter(about, action__startswith="signin.")
+    rows = AuditEntry.objects.filter(about, action__regex=SIGNING_IN)
     yield from _listed(
         {"at": _plain(entry.at), "action": entry.action, **_place(entry)}
         for entry in _pages(rows.select_related("person"))

@@ -30,6 +30,7 @@ from agents.models import (
     RunEvent,
     Schedule,
 )
+from agents.people import roles, visits
 from agents.review.models import Comment, Note, Rating
 from chat import queue, removal, sharing
 from chat.models import ChatSession, Message
@@ -108,8 +109,9 @@ async def erase(user: Any, by: Any) -> None:
 
 def check(user: Any) -> None:
     """Raises NotErased for the last one who could let anybody in again."""
-    others = get_user_model().objects.filter(is_superuser=True, is_active=True)
-    if user.is_superuser and not others.exclude(pk=user.pk).exists():
+    with transaction.atomic():
+        is_last = roles.is_last_administrator(user)
+    if is_last:
         raise NotErased(_("This is the last administrator: make somebody else one first."))
 
 
@@ -158,7 +160,8 @@ def _decided(user: Any) -> QuerySet[Approval]:
 
 
 def _end_visits(user: Any) -> None:
-    """Whatever browser they are signed in with."""
+    """Whatever browser they are signed in with; what is open in it closes."""
+    visits.end(user.visits.all())
     last = ""
     while page := list(Session.objects.filter(pk__gt=last).order_by("pk")[:A_PAGE]):
         theirs = [row.pk for row in page if row.get_decoded().get(SESSION_KEY) == str(user.pk)]

@@ -6,13 +6,14 @@ from asgiref.sync import async_to_sync
 from django.contrib import admin, messages
 from django.contrib.auth import get_user_model
 from django.contrib.auth.decorators import permission_required
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
 from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from agents import audit, masking
+from agents.people.admin import may_touch
 from chat import erasure
 from chat.account import archive
 
@@ -29,14 +30,14 @@ def urls(site: admin.AdminSite) -> list[URLPattern]:
 @require_POST
 @permission_required(["auth.view_user", masking.SEE_ALL], raise_exception=True)
 def take(request: HttpRequest, pk: int) -> HttpResponse:
-    return archive(request, get_object_or_404(get_user_model(), pk=pk))
+    return archive(request, _found(request, pk))
 
 
 @require_http_methods(["GET", "POST"])
 @permission_required(MAY_ERASE, raise_exception=True)
 def erase(request: HttpRequest, pk: int) -> HttpResponse:
     """Says what will go; with the name typed once more, it goes."""
-    person = get_object_or_404(get_user_model(), pk=pk)
+    person = _found(request, pk)
     if request.method == "GET":
         return _page(request, person)
     if problem := _hindrance(request, person):
@@ -46,6 +47,14 @@ def erase(request: HttpRequest, pk: int) -> HttpResponse:
     token.refresh_from_db()
     messages.success(request, _("All data of this person is gone: %(name)s.") % {"name": token})
     return redirect("admin:auth_user_changelist")
+
+
+def _found(request: HttpRequest, pk: int) -> Any:
+    """Not whoever may do more than they: that person is not theirs to touch."""
+    person = get_user_model()._default_manager.filter(pk=pk).first()
+    if person is None or not may_touch(request.user, person):
+        raise Http404
+    return person
 
 
 def _hindrance(request: HttpRequest, person: Any) -> str:

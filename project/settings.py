@@ -10,6 +10,8 @@ DATA_DIR = ENVIRONMENT.data
 SECRET_KEY = ENVIRONMENT.kept_secret_key()
 ENCRYPTION_KEYS = ENVIRONMENT.all_encryption_keys()
 EGRESS_ALLOW = environment.listed(ENVIRONMENT.egress_allow)
+# Balancers in front of us, which are believed about where a request comes from.
+PROXIES = environment.listed(ENVIRONMENT.proxies)
 DEBUG = ENVIRONMENT.debug
 
 # One list says who may speak to us; hosts, CSRF and the socket's check all follow from it.
@@ -18,7 +20,7 @@ ALLOWED_HOSTS = [environment.host_of(origin) for origin in ORIGINS]
 CSRF_TRUSTED_ORIGINS = ORIGINS
 
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    "project.apps.ConsoleConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.messages",
@@ -31,6 +33,7 @@ INSTALLED_APPS = [
     "template_partials",
     "agents",
     "agents.review",
+    "agents.people",
     "chat",
 ]
 MIDDLEWARE = [
@@ -43,12 +46,18 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "agents.people.visits.LastSeen",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "agents.middleware.remembering",
     "agents.middleware.NothingUnrecorded",
 ]
+# Of whom more than a password is demanded.
+REQUIRE_MFA = ENVIRONMENT.require_mfa
+if REQUIRE_MFA != "off":
+    after = MIDDLEWARE.index("django.contrib.auth.middleware.AuthenticationMiddleware") + 1
+    MIDDLEWARE.insert(after, "agents.middleware.EnoughProof")
 ROOT_URLCONF = "project.urls"
 ASGI_APPLICATION = "project.asgi.application"
 TEMPLATES = [
@@ -74,6 +83,8 @@ CHANNEL_LAYERS = {"default": services.channel_layer(ENVIRONMENT)}
 WORKERS = ENVIRONMENT.workers
 if ENVIRONMENT.database_url and ENVIRONMENT.redis_url:
     INSTALLED_APPS.append("procrastinate.contrib.django")
+# Whether monitors may read figures at /metrics.
+METRICS = ENVIRONMENT.metrics or ENVIRONMENT.metrics_token is not None
 # Modules whose functions, decorated with `function_tool`, become tools.
 TOOL_MODULES = environment.listed(ENVIRONMENT.tools)
 # How long what people said, and who did what, is kept; None is for ever.
@@ -85,7 +96,6 @@ SAMPLE_DATABASE = DATA_DIR / "sample.sqlite3"
 
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "chat:new"
-LOGOUT_REDIRECT_URL = "login"
 SESSION_ENGINE = "agents.visitors"
 AUTHENTICATION_BACKENDS = ["agents.visitors.Accounts"]
 PASSWORD_HASHERS = [

@@ -1,9 +1,17 @@
 """The pages of Django's admin, one module a subject."""
 
-from django.contrib import admin
-from django.utils.translation import gettext_lazy as _
-
-from . import access, audit, catalog, guardrails, knowledge, runs, servers, tools, workflows
+from . import (
+    access,
+    audit,
+    catalog,
+    guardrails,
+    knowledge,
+    llms,
+    runs,
+    servers,
+    tools,
+    workflows,
+)
 
 __all__ = [
     "access",
@@ -11,11 +19,9 @@ __all__ = [
     "catalog",
     "guardrails",
     "knowledge",
+    "llms",
     "runs",
     "servers",
     "tools",
     "workflows",
 ]
-
-admin.site.site_header = admin.site.site_title = "Ashiato"
-admin.site.index_title = _("Administration")

@@ -2,18 +2,20 @@ import re
 from typing import Any
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db import models
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
-from django.urls import URLPattern
 from django.utils.translation import gettext_lazy as _
 
+from agents import planners
 from agents.models import Agent
+from agents.sentences import told
 
-from . import circuits, health
 from .console import ConsoleAdmin
 from .json_field import ObjectField, example
+from .model_field import ModelInput
+from .personal_data import PersonalDataSelect
 
 MODEL = re.compile(r"[^\s/]+/\S*[^\s/]|demo")
 OUTPUT = {
@@ -31,6 +33,8 @@ class AgentForm(forms.ModelForm):
     class Meta:
         widgets = {
             "description": forms.TextInput(attrs={"class": "vLargeTextField"}),
+            "model": ModelInput(attrs={"class": "vLargeTextField", "autocomplete": "off"}),
+            "personal_data": PersonalDataSelect,
             "fallback_models": forms.Textarea(
                 attrs={"class": "vLargeTextField code", "rows": 3}
             ),
@@ -39,6 +43,11 @@ class AgentForm(forms.ModelForm):
             "name": _("Letters, digits, - and _: the name that other agents ask it by."),
             "description": _("What it is good at: people and other agents choose it by this."),
             "instructions": _("Empty takes the instructions of this installation."),
+            "model": _(
+                "The label of a model that is set up here, a LiteLLM name such as "
+                "anthropic/claude-sonnet-4-5, or demo. Empty takes the model of this "
+                "installation."
+            ),
             "output_schema": example(
                 _("A JSON Schema that the answer has to fit. Empty: the answer is text."),
                 OUTPUT,
@@ -54,7 +63,11 @@ class AgentForm(forms.ModelForm):
     def clean_fallback_models(self) -> str:
         lines = self.cleaned_data["fallback_models"].splitlines()
         names = {number: line.strip() for number, line in enumerate(lines, 1) if line.strip()}
-        wrong = [at for at in names.items() if not MODEL.fullmatch(at[1])]
+        labels = planners.labels()
+        known = [number for number, name in names.items() if name in labels]
+        wrong = [
+            at for at in names.items() if at[0] not in known and not MODEL.fullmatch(at[1])
+        ]
         if wrong:
             raise forms.ValidationError(
                 [
@@ -133,21 +146,24 @@ class AgentAdmin(ConsoleAdmin):
                 ]
             },
         ),
+        (_("Personal data"), {"fields": ["personal_data"]}),
         (_("Form of the answer"), {"fields": ["output_schema"]}),
     ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Agent]:
         return super().get_queryset(request).annotate(has_tools=Count("tools"))
 
-    def get_urls(self) -> list[URLPattern]:
-        own = [*circuits.urls(self.admin_site), *health.urls(self.admin_site)]
-        return [*own, *super().get_urls()]
-
     def formfield_for_manytomany(self, db_field: Any, request: Any, **options: Any) -> Any:
         field = super().formfield_for_manytomany(db_field, request, **options)
         if db_field.name == "handoffs":
             field.widget.verbose_name = _("colleagues")
         return field
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        for name in planners.models_of(obj):
+            if error := planners.trouble(name):
+                messages.warning(request, told(str(error)))
 
     @admin.display(description=_("model"), ordering="model")
     def thinks_with(self, agent: Agent) -> str:

@@ -1,9 +1,9 @@
 """By whom and from where something is asked for, while a request is answered."""
 
-import ipaddress
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Any
 
 from django.conf import settings
@@ -11,6 +11,7 @@ from django.http import HttpRequest
 
 MOST_BROWSER = 200
 
+_ours: ContextVar[bool] = ContextVar("ours", default=False)
 _request: ContextVar[HttpRequest | None] = ContextVar("request", default=None)
 
 
@@ -22,6 +23,21 @@ def of(request: HttpRequest) -> Iterator[None]:
         yield
     finally:
         _request.reset(token)
+
+
+@contextmanager
+def of_ours() -> Iterator[None]:
+    """What is set up until this is over is the program's own doing, and nobody's deed."""
+    token = _ours.set(True)
+    try:
+        yield
+    finally:
+        _ours.reset(token)
+
+
+def are_told() -> bool:
+    """Whether somebody else keeps what is done now: the page that does it, or nobody has to."""
+    return _ours.get() or _request.get() is not None
 
 
 def actor() -> Any:
@@ -41,23 +57,32 @@ def place(request: HttpRequest | None = None) -> dict[str, str]:
 
 
 def address(request: HttpRequest) -> str:
-    """Whom the balancer saw, where there is one in front: it adds them last."""
-    seen = request.META.get("REMOTE_ADDR", "")
-    if settings.HTTPS:
-        seen = request.META.get("HTTP_X_FORWARDED_FOR", "").rpartition(",")[2].strip() or seen
+    """Where a request comes from: only a proxy that is ours is believed about that."""
+    found = request.META.get("REMOTE_ADDR") or ""
+    told = request.headers.get("X-Forwarded-For", "").split(",")
+    while told and _is_ours(found):
+        found = told.pop().strip() or found
+    return found if parsed(found) else ""
+
+
+def parsed(text: str) -> IPv4Address | IPv6Address | None:
     try:
-        return str(ipaddress.ip_address(seen))
+        return ip_address(text)
     except ValueError:
-        return ""
+        return None
+
+
+def _is_ours(text: str) -> bool:
+    found = parsed(text)
+    return found is not None and any(found in net for net in map(ip_network, settings.PROXIES))
 
 
 def masked(address: str) -> str:
     """The network only, as reviewers see it: 203.0.113.0/24."""
-    if not address:
+    if (known := parsed(address)) is None:
         return ""
-    known = ipaddress.ip_address(address)
     size = 24 if known.version == 4 else 48
-    return str(ipaddress.ip_network(f"{known}/{size}", strict=False))
+    return str(ip_network(f"{known}/{size}", strict=False))
 
 
 def storable(text: str) -> str:

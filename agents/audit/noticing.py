@@ -1,4 +1,7 @@
-"""What is kept wherever it is done, on a page or in a shell: signing in, accounts, rights."""
+"""Accounts and rights, kept also where they are changed in a shell, or by a command.
+
+Pages tell more exactly what was done there, and do it themselves.
+"""
 
 from collections.abc import Iterable
 from typing import Any
@@ -6,7 +9,6 @@ from typing import Any
 from django.apps import AppConfig
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
-from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
 from django.db.models import Model
 from django.db.models.signals import (
     m2m_changed,
@@ -29,9 +31,6 @@ WATCHED = (*TOLD, *UNTOLD, "password")
 def start(app: AppConfig) -> None:
     """Connected once, when the rows are there."""
     user = get_user_model()
-    user_logged_in.connect(_signed_in)
-    user_login_failed.connect(_failed)
-    user_logged_out.connect(_signed_out)
     pre_save.connect(_look, sender=user)
     post_save.connect(_saved, sender=user)
     pre_delete.connect(_deleted, sender=user)
@@ -40,29 +39,6 @@ def start(app: AppConfig) -> None:
     for through in (user.groups, user.user_permissions, Group.permissions):
         m2m_changed.connect(_granted, sender=through.through)
     post_migrate.connect(triggers.make, sender=app)
-
-
-def _signed_in(sender: Any, request: Any, user: Any, **more: Any) -> None:
-    try:
-        audit.record(user, audit.SIGNED_IN, audit.person(user))
-    except audit.NotRecorded:
-        request.session.flush()  # or they would be in all the same
-        raise
-
-
-def _failed(sender: Any, credentials: Any, request: Any = None, **more: Any) -> None:
-    """Of a name that nobody has, only that: it may be a password, typed in the wrong place."""
-    model = get_user_model()
-    typed = credentials.get(model.USERNAME_FIELD) or credentials.get("login") or ""
-    name = str(typed).replace("\0", "").encode(errors="replace").decode()
-    known = model.objects.filter(**{model.USERNAME_FIELD: name[:150]}).first()
-    subject = audit.person(known) if known else "person:unknown"
-    audit.record(None, audit.SIGNIN_FAILED, subject)
-
-
-def _signed_out(sender: Any, request: Any, user: Any, **more: Any) -> None:
-    if user is not None and user.pk:
-        audit.record(user, audit.SIGNED_OUT, audit.person(user))
 
 
 def _look(sender: Any, instance: Any, raw: bool, update_fields: Any, **more: Any) -> None:
@@ -74,7 +50,7 @@ def _look(sender: Any, instance: Any, raw: bool, update_fields: Any, **more: Any
 
 
 def _saved(sender: Any, instance: Any, created: bool, raw: bool, **more: Any) -> None:
-    if raw:
+    if raw or circumstances.are_told():
         return
     if created:
         held = {name: True for name in TOLD[1:] if getattr(instance, name)}
@@ -83,7 +59,7 @@ def _saved(sender: Any, instance: Any, created: bool, raw: bool, **more: Any) ->
     before = instance._before or {}
     changed = [name for name in before if before[name] != getattr(instance, name)]
     if "password" in changed:
-        audit.record(_actor(), audit.PASSWORD_CHANGED, audit.person(instance))
+        audit.record(_actor(), audit.PASSWORD_SET, audit.person(instance))
     if facts := {name: _change(name, before, instance) for name in changed}:
         facts.pop("password", None)
         if facts:
@@ -105,16 +81,17 @@ def _deleted(sender: Any, instance: Any, **more: Any) -> None:
 
 
 def _group_saved(sender: Any, instance: Group, created: bool, raw: bool, **more: Any) -> None:
-    if created and not raw:
+    if created and not raw and not circumstances.are_told():
         audit.record(_actor(), audit.ADDED, instance, name=instance.name)
 
 
 def _group_deleted(sender: Any, instance: Group, **more: Any) -> None:
-    audit.record(_actor(), audit.DELETED, instance, name=instance.name)
+    if not circumstances.are_told():
+        audit.record(_actor(), audit.DELETED, instance, name=instance.name)
 
 
 def _granted(sender: Any, instance: Model, action: str, reverse: bool, **more: Any) -> None:
-    if action not in {"post_add", "post_remove", "pre_clear"}:
+    if action not in {"post_add", "post_remove", "pre_clear"} or circumstances.are_told():
         return
     model, field = more["model"], _field(sender)
     rows = _cleared(instance, field, reverse) if action == "pre_clear" else more["pk_set"]

@@ -17,13 +17,16 @@ PERSON = "person:"
 
 SENTENCES = {
     audit.SIGNED_IN: gettext_lazy("%(who)s signed in."),
-    audit.SIGNIN_FAILED: gettext_lazy("Somebody tried to sign in as %(what)s, in vain."),
-    audit.SIGNIN_THROTTLED: gettext_lazy("Signing in as %(what)s was refused for a while."),
+    audit.NOT_SIGNED_IN: gettext_lazy("Somebody tried to sign in as %(what)s, in vain."),
     audit.SIGNED_OUT: gettext_lazy("%(who)s signed out."),
-    audit.PASSWORD_CHANGED: gettext_lazy("%(who)s changed the password of %(what)s."),
-    audit.FACTOR_ADDED: gettext_lazy("%(who)s added a way to sign in for %(what)s."),
-    audit.FACTOR_REMOVED: gettext_lazy("%(who)s took away a way to sign in from %(what)s."),
+    audit.SESSION_ENDED: gettext_lazy("%(who)s ended sessions of %(what)s."),
+    audit.PASSWORD_SET: gettext_lazy("%(who)s changed the password of %(what)s."),
+    audit.PASSWORD_LINK: gettext_lazy("%(who)s made a link to set the password of %(what)s."),
+    audit.MFA_ADDED: gettext_lazy("%(who)s added a way to sign in for %(what)s."),
+    audit.MFA_REMOVED: gettext_lazy("%(who)s took away a way to sign in from %(what)s."),
     audit.PERSON_ADDED: gettext_lazy("%(who)s made an account for %(what)s."),
+    audit.PERSON_ACTIVATED: gettext_lazy("%(who)s switched on the account of %(what)s."),
+    audit.PERSON_DEACTIVATED: gettext_lazy("%(who)s switched off the account of %(what)s."),
     audit.PERSON_CHANGED: gettext_lazy("%(who)s changed the account of %(what)s."),
     audit.PERSON_DELETED: gettext_lazy("%(who)s deleted the account of %(what)s."),
     audit.PERSON_EXPORTED: gettext_lazy("%(who)s downloaded the data of %(what)s."),
@@ -62,6 +65,8 @@ SENTENCES = {
 }
 ABOUT = {
     "signin": gettext_lazy("Signing in"),
+    "password": gettext_lazy("Passwords"),
+    "mfa": gettext_lazy("Apps and passkeys"),
     "person": gettext_lazy("Accounts"),
     "rights": gettext_lazy("Rights"),
     "console": gettext_lazy("What is set up"),

@@ -94,7 +94,9 @@ class Guardrails:
         return Screen([p for p in self.patterns if p.watches("output")])
 
     def _check(self, text: str, stage: Stage, most: int) -> GuardrailResult:
-        tokens = self.count_tokens(text)
+        # No token is less than a byte: what is short enough so need not be counted.
+        is_short = len(text.encode(errors="replace")) <= most
+        tokens = 0 if is_short else self.count_tokens(text)
         if tokens > most:
             return GuardrailResult(
                 GuardrailAction.BLOCK,

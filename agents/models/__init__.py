@@ -4,9 +4,10 @@ from .audit import AuditEntry, AuditHead, AuditPerson, Upkeep
 from .catalog import Agent
 from .guardrails import GuardrailPattern
 from .knowledge import Chunk, Document
+from .llms import LanguageModel
 from .processes import ServerProcess
 from .runs import Absence, AgentStep, Run, RunEvent
-from .servers import McpServer
+from .servers import McpServer, ServerSample
 from .tools import ToolRegistration
 from .workflows import Schedule, Workflow, WorkflowVersion
 
@@ -21,6 +22,7 @@ __all__ = [
     "Chunk",
     "Document",
     "GuardrailPattern",
+    "LanguageModel",
     "McpServer",
     "Membership",
     "ReviewScope",
@@ -28,6 +30,7 @@ __all__ = [
     "RunEvent",
     "Schedule",
     "ServerProcess",
+    "ServerSample",
     "ToolRegistration",
     "Upkeep",
     "Workflow",

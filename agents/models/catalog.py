@@ -33,6 +33,11 @@ class Agent(Restricted):
         SYNTHESIS = "synthesis", _("synthesis with attribution")
         JUDGE = "judge", _("a judge decides")
 
+    class PersonalData(models.TextChoices):
+        SHOWN = "shown", _("Masked only when it is shown to reviewers")
+        HIDDEN = "hidden", _("Replaced before the model sees it, restored in the answer")
+        UNKEPT = "unkept", _("Masked before the trace keeps it")
+
     name = models.SlugField(_("name"), max_length=64, unique=True)
     description = models.CharField(_("description"), max_length=200, blank=True)
     instructions = models.TextField(_("instructions"), blank=True)
@@ -160,6 +165,17 @@ class Agent(Restricted):
     )
     max_output_tokens = models.PositiveIntegerField(
         _("most output tokens"), default=4096, validators=[MinValueValidator(1)]
+    )
+    personal_data = models.CharField(
+        _("personal data"),
+        max_length=10,
+        choices=PersonalData,
+        default=PersonalData.SHOWN,
+        db_default=PersonalData.SHOWN.value,
+        help_text=_(
+            "What happens to e-mail addresses, phone, card, account and passport numbers, "
+            "My Number, postal and IP addresses, keys and tokens."
+        ),
     )
     is_default = models.BooleanField(
         _("default"), default=False, help_text=_("Answers where no agent was chosen.")

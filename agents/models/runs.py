@@ -1,5 +1,10 @@
 """What happened. The events are the truth; steps and totals are read off them."""
 
+from collections.abc import Mapping
+from copy import copy
+from types import MappingProxyType
+from typing import Any, Self
+
 from django.conf import settings
 from django.db import models
 from django.utils.functional import cached_property
@@ -35,6 +40,10 @@ class RunQuerySet(models.QuerySet):
 
     def waiting(self):
         return self.filter(status=Run.Status.WAITING)
+
+    def in_line(self):
+        """Those that stand in line for a worker."""
+        return self.running().filter(owner="", heartbeat_at=None)
 
 
 def _scope(user) -> models.Q | None:
@@ -194,8 +203,18 @@ class Run(models.Model):
             )
         ]
 
+    # What was masked before it was kept, as it was asked: known to nobody but this process.
+    unkept: Mapping[str, Any] = MappingProxyType({})
+
     def __str__(self) -> str:
         return f"#{self.pk} {self.query[:60]}"
+
+    @property
+    def as_asked(self) -> Self:
+        asked = copy(self)
+        for name, value in self.unkept.items():
+            setattr(asked, name, value)
+        return asked
 
     def is_of(self, user) -> bool:
         """Whether it is this person's; those asked at a terminal are nobody's."""

@@ -252,7 +252,8 @@ def test_of_a_tool_from_elsewhere_only_its_use_is_changed(root, remote, name):
     )
 
     row.refresh_from_db()
-    assert [*fields] == ["description", "enabled", "approval", "effect", "timeout", "fallback"]
+    use = ["approval", "effect", "timeout", "fallback", "groups"]
+    assert [*fields] == ["description", "enabled", *use]
     assert (row.name, row.description, row.approval) == (name, "Mine.", "always")
     assert row.endpoint == ""
 

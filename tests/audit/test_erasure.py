@@ -77,7 +77,7 @@ def test_the_log_still_holds_and_knows_nobody(person, administrator):
     call_command("erase_person", "ada", "--yes")
 
     assert chain.verify().holds
-    entry = AuditEntry.objects.filter(action="signin.over").get()
+    entry = AuditEntry.objects.filter(action="signin.out").get()
     assert (entry.person.token, entry.person.user) == (token, None)
     assert entry.actor_name == f"erased person {token[:8]}"
     assert entry.person.opened(entry.place) == ""

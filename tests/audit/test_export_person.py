@@ -84,8 +84,8 @@ def test_it_has_when_and_from_where_they_signed_in(person):
 
     entries = json.loads(unpacked(person)["sign-ins.json"])
 
-    assert [entry["action"] for entry in entries] == ["signin.done", "signin.over"]
-    assert entries[1]["address"] == "203.0.113.77"
+    assert [entry["action"] for entry in entries] == ["signin.out"]
+    assert entries[0]["address"] == "203.0.113.77"
 
 
 async def test_everybody_can_take_their_own(belonging, person):

@@ -25,7 +25,7 @@ def clerk(django_user_model):
 @pytest.fixture
 def log(person, stranger, administrator):
     audit.record(person, "run.unmasked", "run:7", reason="苦情の確認")
-    audit.record(stranger, "signin.factor_added", audit.person(person), kind="totp")
+    audit.record(stranger, "mfa.added", audit.person(person), kind="totp")
     audit.record(administrator, "console.changed", "agent:3", name="=cmd()")
 
 
@@ -46,7 +46,7 @@ def test_an_entry_is_found_by_whom_it_is_about(log, administrator, person):
     client, token = client_of(administrator), audit.person(person).token
 
     assert "eve added a way to sign in for ada." in found(client, q="ada")
-    shown = found(client, who=token, about="signin")
+    shown = found(client, who=token, about="mfa")
     assert "eve added a way to sign in for ada." in shown
     assert "personal data" not in shown
 
@@ -100,8 +100,8 @@ def test_from_where_somebody_came_is_shown_in_full_to_few(clerk, administrator, 
     client = client_of(person, REMOTE_ADDR="203.0.113.77")
     client.post("/logout/")
 
-    masked = found(client_of(clerk), q="signin.over")
-    shown = found(client_of(administrator), q="signin.over")
+    masked = found(client_of(clerk), q="signin.out")
+    shown = found(client_of(administrator), q="signin.out")
 
     assert "203.0.113.0/24" in masked
     assert "203.0.113.77" not in masked

@@ -149,7 +149,7 @@ def test_the_server_says_what_it_did(person, administrator):
     retention.prune()
 
     assert Upkeep.objects.get(name="prune").report["sessions"] == 1
-    shown = client_of(administrator).get("/admin/agents/agent/health/").content.decode()
+    shown = client_of(administrator).get("/admin/health/").content.decode()
     assert "1 sessions, 1 runs and 0 audit entries" in shown
 
 

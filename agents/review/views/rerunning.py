@@ -50,7 +50,7 @@ def _prepared(request: HttpRequest, pk: int, step: int) -> Run | HttpResponse:
     """The new run, or the form with what is wrong with it."""
     found = _found(request, pk, step)
     try:
-        form = RerunForm(_setup(found), request.user, request.POST)
+        form = RerunForm(_setup(request, found), request.user, request.POST)
     except rerunning.NotRerun:
         return _form(request, found, step)
     if not form.is_valid():
@@ -79,11 +79,11 @@ def _found(request: HttpRequest, pk: int, step: int) -> Reading:
     return found
 
 
-def _setup(found: Reading) -> rerunning.Setup:
+def _setup(request: HttpRequest, found: Reading) -> rerunning.Setup:
     """Whoever runs it again has all that was said in a run of their own, as it was said."""
     if found.is_masked:
         raise rerunning.NotRerun(_("Show this run unmasked first: run again, it would be."))
-    return rerunning.Setup(found.row)
+    return rerunning.Setup(found.row, request.user.pk)
 
 
 def _form(
@@ -94,7 +94,7 @@ def _form(
     context = {"view": view, "asked": step, "step": nearest, "level": 2 if request.htmx else 1}
     context["replayed"] = [row for row in view.steps if row.number < nearest]
     try:
-        setup = _setup(found)
+        setup = _setup(request, found)
         context |= {"setup": setup, "form": form or RerunForm(setup, request.user)}
     except rerunning.NotRerun as reason:
         context["problem"] = str(reason)

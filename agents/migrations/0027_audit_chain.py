@@ -9,7 +9,7 @@ import agents.models.secret
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agents", "0023_only_for"),
+        ("agents", "0026_samples"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
