@@ -127,7 +127,7 @@ def begin(user, text: str, client_id: str, agent: str = "") -> Message:
             if (known := _known(user, client_id)) is not None:
                 return known
             wish = _wished(text, user)
-            kept = masking.kept(_agent(agent), text)
+            kept = masking.kept(_agent(agent, user), text)
             title = wish.version.workflow.name if wish else title_of(kept)
             session = ChatSession.objects.create(user=user, title=title)
             return _add(session, user, text, client_id, agent)

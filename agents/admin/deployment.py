@@ -78,9 +78,7 @@ def _about_plain_http(name: str) -> Remark:
 Words = Callable[[], str]
 PLAIN_HTTP = {"security.W004", "security.W012", "security.W016"}
 EXPLAINED: dict[str, Words] = {
-    "security.W005": lambda: _(
-        "HSTS for subdomains is for whoever owns all of them to decide."
-    ),
+    "security.W005": lambda: _("Whether subdomains need HTTPS is for their owner to say."),
     "security.W008": lambda: _("The balancer in front sends people from HTTP to HTTPS."),
     "security.W021": lambda: _("The preload list is for whoever owns the whole domain."),
 }

@@ -6,7 +6,6 @@ from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from .usage import Usage
 
@@ -20,8 +19,7 @@ def calls(used: Usage) -> str:
     count = number_format(used.calls, force_grouping=True)
     if not used.errors:
         return count
-    rate = percent(used.error_rate)
-    failed = ngettext("%(rate)s failed", "%(rate)s failed", used.errors) % {"rate": rate}
+    failed = _("%(rate)s failed") % {"rate": percent(used.error_rate)}
     return f"{count} ({failed})"
 
 

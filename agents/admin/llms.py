@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.db import models
+from django.db import models, transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, path, reverse
@@ -70,6 +70,7 @@ OURS = {"model", "messages", "tools", "stream", "stream_options", "base_url", "a
 OURS |= {"api_key", "timeout", "max_retries", "num_retries", "response_format"}
 LOOKS_SECRET = re.compile(r"key|token|secret|password|credential", re.I)
 NAME = re.compile(r"[^\s/]+/\S*[^\s/]")
+MONEY = {"class": "vIntegerField", "step": "any", "min": 0}
 VISIBLE = re.compile(r"[!-~]+")
 
 
@@ -83,7 +84,7 @@ class WriteOnly(forms.Textarea):
 class ModelForm(forms.ModelForm):
     """Knows the common providers, and says no to what could not be asked."""
 
-    forget_key = forms.BooleanField(label=_("forget the key"), required=False)
+    forget_key = forms.BooleanField(label=_("Forget the key"), required=False)
 
     class Meta:
         widgets = {
@@ -101,6 +102,8 @@ class ModelForm(forms.ModelForm):
             "fallbacks": forms.Textarea(
                 attrs={"class": "vLargeTextField code", "rows": 3, "spellcheck": "false"}
             ),
+            "input_price": forms.NumberInput(attrs=MONEY),
+            "output_price": forms.NumberInput(attrs=MONEY),
         }
         help_texts = {
             "model": _(
@@ -134,6 +137,7 @@ class ModelForm(forms.ModelForm):
         for name in {"options", "parameters"} & self.fields.keys():
             self.fields[name].widget.attrs["rows"] = 4
             self.fields[name].show_hidden_initial = False
+            self.fields[name].initial = self.initial[name] = self.initial.get(name) or None
         if "provider" in self.fields:
             self.fields["provider"].widget.attrs["data-examples"] = json.dumps(EXAMPLES)
 
@@ -320,6 +324,10 @@ class LanguageModelAdmin(ConsoleAdmin):
                 named = {"model": row.label, "agents": ", ".join(names)}
                 messages.warning(request, STILL_NAMED % named)
 
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        about = {"own": planners.default_model(), **(extra_context or {})}
+        return super().changelist_view(request, about)
+
     # Trying it
 
     def get_urls(self) -> list[URLPattern]:
@@ -345,7 +353,8 @@ class LanguageModelAdmin(ConsoleAdmin):
         if not may(request):
             raise PermissionDenied
         form = self.get_form(request, row, change=not is_new)(request.POST, instance=row)
-        form.is_valid()  # a label, say, is of no matter yet
+        with transaction.atomic():  # it looks at the row as if it were to be saved
+            form.is_valid()  # a label, say, is of no matter yet
         wrong = [
             trials.Line(part=str(form[name].label), is_good=False, sentence=" ".join(errors))
             for name, errors in form.errors.items()

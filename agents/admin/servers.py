@@ -296,13 +296,15 @@ class McpServerAdmin(ConsoleAdmin):
         if not (may_change if server else self.has_add_permission(request)):
             raise PermissionDenied
         form = self.get_form(request, server, change=may_change)(request.POST, instance=server)
+        with transaction.atomic():  # in which a form may lock what it looks at
+            is_valid = form.is_valid()
         look = async_to_sync(servers.look)
         context = {
             **self.admin_site.each_context(request),
             "title": _("Try without saving"),
             "opts": self.opts,
             "problems": list(_problems(form)),
-            "health": look(form.wanted, request.user) if form.is_valid() else None,
+            "health": look(form.wanted, request.user) if is_valid else None,
         }
         return render(request, "admin/agents/mcpserver/try.html", context)
 
@@ -316,7 +318,8 @@ class McpServerAdmin(ConsoleAdmin):
         row.save(update_fields=["enabled"])
         circuits.forget(row.name)
         self.log_change(request, row, [{"changed": {"fields": ["enabled"]}}])
-        sentence = _("%(name)s is on.") if row.enabled else _("%(name)s is off.")
+        on, off = _("Switched on: %(name)s"), _("Switched off: %(name)s")
+        sentence = on if row.enabled else off
         messages.success(request, sentence % {"name": row.name})
         return redirect(f"{_change_page(row.server)}#tool-{row.pk}")
 

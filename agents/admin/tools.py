@@ -227,6 +227,15 @@ NO_OBJECT = _(
 UNKNOWN = _("%(names)s: not known here. A definition has a name, a description, parameters.")
 
 
+class _Switch(forms.BaseModelForm):
+    """A row of the list, whose box says what it switches."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        label = _("%(name)s is switched on") % {"name": self.instance.name}
+        self.fields["enabled"].widget.attrs["aria-label"] = label
+
+
 @admin.register(ToolRegistration)
 class ToolRegistrationAdmin(ConsoleAdmin):
     form = ToolForm
@@ -320,6 +329,10 @@ class ToolRegistrationAdmin(ConsoleAdmin):
             return "—"
         page = reverse("admin:agents_mcpserver_change", args=[row.server_id])
         return format_html('<a href="{}#tool-{}">{}</a>', page, row.pk, HELD_BACK)
+
+    def get_changelist_form(self, request: HttpRequest, **options: Any) -> Any:
+        row = super().get_changelist_form(request, **options)
+        return type("SwitchForm", (_Switch, row), {})
 
     def get_urls(self) -> list[URLPattern]:
         page = self.admin_site.admin_view(trial.page)

@@ -19,7 +19,7 @@ function fit() {
     const row = field.closest(".form-row");
     const isNeeded = field.dataset.for.split(" ").includes(provider.value);
     // What is filled in or wrong is never hidden.
-    const isSaid = !["", "{}"].includes(field.value.trim()) || row.classList.contains("errors");
+    const isSaid = field.value.trim() || row.classList.contains("errors");
     row.hidden = !isNeeded && !isSaid;
   }
 }

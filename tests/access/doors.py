@@ -26,6 +26,7 @@ class Door:
     method: str
     let_in: frozenset[str]
     refused: frozenset[str] = NOBODY
+    sent_back: frozenset[str] = frozenset({"nobody"})  # to the login page
 
 
 def read(let_in: frozenset[str], refused: frozenset[str] = NOBODY) -> Door:
@@ -107,6 +108,26 @@ DOORS = {
     "approvals/<int:pk>/": change(OWNER),
     "api/runs/<int:pk>/events/": read(READERS),
     "login/": read(EVERYBODY),
+    "login/second/": Door("GET", NOBODY, sent_back=EVERYBODY),  # first comes the password
+    "login/app/": Door("GET", NOBODY, sent_back=EVERYBODY),
+    "login/passkey/": change(EVERYBODY),
+    "login/passkey/done/": change(EVERYBODY),
+    "login/oidc/": read(EVERYBODY),
+    "login/oidc/back/": read(EVERYBODY),
+    "welcome/<str:uid>/<str:token>/": Door("GET", NOBODY, sent_back=NOBODY),
+    "account/": read(ACCOUNTS),
+    "account/confirm/": read(ACCOUNTS),
+    "account/confirm/passkey/": change(ACCOUNTS),
+    "account/confirm/passkey/done/": change(ACCOUNTS),
+    "account/password/": change(ACCOUNTS),
+    "account/app/": read(ACCOUNTS),
+    "account/app/remove/": change(ACCOUNTS),
+    "account/codes/": change(ACCOUNTS),
+    "account/passkeys/": change(ACCOUNTS),
+    "account/passkeys/done/": change(ACCOUNTS),
+    "account/passkeys/<int:pk>/remove/": change(ACCOUNTS),  # who shows first who they are
+    "account/sessions/end/": change(ACCOUNTS),
+    "account/sessions/<int:pk>/end/": change(OWNER),
     "logout/": change(ACCOUNTS),
     "language/": read(EVERYBODY),
 }

@@ -63,7 +63,7 @@ def expected(role: str, route: str) -> str:
         return IN
     if role in door.refused:
         return REFUSED
-    return LOGIN if role == "nobody" else NONE
+    return LOGIN if role in door.sent_back else NONE
 
 
 def rows() -> dict[str, int]:

@@ -20,6 +20,7 @@ from agents.models import (
     Workflow,
     WorkflowVersion,
 )
+from agents.people.models import Visit
 from agents.review.models import Comment, Note, SavedView, ShareLink
 from agents.review.sharing import digest
 from chat.models import ChatSession, Invitation, Member, Message
@@ -71,7 +72,11 @@ def made(agent: Agent, accounts: Any) -> World:
     people["staff"].is_staff = True
     people["staff"].save()
     chat, run, ids = _conversation(agent, people)
-    return World(chat, run, ids, {role: _client(people.get(role)) for role in ROLES})
+    clients = {role: _client(people.get(role)) for role in ROLES}
+    session = clients["owner"].cookies["sessionid"].value
+    visit = Visit.objects.create(user=people["owner"], session_id=session, way="password")
+    ids |= {"account/passkeys/<int:pk>": MISSING, "account/sessions/<int:pk>": visit.pk}
+    return World(chat, run, ids | {"uid": "MQ"}, clients)
 
 
 def _client(user: Any) -> AsyncClient:

@@ -7,8 +7,8 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
 
-from agents import planners, runs
-from agents.models import Agent, LanguageModel, Run
+from agents import planners, runs, wording
+from agents.models import Agent, AgentStep, LanguageModel, Run
 from chat import sessions
 from tests.conftest import asked
 from tests.wire import WireServer, fail, say
@@ -208,3 +208,34 @@ def test_a_row_that_cannot_be_is_refused(columns, field):
     with pytest.raises(ValidationError) as wrong:
         row.full_clean()
     assert field in wrong.value.message_dict
+
+
+async def test_a_run_that_waits_for_its_turn_says_so_and_is_answered(agent):
+    async with WireServer(lambda request: say("Hello.", chunks=4, delay=0.1)) as server:
+        await sync_to_async(added)("crowded", base_url=server.url, concurrency=1)
+        await sync_to_async(thinking_with)(agent, "crowded")
+        both = [await sync_to_async(runs.prepare)(query="?", topic=f"chat.{n}") for n in (1, 2)]
+        for run in both:
+            runs.launch(run)
+        for run in both:
+            await runs.wait(run)
+
+    notes = [step.notes async for step in AgentStep.objects.all()]
+    waits = [note for some in notes for note in some if note["kind"] == "limited"]
+    sentence = "It waited for its turn: crowded answers at most 1 at once."
+    assert [wording.note(note) for note in waits] == [sentence]
+    assert await Run.objects.filter(status="completed").acount() == 2
+
+
+@pytest.mark.parametrize(
+    ("limit", "sentence"),
+    [
+        ("concurrency", "It waits for its turn: fast answers at most 3 at once."),
+        ("requests", "It waits for its turn: fast may be asked 3 times a minute."),
+        ("tokens", "It waits for its turn: fast may use 3 tokens a minute."),
+    ],
+)
+def test_which_limit_is_waited_for_is_said(limit, sentence):
+    facts = {"kind": "limited", "limit": limit, "most": 3, "model": "fast"}
+
+    assert wording.now([facts]) == sentence

@@ -319,7 +319,7 @@ async def test_a_saved_model_is_tried_with_the_key_that_was_kept(tester, root):
         about = {"provider": "compatible", "base_url": server.url}
         row = await sync_to_async(saved)(root, **about)
         address = reverse("admin:agents_languagemodel_test", args=[row.pk])
-        about |= {"model": row.model, "api_key": ""}
+        about |= {"model": row.model, "api_key": "", "_seen": "{}"}
         await lines(tester, address, **about)
         _, html = await lines(tester, address, **about | {"base_url": f"{server.url}/x"})
 

@@ -401,7 +401,7 @@ def test_a_tool_is_switched_off_and_on_where_its_server_is(root, plain):
 
     assert was_off
     assert row.enabled
-    assert said(off) == ["plain__add is off."]
+    assert said(off) == ["Switched off: plain__add"]
     assert off.redirect_chain[0][0].endswith(f"#tool-{row.pk}")
     assert "Switch plain__add on" in off.content.decode()
 
