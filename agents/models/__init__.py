@@ -1,5 +1,6 @@
-from .access import AuditEntry, Membership, ReviewScope
+from .access import Membership, ReviewScope
 from .approvals import Approval
+from .audit import AuditEntry, AuditHead, AuditPerson, Upkeep
 from .catalog import Agent, AgentTool
 from .guardrails import GuardrailPattern
 from .knowledge import Chunk, Document
@@ -19,6 +20,8 @@ __all__ = [
     "AgentVersion",
     "Approval",
     "AuditEntry",
+    "AuditHead",
+    "AuditPerson",
     "Chunk",
     "Document",
     "GuardrailPattern",
@@ -32,6 +35,7 @@ __all__ = [
     "ServerProcess",
     "ServerSample",
     "ToolRegistration",
+    "Upkeep",
     "Workflow",
     "WorkflowVersion",
 ]
