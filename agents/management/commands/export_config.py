@@ -10,9 +10,7 @@ from agents.configuration.rights import Terminal
 
 
 class Command(BaseCommand):
-    help = (
-        "Writes agents, models, tools, servers, patterns and workflows as YAML, without keys."
-    )
+    help = "Writes what is set up as YAML: agents, models, tools and so on, without keys."
 
     def add_arguments(self, parser) -> None:
         parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="where to")

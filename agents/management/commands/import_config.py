@@ -13,9 +13,7 @@ WOULD_CHANGE = 2
 
 
 class Command(BaseCommand):
-    help = (
-        "Takes over what export_config wrote: all of it, or nothing where anything is refused."
-    )
+    help = "Takes over what export_config wrote: all of it, or nothing if any is refused."
 
     def add_arguments(self, parser) -> None:
         parser.add_argument("file", help="the file; - reads what is piped in")
@@ -27,7 +25,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--remove",
             action="store_true",
-            help="switch off what is not in the file, of the kinds that are; nothing is deleted",
+            help="of the kinds that the file has, switch off what is not in it",
         )
         parser.add_argument("--yes", action="store_true", help="do not ask before it is done")
 
@@ -44,9 +42,7 @@ class Command(BaseCommand):
             self._ask(file)
         done = take(text, Terminal(), remove=remove, seal=found.seal)
         if not done.is_done:
-            raise CommandError(
-                "Something was changed meanwhile, so nothing was done: try again."
-            )
+            raise CommandError("Something was changed meanwhile, so nothing was done.")
         self.stdout.write("Done.")
 
     def _tell(self, found: Outcome) -> None:
