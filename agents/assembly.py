@@ -9,6 +9,7 @@ from typing import Any
 from channels.db import database_sync_to_async
 from django.conf import settings
 from django.contrib.auth.models import Group
+from django.db.models import Q
 
 from agents import planners, toolset
 from agents.engine.approval import AskPerson
@@ -208,7 +209,8 @@ def tool_names(agent: Agent) -> list[str]:
 
 
 def guardrail_names() -> list[str]:
-    return [row.name for row in _patterns()]
+    rows = GuardrailPattern.objects.filter(enabled=True)
+    return list(rows.values_list("name", flat=True))
 
 
 def _handoff(agent: Agent, team: dict[str, AgentRuntime], *, is_first: bool = False) -> Handoff:
@@ -251,7 +253,7 @@ def _cast(run: Run) -> tuple[Parts, ExecutionPlan, list[Parts]]:
         planners.of(agent, run.model),
         tools,
         toolset.made(tools),
-        _rules(run),
+        _rules(run, agent),
         colleagues,
         is_rerun=run.is_rerun and not run.goes_on_for,
     )
@@ -280,16 +282,16 @@ def _parts(run: Run, agent: Agent) -> Parts:
         planners.of(agent, run.model if is_first else planners.model_name(agent)),
         tools,
         toolset.made(tools),
-        _rules(run),
+        _rules(run, agent),
         [other for other in colleagues if chosen is None or other.asked_as in chosen],
         is_rerun=run.is_rerun and not run.goes_on_for,
         groups=_groups() if agent.mode == Agent.Mode.PLAN else frozenset(),
     )
 
 
-def _rules(run: Run) -> list[GuardrailPattern]:
+def _rules(run: Run, agent: Agent) -> list[GuardrailPattern]:
     off = run.overrides.get("guardrails_off", ())
-    return [row for row in _patterns() if row.name not in off]
+    return [row for row in _patterns(agent.pk) if row.name not in off]
 
 
 def _groups() -> frozenset[str]:
@@ -305,8 +307,10 @@ def _overridden(agent: Agent, overrides: dict[str, Any]) -> Agent:
 
 
 @prepared
-def _patterns():
-    return GuardrailPattern.objects.filter(enabled=True)
+def _patterns(agent):
+    """Those of this agent, and those for all of them."""
+    chosen = Q(agents=None) | Q(agents=agent)
+    return GuardrailPattern.objects.filter(chosen, enabled=True)
 
 
 @prepared
@@ -333,6 +337,8 @@ def _guardrails(parts: Parts) -> Guardrails:
             stage=row.stage,
             action=GuardrailAction(row.action),
             message=row.message,
+            is_observed=row.is_observed,
+            id=row.pk,
         )
         for row in parts.patterns
     ]

@@ -29,6 +29,7 @@ __all__ = [
     "Pattern",
     "Screen",
     "Stage",
+    "by_severity",
     "compile_pattern",
     "estimate_tokens",
     "normalise",
@@ -124,7 +125,7 @@ class Guardrails:
             return inspected.text
 
         changed = _each_text(value, look)
-        return Inspection(value=changed, findings=tuple(_by_severity(found.values())))
+        return Inspection(value=changed, findings=tuple(by_severity(found.values())))
 
     def watches(self, stage: Stage) -> bool:
         """Whether there is any rule for it."""
@@ -212,7 +213,7 @@ class Screen:
     def findings(self) -> list[GuardrailResult]:
         """Of each rule that found something, the worst first."""
         counts = {**self._sieve.counts, **self._counts}
-        return _by_severity(rule.finding(self._stage, n) for rule, n in counts.items())
+        return by_severity(rule.finding(self._stage, n) for rule, n in counts.items())
 
 
 def _markers(patterns: Iterable[Pattern]) -> Iterator[Markers]:
@@ -222,7 +223,8 @@ def _markers(patterns: Iterable[Pattern]) -> Iterator[Markers]:
         yield Markers(either, Reach(max(map(len, markers))))
 
 
-def _by_severity(findings: Iterable[GuardrailResult]) -> list[GuardrailResult]:
+def by_severity(findings: Iterable[GuardrailResult]) -> list[GuardrailResult]:
+    """The worst first; what was only observed comes last."""
     return sorted(findings, key=lambda f: (f.is_observed, SEVERITY[f.action]))
 
 

@@ -27,6 +27,9 @@ class GuardrailAction(StrEnum):
     BLOCK = "block"
 
 
+WOULD = {"allow": "allowed", "warn": "warned of", "mask": "masked", "block": "blocked"}
+
+
 @dataclass(frozen=True, slots=True)
 class GuardrailResult:
     action: GuardrailAction
@@ -90,7 +93,7 @@ class Pattern:
     @property
     def reason(self) -> str:
         if self.is_observed:
-            return f"It would have matched the rule {self.label!r}."
+            return f"The rule {self.label!r} would have {WOULD[self.action]} it."
         if self.action is GuardrailAction.MASK:
             return self.message or f"What matches the rule {self.label!r} is masked."
         return self.message or f"It matches the rule {self.label!r}."

@@ -1,7 +1,7 @@
 from .access import AuditEntry, Membership, ReviewScope
 from .approvals import Approval
 from .catalog import Agent
-from .guardrails import GuardrailPattern
+from .guardrails import GuardrailHit, GuardrailPattern, GuardrailVerdict
 from .knowledge import Chunk, Document
 from .processes import ServerProcess
 from .runs import Absence, AgentStep, Run, RunEvent
@@ -17,7 +17,9 @@ __all__ = [
     "AuditEntry",
     "Chunk",
     "Document",
+    "GuardrailHit",
     "GuardrailPattern",
+    "GuardrailVerdict",
     "McpServer",
     "Membership",
     "ReviewScope",
