@@ -20,6 +20,7 @@ MEMBER_ADDED = "session.member_added"
 MEMBER_REMOVED = "session.member_removed"
 INVITED = "session.invited"
 INVITATION_WITHDRAWN = "session.invitation_withdrawn"
+HIT_JUDGED = "guardrail.hit_judged"
 ONCE_IN = timedelta(hours=1)
 
 

@@ -22,6 +22,7 @@ from .reach import Reach
 from .sieve import Rule, Sieve
 
 __all__ = [
+    "WHERE",
     "GuardrailAction",
     "GuardrailResult",
     "Guardrails",

@@ -151,7 +151,7 @@ class Sieve:
         hidden = []
         for seeker in self._others:
             for match in seeker.matches(read.text, offset, until + offset):
-                if self._is_allowed(match):
+                if _lies_within(match, self._allowed):
                     continue
                 rule = match.rule
                 self.counts[rule] = self.counts.get(rule, 0) + 1
@@ -162,9 +162,6 @@ class Sieve:
                     start, end = match.start - offset, match.end - offset
                     hidden.append(Match(rule, read.first(start), read.after(end)))
         return sorted(hidden, key=lambda match: (match.start, -match.end))
-
-    def _is_allowed(self, match: Match) -> bool:
-        return any(a.start <= match.start and match.end <= a.end for a in self._allowed)
 
     def _pieces(
         self, read: Plain, matches: Iterable[Match], first: int, until: int
@@ -188,3 +185,23 @@ class Sieve:
         self._before, self._held = text[read.place(last) : cut], text[cut:]
         self._base += until - first
         self._has_new_line = False
+
+
+def found_in(text: str, rules: Sequence[Rule]) -> list[Match]:
+    """What these rules match beside their exceptions, in places of the text as it is."""
+    read = plain(text)
+    allowed = [m for r in rules if r.is_exception for m in _all(r, read.text)]
+    found = [m for r in rules if not r.is_exception for m in _all(r, read.text)]
+    return [
+        Match(m.rule, read.place(read.first(m.start)), read.place(read.after(m.end)))
+        for m in found
+        if not _lies_within(m, allowed)
+    ]
+
+
+def _all(rule: Rule, text: str) -> Iterator[Match]:
+    return Seeker(rule).matches(text, 0, len(text))
+
+
+def _lies_within(match: Match, others: Iterable[Match]) -> bool:
+    return any(o.start <= match.start and match.end <= o.end for o in others)

@@ -6,68 +6,165 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('agents', '0023_only_for'),
+        ("agents", "0023_only_for"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='guardrailpattern',
-            name='agents',
-            field=models.ManyToManyField(blank=True, help_text='The agents that it is for. None: all of them.', related_name='patterns', to='agents.agent', verbose_name='agents'),
+            model_name="guardrailpattern",
+            name="agents",
+            field=models.ManyToManyField(
+                blank=True,
+                help_text="The agents that it is for. None: all of them.",
+                related_name="patterns",
+                to="agents.agent",
+                verbose_name="agents",
+            ),
         ),
         migrations.AddField(
-            model_name='guardrailpattern',
-            name='is_observed',
-            field=models.BooleanField(default=False, help_text='It changes nothing; what it would have done is recorded.', verbose_name='only observe'),
+            model_name="guardrailpattern",
+            name="is_observed",
+            field=models.BooleanField(
+                default=False,
+                help_text="It changes nothing; what it would have done is recorded.",
+                verbose_name="only observe",
+            ),
         ),
         migrations.AlterField(
-            model_name='guardrailpattern',
-            name='action',
-            field=models.CharField(choices=[('allow', 'allow'), ('warn', 'warn'), ('mask', 'mask'), ('block', 'block')], default='block', help_text='Block: it goes no further. Mask: the match is replaced by ‹name›. Warn: it is only recorded. Allow: an exception; what lies within its match no other rule sees.', max_length=10, verbose_name='action'),
+            model_name="guardrailpattern",
+            name="action",
+            field=models.CharField(
+                choices=[
+                    ("allow", "allow"),
+                    ("warn", "warn"),
+                    ("mask", "mask"),
+                    ("block", "block"),
+                ],
+                default="block",
+                help_text="Block: it goes no further. Mask: the match is replaced by ‹name›. Warn: it is only recorded. Allow: an exception; what lies within its match no other rule sees.",
+                max_length=10,
+                verbose_name="action",
+            ),
         ),
         migrations.AlterField(
-            model_name='guardrailpattern',
-            name='stage',
-            field=models.CharField(choices=[('input', 'what a person asks'), ('output', 'what an agent answers'), ('both', 'what is asked and answered'), ('tool_input', 'what a tool is given'), ('tool_output', 'what a tool returns')], default='both', max_length=12, verbose_name='stage'),
+            model_name="guardrailpattern",
+            name="stage",
+            field=models.CharField(
+                choices=[
+                    ("input", "what a person asks"),
+                    ("output", "what an agent answers"),
+                    ("both", "what is asked and answered"),
+                    ("tool_input", "what a tool is given"),
+                    ("tool_output", "what a tool returns"),
+                ],
+                default="both",
+                max_length=12,
+                verbose_name="stage",
+            ),
         ),
         migrations.CreateModel(
-            name='GuardrailHit',
+            name="GuardrailHit",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('step', models.PositiveIntegerField(verbose_name='step')),
-                ('agent_name', models.CharField(max_length=64, verbose_name='agent')),
-                ('stage', models.CharField(choices=[('input', 'what a person asks'), ('output', 'what an agent answers'), ('both', 'what is asked and answered'), ('tool_input', 'what a tool is given'), ('tool_output', 'what a tool returns')], max_length=12, verbose_name='stage')),
-                ('action', models.CharField(choices=[('allow', 'allow'), ('warn', 'warn'), ('mask', 'mask'), ('block', 'block')], max_length=10, verbose_name='action')),
-                ('is_observed', models.BooleanField(default=False, verbose_name='observed')),
-                ('matches', models.PositiveIntegerField(default=1, verbose_name='matches')),
-                ('at', models.DateTimeField(verbose_name='when')),
-                ('pattern', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='hits', to='agents.guardrailpattern')),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='hits', to='agents.run')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("step", models.PositiveIntegerField(verbose_name="step")),
+                ("agent_name", models.CharField(max_length=64, verbose_name="agent")),
+                (
+                    "stage",
+                    models.CharField(
+                        choices=[
+                            ("input", "what a person asks"),
+                            ("output", "what an agent answers"),
+                            ("both", "what is asked and answered"),
+                            ("tool_input", "what a tool is given"),
+                            ("tool_output", "what a tool returns"),
+                        ],
+                        max_length=12,
+                        verbose_name="stage",
+                    ),
+                ),
+                (
+                    "action",
+                    models.CharField(
+                        choices=[
+                            ("allow", "allow"),
+                            ("warn", "warn"),
+                            ("mask", "mask"),
+                            ("block", "block"),
+                        ],
+                        max_length=10,
+                        verbose_name="action",
+                    ),
+                ),
+                ("is_observed", models.BooleanField(default=False, verbose_name="observed")),
+                ("matches", models.PositiveIntegerField(default=1, verbose_name="matches")),
+                ("at", models.DateTimeField(verbose_name="when")),
+                (
+                    "pattern",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="hits",
+                        to="agents.guardrailpattern",
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="hits",
+                        to="agents.run",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'guardrail hit',
-                'verbose_name_plural': 'guardrail hits',
+                "verbose_name": "guardrail hit",
+                "verbose_name_plural": "guardrail hits",
             },
         ),
         migrations.CreateModel(
-            name='GuardrailVerdict',
+            name="GuardrailVerdict",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('is_right', models.BooleanField(verbose_name='right')),
-                ('at', models.DateTimeField(auto_now=True, verbose_name='when')),
-                ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('hit', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='verdict', to='agents.guardrailhit')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("is_right", models.BooleanField(verbose_name="right")),
+                ("at", models.DateTimeField(auto_now=True, verbose_name="when")),
+                (
+                    "by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "hit",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="verdict",
+                        to="agents.guardrailhit",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'verdict on a hit',
-                'verbose_name_plural': 'verdicts on hits',
+                "verbose_name": "verdict on a hit",
+                "verbose_name_plural": "verdicts on hits",
             },
         ),
         migrations.AddIndex(
-            model_name='guardrailhit',
-            index=models.Index(fields=['pattern', 'id'], name='hits_of_a_pattern'),
+            model_name="guardrailhit",
+            index=models.Index(fields=["pattern", "id"], name="hits_of_a_pattern"),
         ),
     ]

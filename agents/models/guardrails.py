@@ -78,6 +78,12 @@ class GuardrailPattern(models.Model):
             raise ValidationError({"pattern": str(error)}) from error
 
 
+class GuardrailHitQuerySet(models.QuerySet):
+    def for_user(self, user):
+        """Those in runs that this person may see."""
+        return self.filter(run__in=Run.objects.for_user(user))
+
+
 class GuardrailHit(models.Model):
     """A pattern found something in a run: written with the event that says so."""
 
@@ -97,6 +103,8 @@ class GuardrailHit(models.Model):
     is_observed = models.BooleanField(_("observed"), default=False)
     matches = models.PositiveIntegerField(_("matches"), default=1)
     at = models.DateTimeField(_("when"))
+
+    objects = GuardrailHitQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("guardrail hit")
