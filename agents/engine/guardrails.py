@@ -18,7 +18,7 @@ from .patterns import (
     try_pattern,
 )
 from .plain import plain
-from .reach import Reach
+from .reach import BREAKS, Reach
 from .sieve import Rule, Sieve
 
 __all__ = [
@@ -221,7 +221,8 @@ def _markers(patterns: Iterable[Pattern]) -> Iterator[Markers]:
     markers = sorted({plain(p.marker).text for p in patterns if p.marker})
     if markers:
         either = compiled("|".join(map(re2.escape, markers)))
-        yield Markers(either, Reach(max(map(len, markers))))
+        taken = BREAKS & set("".join(markers))
+        yield Markers(either, Reach(max(map(len, markers)), taken))
 
 
 def by_severity(findings: Iterable[GuardrailResult]) -> list[GuardrailResult]:

@@ -12,38 +12,50 @@ from typing import Literal
 
 import re2
 
-Extent = Literal["characters", "line", "text"]
+Extent = Literal["characters", "word", "line", "text"]
+# Where something ends. What a pattern can never take is where each of its matches ends too.
+BREAKS = frozenset(" \n。、")
 REPEATED = re.compile(r"[*+?]|\{(\d+)(,?)(\d*)\}")
 FLAGS = re.compile(r"\(\?([imsU]*)(?:-[imsU]*)?([:)])")
 NAMED = re.compile(r"\(\?P?<\w+>|\(\?:|\(")
 ESCAPE = re.compile(r"\\(?:[pPx]\{[^}]*\}|[pP].|x[0-9A-Fa-f]{2}|[0-7]{1,3}|.)", re.DOTALL)
 SET = re.compile(r"\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]", re.DOTALL)
 QUOTED = re.compile(r"\\Q(.*?)(?:\\E|\Z)", re.DOTALL)
+SHORT = 40
 WITHOUT_WIDTH = {"^", "$", r"\b", r"\B", r"\A", r"\z"}
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The most characters that a match can have, and whether a line may end among them."""
+    """The most characters that a match can have, and which breaks may be among them."""
 
     most: float
-    crosses: bool = False
+    takes: frozenset[str] = frozenset()
+
+    @property
+    def breaks(self) -> frozenset[str]:
+        """Where every match has ended."""
+        return BREAKS - self.takes
 
     @property
     def extent(self) -> Extent:
+        if math.isfinite(self.most) and self.most <= SHORT:
+            return "characters"
+        if " " not in self.takes:
+            return "word"
         if math.isfinite(self.most):
             return "characters"
-        return "text" if self.crosses else "line"
+        return "text" if "\n" in self.takes else "line"
 
     def __add__(self, other: "Reach") -> "Reach":
-        return Reach(self.most + other.most, self.crosses or other.crosses)
+        return Reach(self.most + other.most, self.takes | other.takes)
 
     def __or__(self, other: "Reach") -> "Reach":
-        return Reach(max(self.most, other.most), self.crosses or other.crosses)
+        return Reach(max(self.most, other.most), self.takes | other.takes)
 
 
 NOTHING = Reach(0)
-ANYTHING = Reach(math.inf, crosses=True)
+ANYTHING = Reach(math.inf, BREAKS)
 
 
 @lru_cache(maxsize=1024)
@@ -61,7 +73,7 @@ class _Reader:
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
         self.at = 0
-        self.dot_crosses = False
+        self.dot_takes = BREAKS - {"\n"}
 
     def alternatives(self) -> Reach:
         found = self._sequence()
@@ -78,15 +90,15 @@ class _Reader:
     def _repeated(self, part: Reach) -> Reach:
         while times := self._match(REPEATED):
             most = _most(times)
-            part = Reach(part.most * most if part.most and most else 0, part.crosses)
+            part = Reach(part.most * most if part.most and most else 0, part.takes)
             self._take("?")
         return part
 
     def _part(self) -> Reach:
         if quoted := self._match(QUOTED):
-            return Reach(len(quoted[1]), "\n" in quoted[1])
+            return Reach(len(quoted[1]), BREAKS & set(quoted[1]))
         if flags := self._match(FLAGS):
-            self.dot_crosses |= "s" in flags[1]
+            self.dot_takes |= {"\n"} if "s" in flags[1] else set()
             return self._group() if flags[2] == ":" else NOTHING
         if self._match(NAMED):
             return self._group()
@@ -95,7 +107,7 @@ class _Reader:
         self.at += 0 if whole else 1
         if atom in WITHOUT_WIDTH:
             return NOTHING
-        return Reach(1, self.dot_crosses if atom == "." else _takes_line_end(atom))
+        return Reach(1, self.dot_takes if atom == "." else _taken(atom))
 
     def _group(self) -> Reach:
         found = self.alternatives()
@@ -122,11 +134,13 @@ def _most(times: re.Match[str]) -> float:
     return math.inf if comma else int(least)
 
 
-def _takes_line_end(atom: str) -> bool:
+@lru_cache(maxsize=1024)
+def _taken(atom: str) -> frozenset[str]:
     """One character or a set of them: RE2 itself is asked."""
     options = re2.Options()
     options.log_errors = False
     try:
-        return re2.compile(atom, options).search("\n") is not None
+        made = re2.compile(atom, options)
     except re2.error:
-        return True
+        return BREAKS
+    return frozenset(character for character in BREAKS if made.search(character))

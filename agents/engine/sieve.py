@@ -77,8 +77,9 @@ class Seeker:
 class Sieve:
     """Lets text through, a little behind: what is blocked or hidden is never shown.
 
-    A text is held for as long as a match may begin in it: so many characters as the longest
-    match can have, the rest of the line, or of the text. A match that lies within one of an
+    A text is held for as long as a match may begin in it: for so many characters as the longest
+    match can have, or to the next break that none can have in it, be it the end of a word, of
+    the line or of the text. A match that lies within one of an
     exception is none. `counts` says how often each rule matched; once there is one that it is
     `blocked_by`, nothing more is shown.
     """
@@ -86,13 +87,10 @@ class Sieve:
     def __init__(self, rules: Sequence[Rule]) -> None:
         self._exceptions = [Seeker(rule) for rule in rules if rule.is_exception]
         self._others = [Seeker(rule) for rule in rules if not rule.is_exception]
-        reaches = [rule.reach for rule in rules]
-        self._window = int(max((r.most for r in reaches if math.isfinite(r.most)), default=0))
-        self._waits_for_line = any(reach.extent == "line" for reach in reaches)
-        self._waits_for_end = any(reach.extent == "text" for reach in reaches)
+        self._reaches = _distinct(rule.reach for rule in rules)
+        endless = {reach.breaks for reach in self._reaches if reach.most == math.inf}
+        self._endless = dict.fromkeys(endless, False)  # and whether such a break has come
         self._new: list[str] = []
-        self._new_size = 0
-        self._has_new_line = False
         self._before = ""  # the letter before what is held: it says where a word begins
         self._held = ""
         self._base = 0  # which character of the plain text the first one held is
@@ -106,8 +104,8 @@ class Sieve:
         if not self._others:
             return piece
         self._new.append(piece)
-        self._new_size += len(piece)
-        self._has_new_line = self._has_new_line or "\n" in piece
+        for breaks in self._endless:
+            self._endless[breaks] |= not breaks.isdisjoint(piece)
         return self._look(is_over=False) if self._is_due() else ""
 
     def rest(self) -> str:
@@ -115,14 +113,12 @@ class Sieve:
         return self._look(is_over=True) if self._others and not self.blocked_by else ""
 
     def _is_due(self) -> bool:
-        """What is held is read anew at each look: the more it may be, the seldomer."""
-        if self.blocked_by or self._waits_for_end or self._new_size < self._window // 8:
-            return False
-        return self._has_new_line or not self._waits_for_line
+        """A match without an end waits for a break; what is held may be long until then."""
+        return self.blocked_by is None and all(self._endless.values())
 
     def _look(self, *, is_over: bool) -> str:
         self._held += "".join(self._new)
-        self._new, self._new_size = [], 0
+        self._new = []
         read = plain(self._before + self._held)
         first = len(plain(self._before).text)
         until = len(read.text) if is_over else self._frontier(read)
@@ -138,9 +134,7 @@ class Sieve:
     def _frontier(self, read: Plain) -> int:
         """Before it everything is known that can be found; the last letter may yet change."""
         closed = read.first(max(len(read.text) - 1, 0))
-        until = max(closed - self._window - 1, 0)
-        if self._waits_for_line:
-            until = min(until, read.text.rfind("\n", 0, closed) + 1)
+        until = min(_decided(reach, read.text, closed) for reach in self._reaches)
         return read.first(until)
 
     def _found(self, read: Plain, offset: int, until: int) -> list[Match]:
@@ -184,7 +178,22 @@ class Sieve:
         cut, last = read.place(until), read.first(max(until - 1, 0))
         self._before, self._held = text[read.place(last) : cut], text[cut:]
         self._base += until - first
-        self._has_new_line = False
+        self._endless = dict.fromkeys(self._endless, False)
+
+
+def _distinct(reaches: Iterable[Reach]) -> list[Reach]:
+    """The farthest of those with the same breaks."""
+    found: dict[frozenset[str], Reach] = {}
+    for reach in reaches:
+        found[reach.breaks] = found.get(reach.breaks, reach) | reach
+    return list(found.values())
+
+
+def _decided(reach: Reach, text: str, closed: int) -> int:
+    """Before this no match can begin whose end is not known yet."""
+    since = max((text.rfind(mark, 0, closed) for mark in reach.breaks), default=-1) + 1
+    far = closed - int(reach.most) - 1 if math.isfinite(reach.most) else 0
+    return max(since, far, 0)
 
 
 def found_in(text: str, rules: Sequence[Rule]) -> list[Match]:

@@ -101,6 +101,8 @@ def _streaming(rule: Pattern) -> str:
         case "characters":
             held = {"n": f"{int(rule.reach.most):,}"}
             return _("While an answer is written its last %(n)s characters wait.") % held
+        case "word":
+            return _("While an answer is written each word waits until it is whole.")
         case "line":
             return _("While an answer is written each line waits until it is whole.")
     return _(
