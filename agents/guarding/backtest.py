@@ -75,6 +75,10 @@ class Outcome:
         found = self.by_stage.most_common()
         return [(str(GuardrailPattern.Stage(stage).label), n) for stage, n in found]
 
+    @property
+    def agents(self) -> list[tuple[str, int]]:
+        return self.by_agent.most_common()
+
 
 _at_work = Lock()
 

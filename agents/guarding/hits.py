@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Q
+from django.db.models import F, Func, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from agents import audit
 from agents.display import trace_url
-from agents.models import GuardrailHit, GuardrailVerdict
+from agents.models import GuardrailHit, GuardrailPattern, GuardrailVerdict
 
 A_PAGE = 50
 
@@ -54,20 +55,19 @@ def judge(user: Any, hit: GuardrailHit, is_right: bool | None) -> None:
     audit.record(user, audit.HIT_JUDGED, hit.run, rule=hit.pattern.name, is_right=is_right)
 
 
-def precision(patterns: Sequence[int]) -> dict[int, Precision]:
-    """Of each of these patterns."""
-    hits = GuardrailHit.objects.filter(pattern__in=patterns).order_by()
-    verdicts = GuardrailVerdict.objects.filter(hit__pattern__in=patterns).order_by()
-    counted = dict(hits.values_list("pattern").annotate(n=Count("pk")))
-    words = verdicts.values_list("hit__pattern").annotate(
-        judged=Count("pk"), right=Count("pk", filter=Q(is_right=True))
-    )
-    judged = {pk: (all_, right) for pk, all_, right in words}
-    return {
-        pk: Precision(
-            hits=counted.get(pk, 0),
-            judged=judged.get(pk, (0, 0))[0],
-            right=judged.get(pk, (0, 0))[1],
-        )
-        for pk in patterns
-    }
+def counted(patterns: QuerySet) -> QuerySet:
+    """Each with `hit_count`, and of these how many were `judged`, and how many `right`."""
+    hits = GuardrailHit.objects.filter(pattern=OuterRef("pk"))
+    judged = GuardrailVerdict.objects.filter(hit__pattern=OuterRef("pk"))
+    right = judged.filter(is_right=True)
+    return patterns.annotate(hit_count=_count(hits), judged=_count(judged), right=_count(right))
+
+
+def _count(rows: QuerySet) -> Coalesce:
+    alone = rows.order_by().annotate(n=Func(F("pk"), function="COUNT")).values("n")
+    return Coalesce(Subquery(alone, output_field=IntegerField()), 0)
+
+
+def precision(pattern: GuardrailPattern) -> Precision:
+    row = counted(GuardrailPattern.objects.filter(pk=pattern.pk)).get()
+    return Precision(hits=row.hit_count, judged=row.judged, right=row.right)

@@ -247,7 +247,7 @@ OF_A_LINE = ["[ab]+c", r"(?m)^b.*$", "a|a.*c", "(ab|ba){2,}"]
 OF_A_TEXT = [r"(?s)a.*?c", r"[a-c]+\n"]
 RULES = st.sampled_from([SHORT, [*SHORT, *OF_A_LINE], [*SHORT, *OF_A_TEXT]])
 ACTIONS = st.sampled_from([GuardrailAction.MASK, GuardrailAction.MASK, GuardrailAction.ALLOW])
-WORDS = ["abc", "abbbc", "cab", "a b", "bc", "ca", "x", " ", "\n", "ab\n", "‹r0›", "\ud800"]
+WORDS = ["abc", "abbbc", "cab", "a b", "bc", "ca", "x", " ", "\n", "ab\n", "‹r 0›", "\ud800"]
 WORDS += ["abababab", "㍿", "ﬁ", "é", "e\u0301", "\u200b", "a\u200bb\u200bc"]
 TEXTS = st.lists(st.sampled_from(WORDS), max_size=30).map("".join)
 CUTS = st.lists(st.integers(1, 4), min_size=25, max_size=40)
@@ -258,7 +258,7 @@ def some_rules(draw, actions=ACTIONS):
     rules = st.sampled_from(draw(RULES))
     chosen = draw(st.lists(rules, min_size=1, max_size=4, unique=True))
     return [
-        Pattern(pattern=p, name=f"r{n}", action=draw(actions)) for n, p in enumerate(chosen)
+        Pattern(pattern=p, name=f"r {n}", action=draw(actions)) for n, p in enumerate(chosen)
     ]
 
 
