@@ -26,6 +26,8 @@ TEMPLATES = (
     _("The rule %(rule)s would have masked it."),
     _("The rule %(rule)s would have blocked it."),
     _("It is %(tokens)s tokens long; at most %(limit)s are allowed."),
+    _("This is not a regular expression RE2 can read: %(words)s."),
+    _("A pattern has at most %(limit)s characters."),
     _("Could not reach the model %(model)s: %(reason)s."),
     _("The answer of %(model)s was cut off."),
     _("%(model)s did not answer in time."),
@@ -140,6 +142,12 @@ REASONS = (
     _("the connection was refused"),
 )
 SENTENCES = (
+    _("A pattern cannot be empty."),
+    _(r"A pattern cannot take characters apart: \C is not possible."),
+    _("This pattern matches everything, even an empty text."),
+    _("This pattern matches places without any character."),
+    _("This pattern takes too long to look for: make its repetitions fewer."),
+    _("There is half a character in this pattern."),
     _("Say what the task is."),
     _("The model wrote no plan that can be carried out."),
     _("This expression cannot be used."),

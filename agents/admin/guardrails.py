@@ -7,7 +7,7 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, reverse
 from django.utils.decorators import method_decorator
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -99,6 +99,8 @@ class GuardrailPatternAdmin(ConsoleAdmin):
             look = {"class": "vLargeTextField code", "spellcheck": "false"}
             field.widget = forms.TextInput(attrs=look)
             field.strip = False
+        if db_field.name == "agents" and field is not None:
+            field.widget.can_add_related = False
         return field
 
     def formfield_for_manytomany(self, db_field: Any, request: Any, **options: Any) -> Any:
@@ -124,9 +126,19 @@ class GuardrailPatternAdmin(ConsoleAdmin):
     def short_pattern(self, row: GuardrailPattern) -> SafeString:
         return format_html('<code class="pattern">{}</code>', row.pattern)
 
+    def get_list_display(self, request: HttpRequest) -> list[str]:
+        """Whoever may review is led to the hits."""
+        is_led = request.user.has_perm(REVIEWS)
+        return ["fired_where" if is_led and n == "fired" else n for n in self.list_display]
+
     @admin.display(description=_("hits"), ordering="hit_count")
     def fired(self, row: GuardrailPattern) -> int:
         return row.hit_count
+
+    @admin.display(description=_("hits"), ordering="hit_count")
+    def fired_where(self, row: GuardrailPattern) -> SafeString:
+        where = f"{reverse('admin:agents_guardrail_hits')}?pattern={row.pk}"
+        return format_html('<a href="{}">{}</a>', where, row.hit_count)
 
     @admin.display(description=_("precision"))
     def precision(self, row: GuardrailPattern) -> str:

@@ -3,6 +3,7 @@
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from agents.engine.errors import BadPattern
@@ -75,7 +76,7 @@ class GuardrailPattern(models.Model):
         try:
             try_pattern(self.pattern)
         except BadPattern as error:
-            raise ValidationError({"pattern": str(error)}) from error
+            raise ValidationError({"pattern": gettext(str(error))}) from error
 
 
 class GuardrailHitQuerySet(models.QuerySet):
