@@ -203,6 +203,11 @@ class Screen:
         return self._sieve.rest()
 
     @property
+    def waiting(self) -> int:
+        """How many characters will be looked at once the text has ended."""
+        return self._sieve.waiting + sum(map(len, self._pieces))
+
+    @property
     def blocked(self) -> bool:
         return self._sieve.blocked_by is not None
 

@@ -1,7 +1,7 @@
 """Listening to one turn of a model: its words as events, none of them blocked."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from itertools import count
@@ -129,10 +129,10 @@ class Listening:
                     yield event
         except AgentError:
             # What waited to be shown belongs to what was said; had nothing been, it can wait.
-            for event in self._rest(screens) if self._has_spoken else ():
+            for event in await self._rest(screens) if self._has_spoken else ():
                 yield event
             raise
-        for event in self._rest(screens) if self.finding is None else ():
+        for event in await self._rest(screens) if self.finding is None else ():
             yield event
         await self._take_findings(screens)
 
@@ -152,13 +152,18 @@ class Listening:
                     self.finding = screen.finding
                     return
 
-    def _rest(self, screens: Mapping[str, Screen]) -> Iterator[Event]:
-        rests = {kind: screen.rest() for kind, screen in screens.items()}
+    async def _rest(self, screens: Mapping[str, Screen]) -> list[Event]:
+        """What waited, unless something in it blocks all of it."""
+
+        def rests() -> dict[str, str]:
+            return {kind: screen.rest() for kind, screen in screens.items()}
+
+        waited = await aside(sum(screen.waiting for screen in screens.values()), rests)
         blocked = [screen.finding for screen in screens.values() if screen.blocked]
         self.finding = next(iter(blocked), None)
-        for kind, text in rests.items():
-            if text and not blocked:
-                yield self._said(kind, text)
+        if blocked:
+            return []
+        return [self._said(kind, text) for kind, text in waited.items() if text]
 
     async def _take_findings(self, screens: Mapping[str, Screen]) -> None:
         """Of each rule once; nothing of what is masked or blocked is left in the plan."""

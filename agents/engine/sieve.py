@@ -112,6 +112,11 @@ class Sieve:
         """What was still waiting, once the text has ended."""
         return self._look(is_over=True) if self._others and not self.blocked_by else ""
 
+    @property
+    def waiting(self) -> int:
+        """How many characters are held."""
+        return len(self._held) + sum(map(len, self._new))
+
     def _is_due(self) -> bool:
         """A match without an end waits for a break; what is held may be long until then."""
         return self.blocked_by is None and all(self._endless.values())

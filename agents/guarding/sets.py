@@ -179,7 +179,7 @@ SECRETS = (
     Ready(
         name="Password in an address",
         pattern=(
-            r"\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@]{1,64}:[^\s:/@]{3,128}@"
+            r"\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@。、]{1,64}:[^\s:/@。、]{3,128}@"
             r"[A-Za-z0-9.-]{1,253}"
         ),
         example="postgres://app:hunter2@db.internal",
@@ -189,7 +189,7 @@ SECRETS = (
         pattern=(
             r"(?i)\b(?:password|passwd|api[_ -]?key|secret[_ -]?key"
             r"|access[_ -]?token)\b[\"']?[ \t]{0,3}[:=][ \t]{0,3}[\"']?"
-            r"[^\s\"',;]{6,128}"
+            r"[^\s\"',;。、]{6,128}"
         ),
         example="password: hunter2!",
     ),
