@@ -82,7 +82,8 @@ class GuardrailPattern(models.Model):
 class GuardrailHitQuerySet(models.QuerySet):
     def for_user(self, user):
         """Those in runs that this person may see."""
-        return self.filter(run__in=Run.objects.for_user(user))
+        runs = Run.objects.for_user(user)
+        return self.filter(run__in=runs) if runs.query.where else self
 
 
 class GuardrailHit(models.Model):
