@@ -71,6 +71,7 @@ class Journal:
         self._is_closed = False
         self._asked: float | None = None
         self._longest = 0.0
+        self._crowd = 0
         self._wake = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="journal")
         self._task = asyncio.create_task(self._write())
@@ -136,7 +137,15 @@ class Journal:
             for run, events in _by_run(batch):
                 await tell(run, events)
             _settle(batch)
-            await asyncio.sleep(_rest(batch))
+            await asyncio.sleep(self._rest(batch))
+
+    def _rest(self, batch: Iterable[_Entry]) -> float:
+        """A commit costs the same however many share it: the more runs write, the more wait.
+
+        Those who wrote a moment ago will write again, though but one was in this batch.
+        """
+        self._crowd = max(self._crowd - 1, len({entry.run.pk for entry in batch}))
+        return min(LONGEST_REST, REST * self._crowd)
 
     def _is_late(self, batch: list[_Entry]) -> None:
         """Nothing can be written: whoever watches should know why nothing moves."""
@@ -263,11 +272,6 @@ def _is_kept(entry: _Entry) -> bool:
     event = entry.event
     same = {"seq": event.seq, "type": event.type.value, "time": event.time}
     return RunEvent.objects.filter(run=entry.run, **same).exists()
-
-
-def _rest(batch: Iterable[_Entry]) -> float:
-    """A commit costs the same however many share it: the more runs write, the more wait."""
-    return min(LONGEST_REST, REST * len({entry.run.pk for entry in batch}))
 
 
 def _by_run(batch: Iterable[_Entry]) -> Iterable[tuple[Run, list[Event]]]:

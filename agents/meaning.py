@@ -108,8 +108,9 @@ class Rows:
 
     def withdraw(self, run: int, **which: Any) -> None:
         """Nobody has to answer any more: the answer would change nothing."""
-        waiting = Approval.objects.waiting().filter(run=run, **which)
-        waiting.update(verdict=Approval.Verdict.WITHDRAWN)
+        verdicts = Approval.Verdict
+        withdrawn = {"verdict": verdicts.WITHDRAWN}
+        update(Approval, withdrawn, run=run, verdict=verdicts.WAITING, **which)
 
     def write(self) -> None:
         if self._new_steps:
@@ -281,8 +282,15 @@ def _told(rows: Rows, run: int, event: Event) -> None:
         if note["kind"] == "retry":
             changes |= {"observation": note["message"], "attempts": note["attempt"]}
         if note["kind"] == "model_fallback" and step.request:
-            changes["request"] = {**step.request, "model": note["to"]}
+            changes["request"] = _of_another(step.request, note)
         rows.change_step(run, event, **changes)
+
+
+def _of_another(request: Mapping[str, Any], note: Mapping[str, Any]) -> dict[str, Any]:
+    """The request as it was put to the model that took over."""
+    kept = {name: value for name, value in request.items() if name != "provider_model"}
+    behind = {name: note[name] for name in ("provider_model",) if name in note}
+    return {**kept, "model": note["to"], **behind}
 
 
 def _used(rows: Rows, run: int, event: Event) -> None:

@@ -40,6 +40,24 @@ TEMPLATES = (
     _("%(model)s is rate limited by its provider: %(words)s"),
     _("The name %(model)s does not say whose model it is."),
     _("The model sent nothing for %(seconds)s seconds."),
+    _(
+        "%(model)s answers at most %(most)s at once, and the turn did not come within "
+        "%(seconds)s seconds."
+    ),
+    _(
+        "%(model)s may be asked %(most)s times a minute, and the turn did not come within "
+        "%(seconds)s seconds."
+    ),
+    _(
+        "%(model)s may use %(most)s tokens a minute, and the turn did not come within "
+        "%(seconds)s seconds."
+    ),
+    _("The model %(model)s is switched off."),
+    _("The model %(model)s has no key."),
+    _("The model %(model)s has no address."),
+    _("The key of the model %(model)s cannot be read any more."),
+    _("You may not use the model %(model)s."),
+    _("There is no model called %(model)s."),
     _("Try again in %(seconds)s seconds."),
     _("A run may take %(limit)s seconds."),
     _("A run may use %(limit)s tokens."),
@@ -184,6 +202,8 @@ SENTENCES = (
     _("The answer is too large to check against its schema."),
     _("It has failed too often, and is left alone for a while."),
     _("Wait until then, or choose another model."),
+    _("As many ask this model as its limits allow."),
+    _("Tell your administrator, or choose another agent."),
     _("The model declined to answer."),
     _("The answer was cut off by a filter of the model's provider."),
     _("The model's provider withheld the answer."),
@@ -201,6 +221,9 @@ SENTENCES = (
     _("The run used up its steps before it had an answer."),
     _("No agent is switched on."),
     _("Switch one on in the admin console."),
+    _("The account of whoever asked was switched off."),
+    _("You may not use this agent any more."),
+    _("Choose another one, or ask an administrator."),
     _("Something went wrong on the server."),
     _("The model did not finish within its time."),
     _("The answer was cut off at the output limit of the model."),

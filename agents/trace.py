@@ -13,11 +13,12 @@ from django.db.models import Min
 from django.db.models.functions import Left, Length
 
 from agents.engine.events import Event, Stamp, Type
+from agents.engine.redaction import Redaction
 from agents.engine.state import INTERRUPTED, Message, legal
 from agents.engine.stopping import Fate
 from agents.engine.termination import StopReason
 from agents.meaning import Rows, mark
-from agents.models import AgentStep, Run, RunEvent
+from agents.models import Agent, AgentStep, Run, RunEvent
 from agents.models.prepared import prepared
 from agents.storable import storable
 
@@ -25,6 +26,7 @@ PREVIEW = 200
 WORDS = (Type.DELTA, Type.THOUGHT_DELTA)
 CORRECTED = "(A reviewer has corrected this answer. It should have been the following.)"
 MOST_FOUND = 2000
+NO_LONGER = "The account of whoever asked was switched off."
 CANCELLED, UNKNOWN = Fate(status="cancelled"), Fate(status="unknown")
 
 
@@ -94,15 +96,28 @@ def close(run_pk: int, ending: Ending, epoch: int | None = None) -> list[Event]:
             Type.RUN_FINISHED,
             answer=said_so_far(run),
             stopped_reason=ending.reason.value,
-            detail=ending.detail,
+            detail=ending.detail or _why_stopped(run, ending),
             advice=ending.advice,
             turns=run.turns,
             tool_calls=run.steps.filter(kind=AgentStep.Kind.TOOL).count(),
         )
     )
-    events = [storable(event) for event in events]
+    events = [storable(event) for event in _redacted(run, events)]
     keep([(run_pk, event) for event in events])
     return events
+
+
+def _redacted(run: Run, events: list[Event]) -> list[Event]:
+    """What a tool found out in the last moment may not be kept as it is, either."""
+    if run.agent is None or run.agent.personal_data != Agent.PersonalData.UNKEPT:
+        return events
+    return list(map(Redaction().event, events))
+
+
+def _why_stopped(run: Run, ending: Ending) -> str:
+    """Whoever stops it need not say so: it is known whether somebody may ask no more."""
+    is_stopped = ending.reason is StopReason.CANCELLED and run.user is not None
+    return "" if not is_stopped or run.user.is_active else NO_LONGER
 
 
 def last_seq(run: Run) -> int:

@@ -9,20 +9,22 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.forms.models import construct_instance
 from django.http import HttpRequest
-from django.urls import reverse
-from django.utils.html import format_html
+from django.template.loader import render_to_string
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from agents import servers, toolset
-from agents.models import ToolRegistration
+from agents.models import McpServer, ToolRegistration
 from agents.models.secret import Unreadable
 from agents.sentences import told
-from agents.tools.mcp_definition import Definition, shown
+from agents.tools.mcp_definition import shown
 
-from . import circuits
+from . import circuits, figures, parameters, trial, usage
 from .console import ConsoleAdmin
 from .json_field import ObjectField, example, pretty
+from .registrations import asks, effect, itself, over_http, said, schema_of
 
 Source, Method = ToolRegistration.Source, ToolRegistration.Method
 Effect, Approval = ToolRegistration.Effect, ToolRegistration.Approval
@@ -44,39 +46,6 @@ WEATHER = {
         },
     },
 }
-
-
-def itself(row: ToolRegistration) -> Any:
-    """The tool as it describes itself, whatever the row says; None where there is none."""
-    if row.source == Source.MCP:
-        return Definition(**row.definition) if row.definition else None
-    if row.source == Source.HTTP:
-        return _over_http(row)
-    made = toolset.BUILT_IN.get(row.name)
-    return made() if made else toolset.from_code().get(row.name)
-
-
-def _over_http(row: ToolRegistration) -> Any:
-    try:
-        return toolset.over_http(row)
-    except (ValueError, Unreadable):
-        return None
-
-
-def effect(row: ToolRegistration) -> Effect | None:
-    """What a repetition would do, as the row says or else the tool."""
-    said = row.effect or getattr(itself(row), "effect", None)
-    return Effect(said) if said else None
-
-
-def asks(row: ToolRegistration) -> bool:
-    if row.approval != Approval.TOOL:
-        return row.approval == Approval.ALWAYS
-    return _asks(itself(row)) == Approval.ALWAYS
-
-
-def _asks(tool: Any) -> Approval:
-    return Approval.ALWAYS if getattr(tool, "needs_approval", False) else Approval.NEVER
 
 
 def misfit(row: ToolRegistration) -> tuple[str, str] | None:
@@ -162,7 +131,7 @@ class ToolForm(forms.ModelForm):
         words = {"fallback": FALLBACK}
         tool = itself(self.instance) if self.instance.pk else None
         if tool:
-            words |= {"effect": _said(Effect(tool.effect)), "approval": _said(_asks(tool))}
+            words |= {"effect": _said(Effect(tool.effect)), "approval": _said(said(tool))}
         if self.instance.source == Source.MCP and tool:
             words["effect"] = CLAIMED % {"what": Effect(tool.effect).label}
         if self.instance.source == Source.HTTP:
@@ -258,15 +227,25 @@ NO_OBJECT = _(
 UNKNOWN = _("%(names)s: not known here. A definition has a name, a description, parameters.")
 
 
+class _Switch(forms.BaseModelForm):
+    """A row of the list, whose box says what it switches."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        label = _("%(name)s is switched on") % {"name": self.instance.name}
+        self.fields["enabled"].widget.attrs["aria-label"] = label
+
+
 @admin.register(ToolRegistration)
 class ToolRegistrationAdmin(ConsoleAdmin):
     form = ToolForm
-    list_display = ["name", "comes_from", "asks_first", "what_it_does", "timeout", "state"]
-    list_display += ["enabled"]
+    list_display = ["name", "state", "enabled", "last_used", "calls", "median"]
+    list_display += ["comes_from", "asks_first", "what_it_does"]
     list_editable = ["enabled"]
     list_filter = ["source", "server", "enabled"]
     list_select_related = ["server"]
     search_fields = ["name", "description", "endpoint"]
+    filter_horizontal = ["groups"]
     formfield_overrides = {models.JSONField: {"form_class": ObjectField}}
 
     @admin.display(description=_("comes from"), ordering="source")
@@ -292,19 +271,53 @@ class ToolRegistrationAdmin(ConsoleAdmin):
             return _("changed, held back")
         if row.server and not row.server.enabled:
             return _("its server is switched off")
+        if row.server and row.server.state == McpServer.State.FAILED:
+            return _("its server is out of order")
         return circuits.tool_state(row.name) if itself(row) else _("cannot be used")
+
+    @admin.display(description=_("last used"))
+    def last_used(self, row: ToolRegistration) -> str:
+        used = usage.lately().get(row.name)
+        return figures.ago(used.last) if used else _("not in 7 days")
+
+    @admin.display(description=_("calls in 7 days"))
+    def calls(self, row: ToolRegistration) -> str:
+        used = usage.lately().get(row.name)
+        return figures.calls(used) if used else "—"
+
+    @admin.display(description=_("median"))
+    def median(self, row: ToolRegistration) -> str:
+        used = usage.lately().get(row.name)
+        return figures.seconds(used.median) if used else "—"
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> list[Any]:
         if obj is None:
             return [(None, {"fields": ABOUT, "description": MAKES}), *OVER_HTTP, USE]
         about = (None, {"fields": ["source", *ABOUT]})
         if obj.source == Source.HTTP:
-            return [about, *OVER_HTTP, USE]
-        return [about, USE, OF_A_SERVER] if obj.source == Source.MCP else [about, USE]
+            return [about, *OVER_HTTP, TAKES, USE, LATELY]
+        more = [OF_A_SERVER] if obj.source == Source.MCP else []
+        return [about, TAKES, USE, *more, LATELY]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
-        fixed = ["source", "server", "accepted", "held_back"]
+        fixed = ["source", "server", "accepted", "held_back", "takes"]
+        fixed += ["state", "last_used", "calls", "median", "used_by"]
         return fixed if obj is None or obj.source == Source.HTTP else ["name", *fixed]
+
+    @admin.display(description=_("arguments"))
+    def takes(self, row: ToolRegistration) -> SafeString | str:
+        """Its schema in words, and as it is."""
+        schema = schema_of(row)
+        if schema is None:
+            return "—"
+        context = {"parameters": parameters.read(schema), "schema": shown(pretty(schema))}
+        return render_to_string("admin/agents/toolregistration/_parameters.html", context)
+
+    @admin.display(description=_("agents that have it"))
+    def used_by(self, row: ToolRegistration) -> SafeString | str:
+        agents = row.agents.order_by("name")
+        links = [(reverse("admin:agents_agent_change", args=[a.pk]), a.name) for a in agents]
+        return format_html_join(", ", '<a href="{}">{}</a>', links) or _("None has it.")
 
     @admin.display(description=_("accepted definition"))
     def accepted(self, row: ToolRegistration) -> SafeString:
@@ -317,6 +330,20 @@ class ToolRegistrationAdmin(ConsoleAdmin):
         page = reverse("admin:agents_mcpserver_change", args=[row.server_id])
         return format_html('<a href="{}#tool-{}">{}</a>', page, row.pk, HELD_BACK)
 
+    def get_changelist_form(self, request: HttpRequest, **options: Any) -> Any:
+        row = super().get_changelist_form(request, **options)
+        return type("SwitchForm", (_Switch, row), {})
+
+    def get_urls(self) -> list[URLPattern]:
+        page = self.admin_site.admin_view(trial.page)
+        run = path("<int:pk>/run/", page, {"console": self}, name="agents_toolregistration_run")
+        return [run, *super().get_urls()]
+
+    def render_change_form(self, request: HttpRequest, context: Any, **about: Any) -> Any:
+        row = about.get("obj")
+        context["may_run"] = row is not None and trial.may_run(self, request, row)
+        return super().render_change_form(request, context, **about)
+
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """A tool of this installation would be back at the next start."""
         is_own = obj is not None and obj.source == Source.OWN
@@ -325,7 +352,7 @@ class ToolRegistrationAdmin(ConsoleAdmin):
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
         circuits.forget(obj.name)
-        is_usable = obj.source == Source.HTTP and _over_http(obj)
+        is_usable = obj.source == Source.HTTP and over_http(obj)
         if is_usable and (place := servers.egress().foreseen(obj.endpoint)):
             messages.warning(request, PRIVATE % {"name": obj.name, "place": place})
 
@@ -340,7 +367,15 @@ PRIVATE = _(
 )
 HELD_BACK = _("Its server says something else now. It is held back until you accept that.")
 ABOUT = ["name", "description", "enabled"]
-USE = (_("How it is used"), {"fields": ["approval", "effect", "timeout", "fallback"]})
+USE = (_("How it is used"), {"fields": ["approval", "effect", "timeout", "fallback", "groups"]})
+TAKES = (_("What it takes, in words"), {"fields": ["takes"]})
+LATELY = (
+    _("How it has been lately"),
+    {
+        "fields": ["state", "last_used", "calls", "median", "used_by"],
+        "description": _("Of the runs that began in the last 7 days, at most the last 20,000."),
+    },
+)
 OVER_HTTP = [
     (_("Where it is"), {"fields": ["endpoint", "method", "headers"]}),
     (_("What it takes"), {"fields": ["definition"]}),

@@ -63,6 +63,9 @@ class Course:
         if isinstance(agent.policy, BudgetPolicy):
             # What a colleague uses up is the budget of whoever asked it.
             self.trail.budgets = (*self.trail.budgets, agent.policy)
+        for planner in (agent.planner, *agent.fallback_planners):
+            if planner.discretion is not None:
+                planner.discretion.remember(self.trail.replaced)
         self.thinking = Thinking(self.trail, is_aloud=agent.output is not None)
 
     @property

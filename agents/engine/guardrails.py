@@ -150,7 +150,9 @@ class Guardrails:
     def _length(self, text: str, stage: Stage) -> GuardrailResult | None:
         limits = {"input": self.max_input_tokens, "output": self.max_output_tokens}
         most = limits.get(stage, sys.maxsize)
-        if most == sys.maxsize or (tokens := self.count_tokens(text)) <= most:
+        # No token is less than a byte: what is short enough so need not be counted.
+        is_short = most == sys.maxsize or len(text.encode(errors="replace")) <= most
+        if is_short or (tokens := self.count_tokens(text)) <= most:
             return None
         return GuardrailResult(
             GuardrailAction.BLOCK,

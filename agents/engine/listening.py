@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from dataclasses import replace
 from itertools import count
 from urllib.parse import urlsplit
@@ -12,10 +12,12 @@ from .aside import aside
 from .breaker import NEVER, Circuits
 from .errors import AgentConnectionError, AgentError, ModelError, PlanParseError
 from .events import Event, Stamp, Type
+from .gate import Gate, Limit
 from .guardrails import GuardrailResult, Guardrails, Screen, by_severity
 from .planner import ReActPlanner, Request, Slow
 from .retry import RetryPolicy
 from .turn import PlanResult, Turn
+from .usage import of_turn
 
 Events = AsyncGenerator[Event, None]
 Ask = Callable[[ReActPlanner], Request]
@@ -87,12 +89,16 @@ class Listening:
         self._tries[self.planner.model] = 0
         for attempt in count(1):
             try:
-                with self.circuits.asking(*self._asked_of()):
-                    self._tries[self.planner.model] += 1
-                    faults.point("P4")
-                    async with aclosing(self._words(request)) as words:
-                        async for event in words:
-                            yield event
+                if self.planner.gate and (limit := self.planner.gate.held_by()):
+                    yield self._stands_in_line(self.planner.gate, limit)
+                async with self._let_in():
+                    with self.circuits.asking(*self._asked_of()):
+                        self._tries[self.planner.model] += 1
+                        faults.point("P4")
+                        async with aclosing(self._words(request)) as words:
+                            async for event in words:
+                                yield event
+                    self._spend(request)
                 return
             except AgentError as error:
                 wait = self._wait(error, attempt)
@@ -101,11 +107,21 @@ class Listening:
                 yield self._waits(error, wait, attempt)
             await asyncio.sleep(wait)
 
+    def _let_in(self) -> AbstractAsyncContextManager[None]:
+        gate = self.planner.gate
+        return gate.entered(self.planner.model) if gate else nullcontext()
+
+    def _spend(self, request: Request) -> None:
+        if self.planner.gate and self.plan:
+            used = of_turn(self.plan, request.messages, self.planner.count_tokens)
+            self.planner.gate.spend(used["total_tokens"])
+
     def _asked_of(self) -> tuple[str, str]:
         """Who is asked, a server by its address or a provider by its name, and which model."""
         model = self.planner.model
+        known = self.planner.provided.get("provider_model", model)
         address = urlsplit(getattr(self.planner.llm, "base_url", None) or "").netloc
-        return address.rpartition("@")[2] or model.partition("/")[0], model
+        return address.rpartition("@")[2] or known.partition("/")[0], model
 
     def _wait(self, error: AgentError, attempt: int) -> float | None:
         if self._has_spoken or self.circuits.are_refusing(*self._asked_of()):
@@ -202,6 +218,16 @@ class Listening:
     def _keeps_waiting(self, slow: Slow) -> Event:
         return self.emit(Type.STATUS, kind="slow", seconds=slow.seconds, step=self.step)
 
+    def _stands_in_line(self, gate: Gate, limit: Limit) -> Event:
+        return self.emit(
+            Type.STATUS,
+            kind="limited",
+            limit=limit,
+            most=gate.limits.most(limit),
+            model=self.planner.model,
+            step=self.step,
+        )
+
     def _waits(self, error: AgentError, wait: float, attempt: int) -> Event:
         return self.emit(
             Type.STATUS,
@@ -221,5 +247,5 @@ class Listening:
             kind="model_fallback",
             message=str(error),
             step=self.step,
-            **{"from": before, "to": self.planner.model},
+            **{"from": before, "to": self.planner.model, **self.planner.provided},
         )

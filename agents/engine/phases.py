@@ -141,7 +141,7 @@ class OutputPhase:
         parameters = {k: v for k, v in request.parameters.items() if k not in ONLY_WITH_TOOLS}
         if self._form is not None:
             parameters["response_format"] = self._form
-        messages = _followed(request.messages, self._asked)
+        messages = _followed(request.messages, planner.hidden(self._asked))
         return replace(request, messages=messages, parameters=parameters)
 
     def _show_again(self, text: str, error: OutputDecodingFailed) -> None:

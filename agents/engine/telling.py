@@ -26,6 +26,7 @@ def started(
         instructions=planner.instructions,
         tools=[specification(tool) for tool in tools],
         max_steps=max_steps,
+        **planner.provided,
     )
 
 

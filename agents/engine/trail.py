@@ -24,7 +24,8 @@ class Trail:
     `open` are the calls of its last turn that have no result yet; `begun` those of them that
     are under way, `asked` those that a person was asked about, each with its step; `pending`
     ones have no word yet, of `unsure` ones nobody knows whether they were made, and `barred`
-    ones are not made because a rule says so. `path` are the agents that a task was handed on
+    ones are not made because a rule says so. `sent` is what its model was sent last, and
+    `replaced` what it was not shown, by alias. `path` are the agents that a task was handed on
     through, `budgets` theirs. `past` is what it was retraced from, and `cut` what was going on
     at its end.
     """
@@ -39,6 +40,7 @@ class Trail:
     thought: str = ""
     model: str = ""
     sent: list[Message] = field(default_factory=list)
+    replaced: dict[str, str] = field(default_factory=dict)
     open: tuple[ToolCall, ...] = ()
     begun: dict[str, int] = field(default_factory=dict)
     asked: dict[str, int] = field(default_factory=dict)
@@ -107,6 +109,9 @@ def retrace(
     for event in events:
         stamp.count.seq = max(stamp.count.seq, event.seq)
         stamp.count.steps = max(stamp.count.steps, event.data.get("step", 0))
+        if event.type is Type.STEP_STARTED:
+            # Whoever was asked: agents that work for each other share their aliases.
+            trail.replaced |= event.data["request"].get("replaced", {})
         if event.is_replayed and event.type in _OF_THE_ORIGIN:
             continue
         if event.type is Type.USAGE:

@@ -8,6 +8,7 @@ from agents.llm.failures import StreamGarbled
 from agents.llm.wire_json import is_json
 
 LONGEST = 16 * 1024 * 1024
+DATA = b"data: "
 MARK = b"\xef\xbb\xbf"  # that a text is UTF-8
 
 
@@ -27,8 +28,10 @@ class EventReader:
         """The data of those events that this piece ends; an empty piece ends them all."""
         if not piece:
             return self._close()
+        if (events := self._whole(piece)) is not None:
+            return events
         *lines, rest = self._with_line_feeds(piece).split(b"\n")
-        events: list[bytes] = []
+        events = []
         for line in lines:
             if self._line:
                 line = b"".join([*self._line, line])
@@ -40,6 +43,16 @@ class EventReader:
         if self._line_size + self._data_size > LONGEST:
             raise StreamGarbled("an event without an end")
         return events
+
+    def _whole(self, piece: bytes) -> list[bytes] | None:
+        """The events of a piece that holds nothing but whole ones, a line each: mostly so."""
+        is_between = self._has_begun and not (self._is_bare or self._line or self._data)
+        if not is_between or self._follows_return or not piece.endswith(b"\n\n"):
+            return None
+        events = piece[:-2].split(b"\n\n")
+        if b"\r" in piece or not all(map(_is_one_line, events)):
+            return None
+        return [data for event in events if (data := event[len(DATA) :])]
 
     def _close(self) -> list[bytes]:
         events: list[bytes] = []
@@ -93,3 +106,7 @@ class EventReader:
             events.append(data)
         self._data.clear()
         self._data_size = 0
+
+
+def _is_one_line(event: bytes) -> bool:
+    return event.startswith(DATA) and b"\n" not in event

@@ -13,6 +13,13 @@ from .catalog import Agent
 from .runs import Run
 
 
+class GuardrailPatternQuerySet(models.QuerySet):
+    def holding_for(self, agent):
+        """Those that hold for an agent, given by its number: its own, and those for all."""
+        chosen = models.Q(agents=None) | models.Q(agents=agent)
+        return self.filter(chosen, enabled=True)
+
+
 class GuardrailPattern(models.Model):
     class Stage(models.TextChoices):
         INPUT = "input", _("what a person asks")
@@ -63,6 +70,8 @@ class GuardrailPattern(models.Model):
         help_text=_("It changes nothing; what it would have done is recorded."),
     )
     enabled = models.BooleanField(_("enabled"), default=True)
+
+    objects = GuardrailPatternQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("guardrail pattern")

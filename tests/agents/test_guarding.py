@@ -228,7 +228,7 @@ def test_reviewers_say_whether_a_hit_was_right_and_the_list_counts_it(root, hit)
     assert "1 of 1 that were judged" in text(
         root.get(url("hits") + f"?pattern={hit.pattern_id}")
     )
-    assert AuditEntry.objects.filter(action="guardrail.hit_judged").exists()
+    assert AuditEntry.objects.filter(action="review.hit").exists()
 
 
 def test_a_verdict_is_changed_and_taken_back(root, hit):

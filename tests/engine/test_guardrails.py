@@ -50,6 +50,18 @@ def test_input_and_output_have_limits_of_their_own():
     assert guardrails.check_output("some words too many").action is GuardrailAction.ALLOW
 
 
+@pytest.mark.parametrize("text", ["日本語" * 3, "\udc00" * 27, "a" * 27])
+def test_what_has_fewer_bytes_than_it_may_have_tokens_is_not_counted(text):
+    counted = []
+    guardrails = Guardrails(
+        max_output_tokens=27, count_tokens=lambda t: counted.append(t) or 28
+    )
+
+    assert guardrails.check_output(text).action is GuardrailAction.ALLOW
+    assert guardrails.check_output(text + "a").action is GuardrailAction.BLOCK
+    assert counted == [text + "a"]
+
+
 def test_tokens_are_counted_by_what_is_handed_in():
     guardrails = Guardrails(max_input_tokens=2, count_tokens=lambda text: len(text.split()))
 

@@ -68,6 +68,18 @@ async def test_an_answer_in_one_piece_is_read_whatever_it_calls_itself(kind, ind
     assert (said.content, said.usage["total_tokens"]) == ("Hello", 18)
 
 
+async def test_words_that_come_at_once_are_one_chunk_and_garbage_after_them_loses_none():
+    words = b"".join(event({"content": word}) for word in ("Look", "ing ", "up"))
+    reply = Reply(parts=(event({"role": "assistant"}), words + b"data: {garbage\n\n"))
+    async with WireServer([reply]) as server:
+        chunks = DirectModel(KEY, server.url).stream(model=MODEL, messages=HELLO)
+        heard = [await anext(chunks), await anext(chunks)]
+        with pytest.raises(ModelError):
+            await anext(chunks)
+
+    assert heard[1]["choices"][0]["delta"] == {"content": "Looking up"}
+
+
 async def test_calls_in_an_answer_in_one_piece_are_calls():
     function = {"name": "clock", "arguments": "{}"}
     calls = [{"id": f"c{n}", "type": "function", "function": function} for n in range(2)]

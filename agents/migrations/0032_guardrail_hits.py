@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agents", "0023_only_for"),
+        ("agents", "0031_audit_only_chained"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
