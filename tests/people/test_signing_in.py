@@ -12,8 +12,9 @@ from django.utils import timezone
 from agents import visitors
 from agents.audit import circumstances
 from agents.models import AuditEntry
+from agents.models.secret import Sealed
 from agents.people import factors, throttle, totp
-from agents.people.models import Attempts, Visit
+from agents.people.models import Attempts, Authenticator, Visit
 from tests.people.conftest import PASSWORD
 
 pytestmark = pytest.mark.django_db
@@ -147,6 +148,16 @@ def test_a_recovery_code_lets_in_once(client, ada, secret, sign_in):
         client.post("/logout/")
 
     assert ada.recovery_codes.count() == len(others) == 9
+
+
+def test_a_code_on_paper_helps_where_the_app_cannot_be_read(client, ada, secret, sign_in):
+    first, *_others = factors.new_codes(ada)
+    Authenticator.objects.update(secret=Sealed("written with a key that is gone"))
+    sign_in()
+
+    assert client.post("/login/second/", {"code": code(secret)}).status_code == 200
+    client.post("/login/second/", {"code": first})
+    assert is_in(client)
 
 
 def test_the_second_step_is_for_whoever_took_the_first(client, ada, secret):
