@@ -284,3 +284,16 @@ def test_which_limit_is_waited_for_is_said(limit, sentence):
     facts = {"kind": "limited", "limit": limit, "most": 3, "model": "fast"}
 
     assert wording.now([facts]) == sentence
+
+
+async def test_a_key_that_its_provider_repeats_is_kept_and_logged_nowhere(agent, caplog):
+    refusal = fail(401, f"Incorrect API key provided: {KEY}.")
+    async with WireServer([refusal]) as server:
+        await sync_to_async(added)(base_url=server.url)
+        await sync_to_async(thinking_with)(agent, "fast")
+        run, _ = await answered(agent)
+
+    told = [str(event.data) async for event in run.events.all()]
+    assert run.status == "failed"
+    assert "did not accept the key" in run.detail
+    assert KEY not in run.detail + caplog.text + "".join(told)
