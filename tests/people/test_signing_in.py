@@ -71,7 +71,7 @@ def test_what_nobody_is_called_is_not_kept(ada, sign_in):
     sign_in("ada", "wrong")
 
     subjects = AuditEntry.objects.order_by("pk").values_list("subject", flat=True)
-    assert list(subjects) == ["person", f"person:{ada.pk}"]
+    assert list(subjects) == ["person:unknown", f"person:{ada.pk}"]
     assert "secret" not in str(list(AuditEntry.objects.values("detail")))
 
 
