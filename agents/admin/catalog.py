@@ -159,7 +159,6 @@ class AgentAdmin(WithTrials, WithHistory):
     list_display = ["name", "enabled", "is_default", "description", "thinks_with"]
     list_display += ["tool_count", "changed", "last_used", "lately", "failures", "asks_first"]
     search_fields = ["name", "description"]
-    filter_horizontal = ["handoffs", "groups"]
     formfield_overrides = {models.JSONField: {"form_class": ObjectField}}
     fieldsets = [
         (
@@ -219,10 +218,8 @@ class AgentAdmin(WithTrials, WithHistory):
         return [*self.fieldsets, *([APPLIES] if obj else []), self.at_last]
 
     def formfield_for_manytomany(self, db_field: Any, request: Any, **options: Any) -> Any:
-        field = super().formfield_for_manytomany(db_field, request, **options)
-        if field is not None and db_field.name in NAMED:
-            field.widget.verbose_name = NAMED[db_field.name]
-        return field
+        options["widget"] = forms.CheckboxSelectMultiple
+        return super().formfield_for_manytomany(db_field, request, **options)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
@@ -282,7 +279,6 @@ class AgentAdmin(WithTrials, WithHistory):
         return f"{failed / count:.0%}" if count else "—"
 
 
-NAMED = {"handoffs": _("colleagues"), "groups": _("groups")}
 APPLIES = (
     _("Guardrails"),
     {

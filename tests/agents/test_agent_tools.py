@@ -123,3 +123,14 @@ def test_what_is_left_empty_says_what_it_would_be(root, agent):
     assert "as set up: always" in page
     assert 'placeholder="44"' in page
     assert "as set up: only reads" in page
+
+
+def test_settings_that_somebody_else_has_changed_meanwhile_are_not_overwritten(root, agent):
+    change = reverse("admin:agents_agent_change", args=[agent.pk])
+    seen = root.get(change).context["seen"]
+    link("search", timeout=5)
+
+    response = root.post(change, agent_form(name="helper", _seen=seen))
+
+    assert "changed" in response.context["adminform"].form.non_field_errors()[0]
+    assert AgentTool.objects.get(tool__name="search").timeout == 5
