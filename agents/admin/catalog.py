@@ -264,7 +264,7 @@ class AgentAdmin(WithTrials, WithHistory):
     @admin.display(description=_("last used"))
     def last_used(self, agent: Agent) -> str:
         last = agent.used.get("last")
-        return ago(last) if last else _("never")
+        return ago(last) if last else _("not used yet")
 
     @admin.display(description=_("runs of 7 days"))
     def lately(self, agent: Agent) -> SafeString | str:
