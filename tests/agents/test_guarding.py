@@ -160,9 +160,7 @@ def test_a_back_test_says_where_a_pattern_would_have_fired(root, person):
     assert "It would have fired in 2 runs." in answer
     assert "3 were looked at." in answer
     assert "ada@example.com" not in answer
-    assert (
-        AuditEntry.objects.filter(action="run.viewed", detail__contains="backtest").count() == 2
-    )
+    assert AuditEntry.objects.filter(action="run.viewed", detail__door="backtest").count() == 2
 
 
 def test_a_back_test_looks_at_tools_and_at_the_chosen_agents_only(root, agent, person):
