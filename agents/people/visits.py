@@ -1,15 +1,18 @@
 """Where somebody is signed in, and how that ends: at once, wherever they look."""
 
 import asyncio
+import logging
 import re
 import time
 from functools import partial
 from typing import Any
 
 from asgiref.sync import async_to_sync, iscoroutinefunction, markcoroutinefunction
+from channels.db import database_sync_to_async
 from django.conf import settings
 from django.contrib.sessions.models import Session
-from django.db import transaction
+from django.db import OperationalError, transaction
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -18,6 +21,8 @@ from agents import live, runs
 from agents.models import Run
 from agents.people import throttle
 from agents.people.models import Visit
+
+logger = logging.getLogger(__name__)
 
 SEEN_EVERY = 60.0
 MOST_KNOWN = 10_000
@@ -52,7 +57,7 @@ def begin(request: HttpRequest, user: Any, way: str) -> Visit:
     )
 
 
-def end(visits) -> int:
+def end(visits: QuerySet[Visit]) -> int:
     """End these sessions, and tell whatever is open in them; say how many there were."""
     with transaction.atomic():
         people = set(visits.order_by().values_list("user", flat=True))
@@ -102,15 +107,15 @@ class LastSeen:
         if iscoroutinefunction(self):
             return self._later(request)
         if (visit := self._due(request)) is not None:
-            visit.update(seen_at=timezone.now())
+            _see(visit)
         return self.get_response(request)
 
     async def _later(self, request: HttpRequest) -> Any:
         if (visit := self._due(request)) is not None:
-            await visit.aupdate(seen_at=timezone.now())
+            await database_sync_to_async(_see)(visit)
         return await self.get_response(request)
 
-    def _due(self, request: HttpRequest) -> Any:
+    def _due(self, request: HttpRequest) -> QuerySet[Visit] | None:
         key, now = request.COOKIES.get(settings.SESSION_COOKIE_NAME), time.monotonic()
         if not key or now - self.seen.get(key, -SEEN_EVERY) < SEEN_EVERY:
             return None
@@ -118,3 +123,11 @@ class LastSeen:
             self.seen.clear()
         self.seen[key] = now
         return Visit.objects.filter(session=key.replace("\0", ""))
+
+
+def _see(visit: QuerySet[Visit]) -> None:
+    """A page is shown whether that can be kept or not."""
+    try:
+        visit.update(seen_at=timezone.now())
+    except OperationalError as error:
+        logger.warning("When a session was seen last could not be kept: %s", error)
