@@ -126,6 +126,10 @@ SERVESTATIC_AUTOREFRESH = DEBUG
 
 HTTPS = all(origin.startswith("https://") for origin in ORIGINS)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+# With this before its name a browser takes a cookie from nobody but this very host.
+SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = (
+    f"{'__Host-' if HTTPS else ''}{name}" for name in ("sessionid", "csrftoken")
+)
 SECURE_SSL_REDIRECT = False  # the balancer in front does that
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0

@@ -50,6 +50,7 @@ MEMBER_ADDED = "session.member_added"
 MEMBER_REMOVED = "session.member_removed"
 INVITED = "session.invited"
 INVITATION_WITHDRAWN = "session.invitation_withdrawn"
+HIT_JUDGED = "review.hit"
 BEGUN = "audit.begun"
 CUT = chain.CUT
 LOG_EXPORTED = "audit.exported"

@@ -62,6 +62,7 @@ SENTENCES = {
     "review.assign": gettext_lazy("%(who)s assigned the review of %(what)s."),
     "review.verdict": gettext_lazy("%(who)s gave a verdict on %(what)s."),
     "review.correction": gettext_lazy("%(who)s corrected %(what)s."),
+    audit.HIT_JUDGED: gettext_lazy("%(who)s judged what a guardrail found in %(what)s."),
 }
 ABOUT = {
     "signin": gettext_lazy("Signing in"),

@@ -3,6 +3,7 @@
 import time
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import get_user_model, login
 from django.http import HttpRequest
 from django.urls import reverse
@@ -50,11 +51,9 @@ def let_in(request: HttpRequest, user: Any, way: str, *, twice: bool) -> None:
 
 
 def refuse(request: HttpRequest, name: str, way: str) -> None:
-    """Keep that somebody did not get in under this name.
-
-    Of a name that nobody has only that: it may be a password, typed in the wrong place.
-    """
+    """Keep that somebody did not get in, and whose name they gave."""
     known = get_user_model()._default_manager.filter(username=name).first()
+    # What nobody is called may be a password in the wrong field, and is not kept.
     subject = factors.name_of(known) if known else "person:unknown"
     audit.record(None, audit.NOT_SIGNED_IN, subject, way=way)
 
@@ -66,6 +65,12 @@ def confirm(request: HttpRequest) -> None:
 
 def is_confirmed(request: HttpRequest) -> bool:
     return time.time() - request.session.get(CONFIRMED, 0) < LASTS
+
+
+def service() -> str:
+    """What the other service is called by which one can sign in; nothing for none."""
+    about = settings.ENVIRONMENT
+    return about.oidc_name if about.oidc_issuer else ""
 
 
 def onward(request: HttpRequest, default: str = "chat:new") -> str:

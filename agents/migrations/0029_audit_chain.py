@@ -9,7 +9,7 @@ import agents.models.secret
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agents", "0026_samples"),
+        ("agents", "0028_agent_versions"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -68,6 +68,6 @@ def _told(detail, people):
 class Migration(migrations.Migration):
     """By itself: PostgreSQL changes no table in a transaction that has just written to it."""
 
-    dependencies = [("agents", "0027_audit_chain")]
+    dependencies = [("agents", "0029_audit_chain")]
 
     operations = [migrations.RunPython(chained, migrations.RunPython.noop)]

@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("agents", "0028_audit_chained")]
+    dependencies = [("agents", "0030_audit_chained")]
 
     operations = [
         migrations.AlterModelOptions(
