@@ -50,6 +50,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "agents.middleware.remembering",
     "agents.middleware.NothingUnrecorded",
 ]
 # Of whom more than a password is demanded.
@@ -86,6 +87,11 @@ if ENVIRONMENT.database_url and ENVIRONMENT.redis_url:
 METRICS = ENVIRONMENT.metrics or ENVIRONMENT.metrics_token is not None
 # Modules whose functions, decorated with `function_tool`, become tools.
 TOOL_MODULES = environment.listed(ENVIRONMENT.tools)
+# How long what people said, and who did what, is kept; None is for ever.
+KEEP_RUNS_DAYS = ENVIRONMENT.keep_runs_days
+KEEP_AUDIT_DAYS = ENVIRONMENT.keep_audit_days
+# Whether people may delete their own accounts.
+SELF_ERASURE = ENVIRONMENT.self_erasure
 SAMPLE_DATABASE = DATA_DIR / "sample.sqlite3"
 
 LOGIN_URL = "login"
@@ -120,6 +126,10 @@ SERVESTATIC_AUTOREFRESH = DEBUG
 
 HTTPS = all(origin.startswith("https://") for origin in ORIGINS)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+# With this before its name a browser takes a cookie from nobody but this very host.
+SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = (
+    f"{'__Host-' if HTTPS else ''}{name}" for name in ("sessionid", "csrftoken")
+)
 SECURE_SSL_REDIRECT = False  # the balancer in front does that
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0

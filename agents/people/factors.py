@@ -1,78 +1,34 @@
 """What shows who somebody is, besides a password: codes of an app, codes on paper, passkeys."""
 
 import base64
-import hmac
+import logging
 import secrets
-import time
-from dataclasses import dataclass
-from hashlib import sha1, sha256
+from hashlib import sha256
 from typing import Any
-from urllib.parse import quote, urlencode
 
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from qrcode import QRCode
 
 from agents import audit
+from agents.models.secret import Unreadable
+from agents.people import totp
 from agents.people.models import Authenticator, Passkey, RecoveryCode
 
-ISSUER = "Ashiato"
-BYTES, DIGITS, PERIOD = 20, 6, 30
+logger = logging.getLogger(__name__)
+
 CODES, CODE_BYTES = 10, 10
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drawing:
-    """A QR code as one line of an SVG, and the side of its square."""
-
-    path: str
-    side: int
 
 
 def name_of(user: Any) -> str:
     """As the audit log calls somebody."""
-    return f"person:{user.pk}"
+    return audit.person(user).subject
 
 
 def has_any(user: Any) -> bool:
     """Whether a password alone is not enough for this account."""
     apps, keys = Authenticator.objects, Passkey.objects
     return apps.filter(user=user).exists() or keys.filter(user=user).exists()
-
-
-def new_secret() -> str:
-    return base64.b32encode(secrets.token_bytes(BYTES)).decode()
-
-
-def address(secret: str, user: Any) -> str:
-    """What the app reads: whose secret it is, and for what."""
-    label = quote(f"{ISSUER}:{user.get_username()}")
-    return f"otpauth://totp/{label}?{urlencode({'secret': secret, 'issuer': ISSUER})}"
-
-
-def drawn(text: str) -> Drawing:
-    code = QRCode(border=4)
-    code.add_data(text)
-    rows = code.get_matrix()
-    dark = [(x, y) for y, row in enumerate(rows) for x, is_dark in enumerate(row) if is_dark]
-    return Drawing(path="".join(f"M{x} {y}h1v1h-1z" for x, y in dark), side=len(rows))
-
-
-def code(secret: str, step: int) -> str:
-    """What the app shows in that half minute (RFC 6238)."""
-    digest = hmac.digest(base64.b32decode(secret), step.to_bytes(8, "big"), sha1)
-    at = digest[-1] & 0xF
-    number = int.from_bytes(digest[at : at + 4], "big") & 0x7FFFFFFF
-    return str(number % 10**DIGITS).zfill(DIGITS)
-
-
-def step_of(secret: str, text: str, after: int = 0) -> int | None:
-    """The half minute to which this code belongs: this one, or one beside it, not used yet."""
-    now, given = int(time.time()) // PERIOD, _bare(text).encode(errors="replace")
-    near = [step for step in (now - 1, now, now + 1) if step > after]
-    right = [s for s in near if hmac.compare_digest(code(secret, s).encode(), given)]
-    return right[-1] if right else None
 
 
 @transaction.atomic
@@ -138,7 +94,11 @@ def ways(user: Any) -> list[str]:
 
 def _is_of_app(user: Any, text: str) -> bool:
     app = Authenticator.objects.filter(user=user).first()
-    step = app and step_of(app.secret.reveal(), text, app.last_step)
+    try:
+        step = app and totp.step_of(app.secret.reveal(), text, app.last_step)
+    except Unreadable as error:
+        logger.warning("The authenticator app of person %s is of no use: %s", user.pk, error)
+        return False
     if not step:
         return False
     # Of two who come with the same code at once, one is let in.

@@ -34,7 +34,7 @@ COOKIE, SALT, LASTS = "oidc", "agents.people.oidc", 600
 WITHIN, REMEMBERED, LEEWAY = 10.0, 600, 60  # seconds
 SIGNED_BY = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"]
 NEEDED = ["iss", "sub", "aud", "exp", "iat", "nonce"]
-MOST_NAME = 150
+MOST_NAME, MOST_SUBJECT = 150, 255
 
 
 class NotKnown(Exception):
@@ -49,10 +49,6 @@ class Begun:
     nonce: str
     verifier: str
     onward: str
-
-
-def is_offered() -> bool:
-    return bool(settings.ENVIRONMENT.oidc_issuer)
 
 
 def begin(request: HttpRequest, onward: str) -> tuple[str, str]:
@@ -112,7 +108,10 @@ def claims(request: HttpRequest, kept: Begun) -> dict[str, Any]:
 @transaction.atomic
 def person(found: dict[str, Any]) -> Any:
     """Whose account it is: known, found by a verified address, or made."""
-    about = {"issuer": settings.ENVIRONMENT.oidc_issuer, "subject": str(found["sub"])}
+    subject = str(found["sub"])
+    if len(subject) > MOST_SUBJECT or subject != _storable(subject):
+        raise NotKnown(_("What %(service)s says is not to be trusted.") % {"service": name()})
+    about = {"issuer": settings.ENVIRONMENT.oidc_issuer, "subject": subject}
     known = Identity.objects.filter(**about).select_related("user").first()
     user = known.user if known else _by_address(found) or _made(found)
     if not user.is_active:

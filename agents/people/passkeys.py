@@ -16,14 +16,16 @@ from fido2.utils import websafe_decode, websafe_encode
 from fido2.webauthn import (
     AttestedCredentialData,
     AuthenticationResponse,
+    PublicKeyCredentialDescriptor,
     PublicKeyCredentialRpEntity,
+    PublicKeyCredentialType,
     PublicKeyCredentialUserEntity,
     ResidentKeyRequirement,
     UserVerificationRequirement,
 )
 
 from agents import audit
-from agents.people import factors
+from agents.people import factors, totp
 from agents.people.models import Passkey
 
 logger = logging.getLogger(__name__)
@@ -41,7 +43,7 @@ class NotTaken(Exception):
 
 def ask_to_make(request: HttpRequest, user: Any) -> dict[str, Any]:
     """What the browser needs to make one for this person."""
-    known = [_credential(key) for key in user.passkeys.all()]
+    known = [_named(key) for key in user.passkeys.all()]
     if len(known) >= MOST_KEYS:
         raise NotTaken(_("There are %(most)d passkeys already.") % {"most": MOST_KEYS})
     name = user.get_username()
@@ -79,7 +81,7 @@ def ask_to_show(request: HttpRequest, user: Any = None) -> dict[str, Any]:
 
     Where it is all that is shown, it is to see to it that it is the right person.
     """
-    known = [_credential(key) for key in user.passkeys.all()] if user else None
+    known = [_named(key) for key in user.passkeys.all()] if user else None
     needed = UserVerificationRequirement
     options, state = _server(request).authenticate_begin(
         known, user_verification=needed.PREFERRED if user else needed.REQUIRED
@@ -122,8 +124,13 @@ def _count(key: Passkey, uses: int) -> None:
 
 def _server(request: HttpRequest) -> Fido2Server:
     host = request.get_host().rsplit(":", 1)[0]
-    rp = PublicKeyCredentialRpEntity(name=factors.ISSUER, id=host)
+    rp = PublicKeyCredentialRpEntity(name=totp.ISSUER, id=host)
     return Fido2Server(rp, verify_origin=lambda origin: origin in settings.ORIGINS)
+
+
+def _named(key: Passkey) -> PublicKeyCredentialDescriptor:
+    kind = PublicKeyCredentialType.PUBLIC_KEY
+    return PublicKeyCredentialDescriptor(type=kind, id=websafe_decode(key.key_id))
 
 
 def _credential(key: Passkey) -> AttestedCredentialData:

@@ -7,18 +7,23 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group, Permission
 from django.db import models, transaction
 from django.db.models import Q, QuerySet
-from django.utils.translation import pgettext_lazy
+from django.utils.translation import gettext_lazy as _
+
+from agents.audit import circumstances
 
 REVIEWS = "review_runs"
 # Each is given to a person by itself, by a superuser: no role has them.
-APART = ("see_personal_data", "use_stdio_servers")
+APART = {
+    "see_personal_data": _("See personal data in the runs of others"),
+    "use_stdio_servers": _("Set up MCP servers that are programs on this machine"),
+}
 OURS = ("agents", "review", "chat", "people", "auth")
 
 
 class Role(models.TextChoices):
-    PERSON = "person", pgettext_lazy("role", "Person")
-    REVIEWER = "reviewer", pgettext_lazy("role", "Reviewer")
-    ADMINISTRATOR = "administrator", pgettext_lazy("role", "Administrator")
+    PERSON = "person", _("Person")
+    REVIEWER = "reviewer", _("Reviewer")
+    ADMINISTRATOR = "administrator", _("Administrator")
 
 
 def of(user: Any) -> Role:
@@ -71,10 +76,11 @@ def make_all(using: str = "default", **about: Any) -> None:
     """
     if about["sender"].label != _last_migrated() or using != "default":
         return
-    for role in Role:
-        group(role).permissions.set(_permissions(role))
     without = get_user_model()._default_manager.exclude(groups__name__in=Role.values)
-    group(Role.PERSON).user_set.add(*without.filter(is_superuser=False))
+    with circumstances.of_ours():
+        for role in Role:
+            group(role).permissions.set(_permissions(role))
+        group(Role.PERSON).user_set.add(*without.filter(is_superuser=False))
 
 
 def _last_migrated() -> str:

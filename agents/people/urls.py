@@ -1,9 +1,23 @@
+from collections.abc import Callable
+from importlib import import_module
+
 from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
 from agents.people.views import account, signing_in
 
 app_name = "people"
+
+
+def by_service(name: str) -> Callable[[HttpRequest], HttpResponse]:
+    """Loaded by the first who comes: few need it, and it would hold up every start."""
+
+    def view(request: HttpRequest) -> HttpResponse:
+        return getattr(import_module("agents.people.views.by_service"), name)(request)
+
+    return login_not_required(view)
+
 
 urlpatterns = [
     path("login/second/", login_not_required(signing_in.second), name="second"),
@@ -14,8 +28,8 @@ urlpatterns = [
         name="passkey_options",
     ),
     path("login/passkey/done/", login_not_required(signing_in.passkey), name="passkey"),
-    path("login/oidc/", login_not_required(signing_in.oidc_begin), name="oidc"),
-    path("login/oidc/back/", login_not_required(signing_in.oidc_back), name="oidc_back"),
+    path("login/oidc/", by_service("begin"), name="oidc"),
+    path("login/oidc/back/", by_service("back"), name="oidc_back"),
     path(
         "welcome/<str:uid>/<str:token>/", login_not_required(signing_in.welcome), name="welcome"
     ),

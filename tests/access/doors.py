@@ -54,6 +54,9 @@ DOORS = {
     "chat/<int:pk>/links/": change(OWNER),
     "chat/<int:pk>/links/<int:link>/withdraw/": change(OWNER),
     "join/<str:token>/": read(ACCOUNTS),
+    "account/data/": read(ACCOUNTS),
+    "account/data/download/": change(ACCOUNTS),
+    "account/erase/": change(NOBODY),  # unless people may
     "traces/": read(ACCOUNTS),
     "traces/completions/": read(ACCOUNTS),
     "traces/views/": change(ACCOUNTS),
@@ -105,13 +108,13 @@ DOORS = {
     "approvals/<int:pk>/": change(OWNER),
     "api/runs/<int:pk>/events/": read(READERS),
     "login/": read(EVERYBODY),
-    "login/second/": Door("GET", NOBODY, sent_back=EVERYBODY),  # first comes the password
-    "login/app/": Door("GET", NOBODY, sent_back=EVERYBODY),
+    "login/second/": read(EVERYBODY),  # back to the first step, where that was not taken
+    "login/app/": read(EVERYBODY),
     "login/passkey/": change(EVERYBODY),
     "login/passkey/done/": change(EVERYBODY),
     "login/oidc/": read(EVERYBODY),
     "login/oidc/back/": read(EVERYBODY),
-    "welcome/<str:uid>/<str:token>/": Door("GET", NOBODY, sent_back=NOBODY),
+    "welcome/<str:uid>/<str:token>/": read(EVERYBODY),
     "account/": read(ACCOUNTS),
     "account/confirm/": read(ACCOUNTS),
     "account/confirm/passkey/": change(ACCOUNTS),
@@ -122,7 +125,7 @@ DOORS = {
     "account/codes/": change(ACCOUNTS),
     "account/passkeys/": change(ACCOUNTS),
     "account/passkeys/done/": change(ACCOUNTS),
-    "account/passkeys/<int:pk>/remove/": change(ACCOUNTS),  # who shows first who they are
+    "account/passkeys/<int:pk>/remove/": change(OWNER),
     "account/sessions/end/": change(ACCOUNTS),
     "account/sessions/<int:pk>/end/": change(OWNER),
     "logout/": change(ACCOUNTS),

@@ -6,8 +6,10 @@ from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth.models import Permission
+from django.contrib.auth.tokens import default_token_generator
 from django.test import AsyncClient
 from django.utils import timezone
+from django.utils.http import urlsafe_base64_encode
 
 from agents import runs
 from agents.models import (
@@ -20,7 +22,7 @@ from agents.models import (
     Workflow,
     WorkflowVersion,
 )
-from agents.people.models import Visit
+from agents.people.models import Passkey, Visit
 from agents.review.models import Comment, Note, SavedView, ShareLink
 from agents.review.sharing import digest
 from chat.models import ChatSession, Invitation, Member, Message
@@ -72,11 +74,22 @@ def made(agent: Agent, accounts: Any) -> World:
     people["staff"].is_staff = True
     people["staff"].save()
     chat, run, ids = _conversation(agent, people)
-    clients = {role: _client(people.get(role)) for role in ROLES}
-    session = clients["owner"].cookies["sessionid"].value
-    visit = Visit.objects.create(user=people["owner"], session_id=session, way="password")
-    ids |= {"account/passkeys/<int:pk>": MISSING, "account/sessions/<int:pk>": visit.pk}
-    return World(chat, run, ids | {"uid": "MQ"}, clients)
+    ids |= _of_people(people["owner"], accounts.create_user("invited"))
+    return World(chat, run, ids, {role: _client(people.get(role)) for role in ROLES})
+
+
+def _of_people(owner: Any, invited: Any) -> dict:
+    elsewhere = AsyncClient()
+    elsewhere.force_login(owner)
+    session = elsewhere.cookies["sessionid"].value
+    visit = Visit.objects.create(user=owner, session_id=session, way="password")
+    key = Passkey.objects.create(user=owner, name="phone", key_id="a2V5", public_key="p")
+    return {
+        "account/sessions/<int:pk>": visit.pk,
+        "account/passkeys/<int:pk>": key.pk,
+        "uid": urlsafe_base64_encode(str(invited.pk).encode()),
+        "welcome/<str:uid>/<str:token>": default_token_generator.make_token(invited),
+    }
 
 
 def _client(user: Any) -> AsyncClient:

@@ -1,6 +1,6 @@
 import pytest
 
-from agents.people import factors
+from agents.people import factors, totp
 
 PASSWORD = "a long walk on the beach"
 
@@ -23,7 +23,7 @@ def ada(person):
 @pytest.fixture
 def secret(ada):
     """The secret of an app that Ada has set up."""
-    secret = factors.new_secret()
+    secret = totp.new_secret()
     factors.add_app(ada, secret, 0)
     return secret
 

@@ -7,7 +7,7 @@ from django.contrib.auth import SESSION_KEY
 from django.test import Client
 
 from agents.models import AuditEntry
-from agents.people import factors
+from agents.people import factors, totp
 from agents.people.models import Authenticator, Passkey, Visit
 from tests.people.conftest import PASSWORD
 
@@ -97,7 +97,7 @@ def test_an_app_is_set_up_with_the_code_that_it_shows(inside, ada):
 
     inside.post("/account/app/", {"code": "nonsense"})
     assert not Authenticator.objects.exists()
-    told = inside.post("/account/app/", {"code": factors.code(secret, int(time.time()) // 30)})
+    told = inside.post("/account/app/", {"code": totp.code(secret, int(time.time()) // 30)})
 
     assert Authenticator.objects.get().secret.reveal() == secret
     assert len(told.context["codes"]) == ada.recovery_codes.count() == 10

@@ -5,17 +5,21 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth import SESSION_KEY
+from django.contrib.auth.hashers import MD5PasswordHasher
 from django.test import Client
 from django.utils import timezone
 
+from agents import visitors
+from agents.audit import circumstances
 from agents.models import AuditEntry
-from agents.people import factors, throttle
-from agents.people.models import Attempts, Visit
+from agents.models.secret import Sealed
+from agents.people import factors, throttle, totp
+from agents.people.models import Attempts, Authenticator, Visit
 from tests.people.conftest import PASSWORD
 
 pytestmark = pytest.mark.django_db
 
-NOW = int(time.time()) // factors.PERIOD
+NOW = int(time.time()) // totp.PERIOD
 
 
 def is_in(client):
@@ -23,11 +27,12 @@ def is_in(client):
 
 
 def code(secret):
-    return factors.code(secret, int(time.time()) // factors.PERIOD)
+    return totp.code(secret, int(time.time()) // totp.PERIOD)
 
 
 def actions():
-    return list(AuditEntry.objects.order_by("pk").values_list("action", flat=True))
+    done = AuditEntry.objects.exclude(place="").order_by("pk")
+    return list(done.values_list("action", flat=True))
 
 
 def test_a_password_lets_in_and_the_visit_is_kept(client, ada, sign_in):
@@ -47,6 +52,27 @@ def test_a_wrong_name_and_a_wrong_password_are_told_alike(client, ada, sign_in, 
     assert "This name and password do not belong together." in answer.content.decode()
     assert not is_in(client)
     assert actions() == ["signin.failed"]
+
+
+@pytest.mark.parametrize("name", ["ada", "nobody"])
+def test_a_name_that_nobody_has_takes_as_long(ada, sign_in, name, monkeypatch):
+    hashed = []
+    encode = MD5PasswordHasher.encode
+    count = lambda hasher, *about: hashed.append(1) or encode(hasher, *about)  # noqa: E731
+    monkeypatch.setattr(MD5PasswordHasher, "encode", count)
+
+    sign_in(name, "wrong")
+
+    assert len(hashed) == 1
+
+
+def test_what_nobody_is_called_is_not_kept(ada, sign_in):
+    sign_in("my secret password", "ada")
+    sign_in("ada", "wrong")
+
+    subjects = AuditEntry.objects.order_by("pk").values_list("subject", flat=True)
+    assert list(subjects) == ["person", f"person:{ada.pk}"]
+    assert "secret" not in str(list(AuditEntry.objects.values("detail")))
 
 
 def test_whoever_is_switched_off_is_told_what_a_stranger_is(client, ada, sign_in):
@@ -98,7 +124,7 @@ def test_a_code_lets_in_once(client, ada, secret, sign_in):
 
 def test_an_old_code_and_a_wrong_one_let_nobody_in(client, ada, secret, sign_in):
     sign_in()
-    for wrong in (factors.code(secret, NOW - 10), "", "x" * 200, "１２３"):
+    for wrong in (totp.code(secret, NOW - 10), "", "x" * 200, "１２３"):
         answer = client.post("/login/second/", {"code": wrong})
         assert "This code is not right" in answer.content.decode()
 
@@ -108,9 +134,9 @@ def test_an_old_code_and_a_wrong_one_let_nobody_in(client, ada, secret, sign_in)
 def test_the_codes_are_those_of_the_standard():
     secret = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"  # RFC 6238, appendix B
 
-    assert factors.code(secret, 59 // 30) == "287082"
-    assert factors.code(secret, 1111111109 // 30) == "081804"
-    assert factors.code(secret, 20000000000 // 30) == "353130"
+    assert totp.code(secret, 59 // 30) == "287082"
+    assert totp.code(secret, 1111111109 // 30) == "081804"
+    assert totp.code(secret, 20000000000 // 30) == "353130"
 
 
 def test_a_recovery_code_lets_in_once(client, ada, secret, sign_in):
@@ -122,6 +148,16 @@ def test_a_recovery_code_lets_in_once(client, ada, secret, sign_in):
         client.post("/logout/")
 
     assert ada.recovery_codes.count() == len(others) == 9
+
+
+def test_a_code_on_paper_helps_where_the_app_cannot_be_read(client, ada, secret, sign_in):
+    first, *_others = factors.new_codes(ada)
+    Authenticator.objects.update(secret=Sealed("written with a key that is gone"))
+    sign_in()
+
+    assert client.post("/login/second/", {"code": code(secret)}).status_code == 200
+    client.post("/login/second/", {"code": first})
+    assert is_in(client)
 
 
 def test_the_second_step_is_for_whoever_took_the_first(client, ada, secret):
@@ -206,10 +242,10 @@ def test_only_a_proxy_of_ours_is_believed_about_addresses(rf, settings):
     told = {"HTTP_X_FORWARDED_FOR": "203.0.113.9, 198.51.100.7, 10.0.0.2"}
     request = rf.get("/", REMOTE_ADDR="10.0.0.1", **told)
 
-    assert throttle.address(request) == "10.0.0.1"
+    assert circumstances.address(request) == "10.0.0.1"
     settings.PROXIES = ["10.0.0.0/8"]
-    assert throttle.address(request) == "198.51.100.7"
-    assert throttle.address(rf.get("/", REMOTE_ADDR="10.0.0.1", **junk())) == ""
+    assert circumstances.address(request) == "198.51.100.7"
+    assert circumstances.address(rf.get("/", REMOTE_ADDR="10.0.0.1", **junk())) == ""
 
 
 def junk():
@@ -243,6 +279,16 @@ def test_a_session_that_proves_too_little_is_none(client, ada, sign_in, settings
 
     assert answer.headers["Location"] == "/login/?next=/"
     assert not is_in(browser)
+
+
+@pytest.mark.parametrize(
+    ("demanded", "is_known"), [("off", True), ("staff", True), ("all", False)]
+)
+def test_a_socket_is_for_who_proves_enough(client, ada, sign_in, settings, demanded, is_known):
+    sign_in()
+    settings.REQUIRE_MFA = demanded
+
+    assert visitors.of(client.session).is_authenticated is is_known
 
 
 def test_a_link_to_set_a_password_works_once(client, ada, administrator):

@@ -17,7 +17,8 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from agents import audit
-from agents.people import door, factors, oidc, passkeys, throttle, visits
+from agents.audit import circumstances
+from agents.people import door, factors, passkeys, throttle, totp, visits
 from agents.people.models import Visit
 from agents.people.views import answers
 from agents.people.views.signing_in import (
@@ -64,7 +65,7 @@ def _page(request: HttpRequest, status: int = 200, **told: Any) -> HttpResponse:
         "codes": user.recovery_codes.count(),
         "has_factor": factors.has_any(user),
         "identities": user.identities.all(),
-        "service": oidc.name(),
+        "service": door.service(),
         "visits": [(visit, visits.device(visit.device), visit.pk) for visit in seen],
         "here": next((visit.pk for visit in seen if visit.session_id == here), None),
         "form": _password_form(user),
@@ -87,13 +88,13 @@ def confirm(request: HttpRequest) -> HttpResponse:
         return _confirm(request)
     user = request.user
     try:
-        throttle.enter(user.get_username(), throttle.address(request))
+        throttle.enter(user.get_username(), circumstances.address(request))
     except throttle.TooOften as wait:
         return _confirm(request, 429, problem=too_often(wait))
     if not _is_right(request, user):
         door.refuse(request, user.get_username(), "confirm")
         return _confirm(request, problem=_("That is not right."))
-    throttle.succeeded(user.get_username(), throttle.address(request))
+    throttle.succeeded(user.get_username(), circumstances.address(request))
     door.confirm(request)
     return redirect("people:account")
 
@@ -111,7 +112,7 @@ def _confirm(request: HttpRequest, status: int = 200, **told: str) -> HttpRespon
         "has_password": user.has_usable_password(),
         "has_app": hasattr(user, "authenticator"),
         "has_passkey": user.passkeys.exists(),
-        "service": oidc.name() if user.identities.exists() and oidc.is_offered() else "",
+        "service": door.service() if user.identities.exists() else "",
         **told,
     }
     return render(request, "people/confirm.html", about, status=status)
@@ -158,10 +159,10 @@ def password(request: HttpRequest) -> HttpResponse:
 @confirmed
 def app(request: HttpRequest) -> HttpResponse:
     """Set up an app that shows codes, in place of one that was there."""
-    secret = request.session.setdefault(NEW_SECRET, factors.new_secret())
+    secret = request.session.setdefault(NEW_SECRET, totp.new_secret())
     if request.method == "GET":
         return app_page(request, request.user, secret, "people:app")
-    step = factors.step_of(secret, request.POST.get("code", "")[:100])
+    step = totp.step_of(secret, request.POST.get("code", "")[:100])
     if step is None:
         return app_page(request, request.user, secret, "people:app", problem=NOT_RIGHT)
     del request.session[NEW_SECRET]
@@ -226,9 +227,10 @@ def add_passkey(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 @require_POST
-@confirmed
 def remove_passkey(request: HttpRequest, pk: int) -> HttpResponse:
     get_object_or_404(request.user.passkeys, pk=pk)
+    if not door.is_confirmed(request):
+        return redirect("people:confirm")
     if _is_last(request, 1):
         return _page(request, problem=DEMANDED)
     passkeys.remove(request.user, pk)

@@ -6,7 +6,7 @@ from django.contrib.auth import authenticate, get_user_model, logout
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import SetPasswordForm
 from django.contrib.auth.tokens import default_token_generator
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode, urlsafe_base64_decode
@@ -14,10 +14,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST
 
 from agents import audit, visitors
-from agents.people import door, factors, oidc, passkeys, throttle, visits
+from agents.audit import circumstances
+from agents.people import door, factors, passkeys, throttle, totp, visits
 from agents.people.views import answers
 
 MOST_PASSWORD = 4096
@@ -34,17 +35,17 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     if request.user.is_authenticated:
         return redirect(door.onward(request))
     if request.method == "GET":
-        return _page(request)
+        return sign_in_page(request)
     name = request.POST.get("username", "").replace("\0", "\ufffd")[: door.MOST_NAME]
     try:
-        throttle.enter(name, throttle.address(request))
+        throttle.enter(name, circumstances.address(request))
     except throttle.TooOften as wait:
-        return _page(request, 429, problem=too_often(wait), name=name)
+        return sign_in_page(request, 429, problem=too_often(wait), name=name)
     password = request.POST.get("password", "")[:MOST_PASSWORD]
     user = authenticate(request, username=name, password=password)
     if user is None:
         door.refuse(request, name, "password")
-        return _page(request, problem=WRONG, name=name)
+        return sign_in_page(request, problem=WRONG, name=name)
     return _after_password(request, user)
 
 
@@ -82,11 +83,11 @@ def second(request: HttpRequest) -> HttpResponse:
     """A code of an app or on paper, or a passkey, after the password."""
     user = door.halfway(request)
     if user is None:
-        return redirect(_with_next(request, "login"))
+        return redirect("login")
     if request.method == "GET":
         return _second(request, user)
     try:
-        throttle.enter(user.get_username(), throttle.address(request))
+        throttle.enter(user.get_username(), circumstances.address(request))
     except throttle.TooOften as wait:
         return _second(request, user, 429, problem=too_often(wait))
     way = factors.used(user, request.POST.get("code", "")[:100])
@@ -110,11 +111,11 @@ def set_up(request: HttpRequest) -> HttpResponse:
     """An app for somebody of whom more than a password is demanded, and who has nothing."""
     user = door.halfway(request)
     if user is None or factors.has_any(user):
-        return redirect(_with_next(request, "login"))
-    secret = request.session.setdefault(NEW_SECRET, factors.new_secret())
+        return redirect("login")
+    secret = request.session.setdefault(NEW_SECRET, totp.new_secret())
     if request.method == "GET":
         return app_page(request, user, secret, "people:set_up")
-    step = factors.step_of(secret, request.POST.get("code", "")[:100])
+    step = totp.step_of(secret, request.POST.get("code", "")[:100])
     if step is None:
         return app_page(request, user, secret, "people:set_up", problem=NOT_RIGHT)
     made = factors.add_app(user, secret, step)
@@ -126,10 +127,10 @@ def set_up(request: HttpRequest) -> HttpResponse:
 def app_page(
     request: HttpRequest, user: Any, secret: str, action: str, **told: Any
 ) -> HttpResponse:
-    address = factors.address(secret, user)
+    address = totp.address(secret, user.get_username())
     about = {
         "action": reverse(action),
-        "drawing": factors.drawn(address),
+        "drawing": totp.drawn(address),
         "secret": " ".join(secret[at : at + 4] for at in range(0, len(secret), 4)),
         "is_demanded": action == "people:set_up",
         "next": door.onward(request),
@@ -164,36 +165,6 @@ def passkey(request: HttpRequest) -> HttpResponse:
 
 
 @never_cache
-@require_GET
-def oidc_begin(request: HttpRequest) -> HttpResponse:
-    if not oidc.is_offered():
-        return redirect("login")
-    try:
-        place, kept = oidc.begin(request, door.onward(request))
-    except oidc.NotKnown as reason:
-        return _page(request, problem=str(reason))
-    response = HttpResponseRedirect(place)
-    oidc.keep(response, kept)
-    return response
-
-
-@never_cache
-@require_GET
-def oidc_back(request: HttpRequest) -> HttpResponse:
-    if not oidc.is_offered():
-        return redirect("login")
-    try:
-        kept = oidc.begun(request)
-        user = oidc.person(oidc.claims(request, kept))
-    except oidc.NotKnown as reason:
-        return _page(request, problem=str(reason))
-    door.let_in(request, user, "oidc", twice=True)
-    response = redirect(kept.onward)
-    response.delete_cookie(oidc.COOKIE, path=reverse("people:oidc"))
-    return response
-
-
-@never_cache
 @sensitive_post_parameters()
 @require_http_methods(["GET", "POST"])
 def welcome(request: HttpRequest, uid: str, token: str) -> HttpResponse:
@@ -207,7 +178,9 @@ def welcome(request: HttpRequest, uid: str, token: str) -> HttpResponse:
     form.save()
     visits.end(user.visits.all())
     audit.record(user, audit.PASSWORD_SET, factors.name_of(user), by="link")
-    return _page(request, told=_("Your password is set. Sign in with it."), name=user.username)
+    return sign_in_page(
+        request, told=_("Your password is set. Sign in with it."), name=user.username
+    )
 
 
 def _invited(uid: str) -> Any:
@@ -219,9 +192,8 @@ def _invited(uid: str) -> Any:
     return people.filter(pk=pk).first() if 0 < pk < 2**63 else None
 
 
-def _page(request: HttpRequest, status: int = 200, **told: Any) -> HttpResponse:
-    service = oidc.name() if oidc.is_offered() else ""
-    about = {"next": door.onward(request), "service": service, **told}
+def sign_in_page(request: HttpRequest, status: int = 200, **told: Any) -> HttpResponse:
+    about = {"next": door.onward(request), "service": door.service(), **told}
     return render(request, "registration/login.html", about, status=status)
 
 
