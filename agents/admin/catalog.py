@@ -246,7 +246,7 @@ class AgentAdmin(WithTrials, WithHistory):
         change = "admin:agents_guardrailpattern_change"
         links = (
             (reverse(change, args=[row.pk]), row.name, row.get_action_display())
-            for row in GuardrailPattern.objects.filter(enabled=True)
+            for row in GuardrailPattern.objects.holding_for(agent.pk)
         )
         found = format_html_join("", '<li><a href="{}">{}</a> ({})</li>', links)
         return format_html('<ul class="applies">{}</ul>', found) if found else _("None.")

@@ -17,6 +17,8 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.models.secret import Sealed, Unreadable
 
+from .recorded import Recorded
+
 SEEN = "_seen"
 SALT = "agents.admin.console"
 DIGITS = 12
@@ -28,7 +30,7 @@ WHAT_NOW = _(
 )
 
 
-class ConsoleAdmin(admin.ModelAdmin):
+class ConsoleAdmin(Recorded, admin.ModelAdmin):
     """A form tells what it showed; where somebody has changed that since, it is shown again."""
 
     def get_form(self, request: HttpRequest, obj: Any = None, **options: Any) -> Any:

@@ -1,7 +1,8 @@
-from .access import AuditEntry, Membership, ReviewScope
+from .access import Membership, ReviewScope
 from .approvals import Approval
+from .audit import AuditEntry, AuditHead, AuditPerson, Upkeep
 from .catalog import Agent, AgentTool
-from .guardrails import GuardrailPattern
+from .guardrails import GuardrailHit, GuardrailPattern, GuardrailVerdict
 from .knowledge import Chunk, Document
 from .llms import LanguageModel
 from .processes import ServerProcess
@@ -19,9 +20,13 @@ __all__ = [
     "AgentVersion",
     "Approval",
     "AuditEntry",
+    "AuditHead",
+    "AuditPerson",
     "Chunk",
     "Document",
+    "GuardrailHit",
     "GuardrailPattern",
+    "GuardrailVerdict",
     "LanguageModel",
     "McpServer",
     "Membership",
@@ -32,6 +37,7 @@ __all__ = [
     "ServerProcess",
     "ServerSample",
     "ToolRegistration",
+    "Upkeep",
     "Workflow",
     "WorkflowVersion",
 ]

@@ -1,23 +1,27 @@
 """Where somebody is signed in, and how that ends: at once, wherever they look."""
 
 import asyncio
+import logging
 import re
 import time
 from functools import partial
 from typing import Any
 
 from asgiref.sync import async_to_sync, iscoroutinefunction, markcoroutinefunction
+from channels.db import database_sync_to_async
 from django.conf import settings
 from django.contrib.sessions.models import Session
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents import live, runs
+from agents.audit import circumstances
 from agents.models import Run
-from agents.people import throttle
 from agents.people.models import Visit
+
+logger = logging.getLogger(__name__)
 
 SEEN_EVERY = 60.0
 MOST_KNOWN = 10_000
@@ -48,7 +52,7 @@ def begin(request: HttpRequest, user: Any, way: str) -> Visit:
         user=user,
         way=way,
         device=request.headers.get("User-Agent", "").replace("\0", "")[:300],
-        address=throttle.address(request),
+        address=circumstances.address(request),
     )
 
 
@@ -87,6 +91,14 @@ def device(agent: str) -> str:
     return browser or system or _("unknown device")
 
 
+def _keep_seen(visit: Any) -> None:
+    """Where nothing can be kept, pages can still be read."""
+    try:
+        visit.update(seen_at=timezone.now())
+    except OperationalError as error:
+        logger.warning("When somebody was last seen could not be kept: %s", error)
+
+
 class LastSeen:
     """Keeps, once a minute at most, that a session is in use."""
 
@@ -102,12 +114,12 @@ class LastSeen:
         if iscoroutinefunction(self):
             return self._later(request)
         if (visit := self._due(request)) is not None:
-            visit.update(seen_at=timezone.now())
+            _keep_seen(visit)
         return self.get_response(request)
 
     async def _later(self, request: HttpRequest) -> Any:
         if (visit := self._due(request)) is not None:
-            await visit.aupdate(seen_at=timezone.now())
+            await database_sync_to_async(_keep_seen)(visit)
         return await self.get_response(request)
 
     def _due(self, request: HttpRequest) -> Any:

@@ -129,7 +129,12 @@ def test_an_agent_with_a_value_out_of_bounds_is_refused(root, agent):
 
 def test_a_second_default_agent_is_refused_in_words(root, agent):
     fields = {"name": "second", "is_default": "on", "enabled": "on", "dialect": "native"}
-    fields |= {"mode": "react", "max_replans": 2, "merge": "synthesis"}
+    fields |= {
+        "mode": "react",
+        "max_replans": 2,
+        "merge": "synthesis",
+        "personal_data": "shown",
+    }
     limits = {"max_steps": 5, "max_duplicate_tool_calls": 2}
     tokens = {"max_input_tokens": 100, "max_output_tokens": 100}
 

@@ -366,7 +366,7 @@ def test_a_server_is_deleted_with_its_tools(root, remote):
 
 def agent_form(**changes):
     who = {"name": "writer", "dialect": "native", "enabled": "on", "auto_execute_tools": "on"}
-    who |= {"mode": "react", "max_replans": 2, "merge": "synthesis", "personal_data": "shown"}
+    who |= {"mode": "react", "max_replans": 2, "merge": "synthesis", "personal_data": "hidden"}
     limits = {"max_steps": 5, "max_duplicate_tool_calls": 2}
     tokens = {"max_input_tokens": 100, "max_output_tokens": 100}
     return who | limits | tokens | changes
@@ -384,6 +384,7 @@ def test_an_agent_is_set_up(root, agent):
     writer = Agent.objects.get(name="writer")
     assert writer.fallback_models == "openai/gpt-5\nollama/llama3/8b\ndemo"
     assert writer.output_schema == json.loads(form)
+    assert writer.personal_data == Agent.PersonalData.HIDDEN
     assert [*writer.handoffs.all()] == [agent]
     assert [tool.name for tool in writer.tools.all()] == ["search"]
 

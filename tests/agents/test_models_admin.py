@@ -12,7 +12,7 @@ from django.urls import reverse
 from agents.admin.catalog import AgentForm
 from agents.models import Agent, LanguageModel
 from tests.llm.able import able
-from tests.wire import WireServer, fail, serve_in_thread
+from tests.wire import WireServer, closed_port, fail, serve_in_thread
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("agent")]
 LIST = reverse("admin:agents_languagemodel_changelist")
@@ -344,6 +344,14 @@ async def test_a_failure_is_a_sentence_with_advice_and_without_the_key(tester):
     assert "did not accept the key" in html
     assert "Check the API key of this model." in html
     assert KEY not in html + said
+
+
+async def test_an_address_where_nobody_is_is_told_in_words(tester):
+    nowhere = f"http://127.0.0.1:{closed_port()}/v1"
+    _, html = await lines(tester, provider="compatible", base_url=nowhere)
+
+    assert "the connection was refused" in html
+    assert "Check that its address is right and that it is running" in html
 
 
 async def test_the_words_of_a_test_are_in_the_language_of_the_reader(tester):
