@@ -2,21 +2,21 @@
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
-from typing import Any
 
-from channels.auth import get_user
 from channels.db import database_sync_to_async
-from django.contrib.sessions.backends.db import SessionStore
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_GET
 
-from agents import audit, live, masking
+from agents import audit, live, masking, visitors
 from agents.masking import Veil
 from agents.models import Run
+from agents.visitors import SessionStore
 
 MOST_ID = 10
+LOOK = 5.0  # seconds
 
 
 @require_GET
@@ -47,10 +47,13 @@ async def _lines(
     request: HttpRequest, run: Run, after: int, veil: Veil | None
 ) -> AsyncIterator[str]:
     # Whatever was said before tells whether what is said now is a part of something personal.
+    looked = time.monotonic()
     async for row in live.events(run, after if veil is None else 0):
-        if row is None:
-            if not await _is_allowed(request, run, veil):
+        if row is None or time.monotonic() - looked > LOOK:
+            if not await database_sync_to_async(_may_still_see)(request, run, veil):
                 return
+            looked = time.monotonic()
+        if row is None:
             yield ": still here\n\n"
             continue
         shown = row if veil is None else await asyncio.to_thread(veil.event, row)
@@ -61,15 +64,11 @@ async def _lines(
         yield f"id: {event.seq}\nevent: {event.type}\ndata: {data}\n\n"
 
 
-async def _is_allowed(request: HttpRequest, run: Run, veil: Veil | None) -> bool:
+def _may_still_see(request: HttpRequest, run: Run, veil: Veil | None) -> bool:
     """Asked anew from time to time: whoever has logged out hears no more."""
-    kept = SessionStore(request.session.session_key)
-    user = await get_user({"session": kept})
+    session = SessionStore(request.session.session_key)
+    user = visitors.of(session)
     if not user.is_authenticated:
         return False
-    return await database_sync_to_async(_may_still_see)(user, kept, run, veil)
-
-
-def _may_still_see(user: Any, session: SessionStore, run: Run, veil: Veil | None) -> bool:
     is_right = veil is not None or not masking.hides(run, user, session)
     return is_right and Run.objects.for_user(user).filter(pk=run.pk).exists()

@@ -20,10 +20,16 @@ class AgentsConfig(AppConfig):
             raise ImproperlyConfigured(error) from error
         # These need the rows, which are there only now.
         from agents import runs
+        from agents.audit import noticing
         from agents.workflows import schedules
 
         runs.when_over(schedules.look_around)
+        noticing.start(self)
         if sinks.are_wanted(settings.ENVIRONMENT):
             from agents import telemetry
 
             telemetry.start(settings.ENVIRONMENT)
+        if settings.METRICS:
+            from agents import metrics
+
+            metrics.start()

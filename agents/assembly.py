@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -10,9 +10,10 @@ from channels.db import database_sync_to_async
 from django.conf import settings
 from django.contrib.auth.models import Group
 
-from agents import planners, toolset
+from agents import descriptions, permits, planners, toolset, versions
 from agents.engine.approval import AskPerson
 from agents.engine.breaker import Circuits
+from agents.engine.discretion import Discretion
 from agents.engine.errors import AgentError
 from agents.engine.events import Event, Type
 from agents.engine.fallback import FallbackStrategy
@@ -25,6 +26,7 @@ from agents.engine.plans.orchestrator import Orchestrator
 from agents.engine.plans.panel import Panel
 from agents.engine.plans.plan import ExecutionPlan
 from agents.engine.plans.workflow import Workflow
+from agents.engine.redaction import redacted
 from agents.engine.retry import RetryPolicy
 from agents.engine.runtime import AgentRuntime, Events
 from agents.engine.state import AgentState, Message
@@ -34,6 +36,7 @@ from agents.llm import tokens
 from agents.models import (
     Agent,
     AgentStep,
+    AgentTool,
     GuardrailPattern,
     Run,
     RunEvent,
@@ -41,7 +44,9 @@ from agents.models import (
     WorkflowVersion,
 )
 from agents.models.prepared import prepared
+from agents.permits import Closed
 
+TRIED = "tried"  # under which a trial keeps the agent that it is of
 Registry = Callable[..., Awaitable[ToolRegistry]]  # as toolset.registry
 
 # How models and tools have been lately, for all runs of this process.
@@ -52,6 +57,12 @@ class NoAgent(AgentError):
     """No agent is switched on."""
 
     advice = "Switch one on in the admin console."
+
+
+class NotForThem(AgentError):
+    """You may not use this agent any more."""
+
+    advice = "Choose another one, or ask an administrator."
 
 
 @dataclass(frozen=True)
@@ -66,12 +77,14 @@ class Parts:
     colleagues: list[Agent]
     is_rerun: bool
     groups: frozenset[str] = frozenset()  # of people, where somebody may be asked by role
+    limits: dict[str, int] = field(default_factory=dict)  # how often a tool may be called
 
 
 async def begin(run: Run) -> Events:
     """The events of a new run."""
-    runtime = await build(run)
-    return runtime.stream(run.query, _state(run.history))
+    asked = run.as_asked
+    runtime = await build(asked)
+    return _kept(run, runtime.stream(asked.query, _state(asked.history)))
 
 
 async def resume(run: Run) -> Events:
@@ -80,14 +93,20 @@ async def resume(run: Run) -> Events:
     past, recorded = await database_sync_to_async(_course)(run)
     state = _state(run.history)
     if len(past) < len(recorded):
-        return runtime.rerun(recorded, past, state)
-    return runtime.resume(past, state) if past else runtime.stream(run.query, state)
+        return _kept(run, runtime.rerun(recorded, past, state))
+    events = runtime.resume(past, state) if past else runtime.stream(run.query, state)
+    return _kept(run, events)
 
 
 async def rehearse(run: Run, registry: Registry) -> Events:
     """The events of a run whose tools do nothing, so that nobody is asked about anything."""
     runtime = await build(run, registry, asks=False)
     return runtime.stream(run.query, _state(run.history))
+
+
+def _kept(run: Run, events: Events) -> Events:
+    """The events as they may be kept."""
+    return redacted(events) if _promise(run) == Agent.PersonalData.UNKEPT else events
 
 
 async def build(
@@ -156,6 +175,7 @@ def _runtime(
         policy=standard_policy(
             agent.max_duplicate_tool_calls,
             agent.max_tool_calls_per_tool,
+            tool_limits=parts.limits,
             max_seconds=agent.max_seconds,
             max_tokens=agent.max_run_tokens,
             max_cost=agent.max_cost,
@@ -201,14 +221,17 @@ def name_of(workflow: WorkflowVersion) -> str:
     return workflow.workflow.name[: Run._meta.get_field("agent_name").max_length]
 
 
-def tool_names(agent: Agent) -> list[str]:
-    """What it may call: tools, and those it may ask."""
-    tools = [row.name for row in _tools(agent.pk)]
-    return sorted([*tools, *(other.asked_as for other in _colleagues(agent.pk))])
+def tool_names(agent: Agent, user: int | None = None) -> list[str]:
+    """What it may call for this person: tools, and those it may ask."""
+    closed = permits.closed_to(user)
+    tools = [one.tool.name for one in _links(agent.pk) if one.tool.pk not in closed.tools]
+    asked = [other for other in _colleagues(agent.pk) if other.pk not in closed.agents]
+    return sorted([*tools, *(other.asked_as for other in asked)])
 
 
 def guardrail_names() -> list[str]:
-    return [row.name for row in _patterns()]
+    rows = GuardrailPattern.objects.filter(enabled=True)
+    return list(rows.values_list("name", flat=True))
 
 
 def _handoff(agent: Agent, team: dict[str, AgentRuntime], *, is_first: bool = False) -> Handoff:
@@ -216,80 +239,149 @@ def _handoff(agent: Agent, team: dict[str, AgentRuntime], *, is_first: bool = Fa
     return Handoff(agent.name, lambda: team[agent.name], agent.description, is_first=is_first)
 
 
-def default_agent() -> Agent:
-    for agent in _first_agent():
+def default_agent(user: int | None = None) -> Agent:
+    """The one that answers this person where none was chosen."""
+    for agent in first_agents() if user is None else first_agents_for(user):
         return agent
     raise NoAgent
 
 
 @prepared
-def _first_agent():
+def first_agents():
+    """The agent that answers where none was chosen, if there is one."""
     return Agent.objects.filter(enabled=True).order_by("-is_default", "pk")[:1]
+
+
+@prepared
+def first_agents_for(user):
+    mine = Agent.objects.exclude(pk__in=Agent.objects.closed_to(user).values("pk"))
+    return mine.filter(enabled=True).order_by("-is_default", "pk")[:1]
 
 
 def _everybody(run: Run) -> list[Parts]:
     """The agent of the run first, then all that can be reached from it."""
+    if run.is_trial:
+        closed = permits.closed_to(run.user_id)
+        return _reached(run, [_draft(run).agent], closed, Discretion())
     if run.agent is None or not run.agent.enabled:
         raise NoAgent("The agent of this run was switched off.")
-    return _reached(run, [_overridden(run.agent, run.overrides)])
+    closed = permits.closed_to(run.user_id)
+    if run.agent_id in closed.agents:
+        raise NotForThem
+    _record_version(run)
+    return _reached(run, [_overridden(run.agent, run.overrides)], closed, Discretion())
 
 
 def _cast(run: Run) -> tuple[Parts, ExecutionPlan, list[Parts]]:
     """The parts of a workflow itself, its plan, and all agents that can be reached from it."""
     if run.agent is None or run.workflow is None:
         raise NoAgent("The agent of this run was switched off.")
+    _record_version(run)
     plan = read(run.workflow.text).plan
     plan = replace(plan, parameters={**plan.parameters, **run.parameters})
-    steps = list(plan.walk())
-    tools = [row for row in _all_tools() if row.name in {step.tool for step in steps}]
+    steps, closed = list(plan.walk()), permits.closed_to(run.user_id)
+    named = [row for row in _all_tools() if row.name in {step.tool for step in steps}]
+    tools = [row for row in named if row.pk not in closed.tools]
     asked, roles = {step.agent for step in steps}, {step.role.lower() for step in steps}
-    agents = Agent.objects.filter(enabled=True)
+    agents = Agent.objects.filter(enabled=True).exclude(pk__in=closed.agents)
     colleagues = [one for one in agents if one.name in asked or one.role_names & roles]
-    agent = _overridden(run.agent, run.overrides)
+    agent, discretion = _overridden(run.agent, run.overrides), Discretion()
     parts = Parts(
         agent,
-        planners.of(agent, run.model),
+        planners.of(agent, run.model, run, _discretion(run, agent, discretion)),
         tools,
         toolset.made(tools),
-        _rules(run),
+        _rules(run, agent),
         colleagues,
         is_rerun=run.is_rerun and not run.goes_on_for,
     )
-    return parts, plan, _reached(run, list(colleagues))
+    return parts, plan, _reached(run, list(colleagues), closed, discretion)
 
 
-def _reached(run: Run, waiting: list[Agent]) -> list[Parts]:
-    """These agents first, then all that they may ask."""
+def _draft(run: Run) -> descriptions.Drawn:
+    """The agent that is tried, which is in no row, or not so."""
+    made = descriptions.drawn(run.overrides[TRIED])
+    made.agent.pk = run.agent_id
+    return made
+
+
+def _record_version(run: Run) -> None:
+    """Of a run that begins; one that goes on keeps what it began with."""
+    if not run.version:
+        versions.record(run)
+
+
+def _reached(
+    run: Run, waiting: list[Agent], closed: Closed, discretion: Discretion
+) -> list[Parts]:
+    """These agents first, then all that they may ask: for whoever asks, and nobody else."""
     found: dict[int, Parts] = {}
     while waiting:
         agent = waiting.pop()
         if agent.pk not in found:
-            found[agent.pk] = parts = _parts(run, agent)
+            found[agent.pk] = parts = _parts(run, agent, closed, discretion)
             waiting += parts.colleagues
     return list(found.values())
 
 
-def _parts(run: Run, agent: Agent) -> Parts:
+def _parts(run: Run, agent: Agent, closed: Closed, discretion: Discretion) -> Parts:
     is_first = agent.pk == run.agent_id
     # An agent that a workflow asks is not the one for which tools were chosen.
     chosen = run.overrides.get("tools") if is_first and not run.workflow_id else None
-    tools = [row for row in _tools(agent.pk) if chosen is None or row.name in chosen]
-    colleagues = [other for other in _colleagues(agent.pk) if other != agent]
+    had, asked = _drafted(run) if is_first and run.is_trial else _saved(run, agent)
+    links = [link for link in had if link.tool.pk not in closed.tools]
+    links = [link for link in links if chosen is None or link.tool.name in chosen]
+    tools = [link.given() for link in links]
+    others = [other for other in asked if other.pk not in closed.agents]
+    colleagues = [other for other in others if other != agent]
     return Parts(
         agent,
-        planners.of(agent, run.model if is_first else planners.model_name(agent)),
+        planners.of(
+            agent,
+            run.model if is_first else planners.model_name(agent),
+            run,
+            _discretion(run, agent, discretion),
+        ),
         tools,
         toolset.made(tools),
-        _rules(run),
+        _rules(run, agent),
         [other for other in colleagues if chosen is None or other.asked_as in chosen],
         is_rerun=run.is_rerun and not run.goes_on_for,
         groups=_groups() if agent.mode == Agent.Mode.PLAN else frozenset(),
+        limits={link.tool.name: link.max_calls for link in links if link.max_calls},
     )
 
 
-def _rules(run: Run) -> list[GuardrailPattern]:
+def _saved(run: Run, agent: Agent) -> tuple[list[AgentTool], list[Agent]]:
+    """What its rows say; whoever asks the agent of a trial asks the draft."""
+    asked = _colleagues(agent.pk)
+    if run.is_trial:
+        asked = [_draft(run).agent if one.pk == run.agent_id else one for one in asked]
+    return _links(agent.pk), asked
+
+
+def _drafted(run: Run) -> tuple[list[AgentTool], list[Any]]:
+    draft = _draft(run)
+    tools = [link for link in draft.links if link.tool.enabled]
+    return tools, [agent for agent in draft.many["handoffs"] if agent.enabled]
+
+
+def _discretion(run: Run, agent: Agent, shared: Discretion) -> Discretion | None:
+    """What a person is promised by the agent they asked holds for all that work for it."""
+    rules = {agent.personal_data, _promise(run)}
+    return shared if Agent.PersonalData.HIDDEN in rules else None
+
+
+def _promise(run: Run) -> str | None:
+    """What the agent of the run, or the draft that is tried, does with personal data."""
+    if run.is_trial:
+        return run.overrides[TRIED].get("personal_data")
+    return run.agent and run.agent.personal_data
+
+
+def _rules(run: Run, agent: Agent) -> list[GuardrailPattern]:
     off = run.overrides.get("guardrails_off", ())
-    return [row for row in _patterns() if row.name not in off]
+    return [row for row in _patterns(agent.pk) if row.name not in off]
 
 
 def _groups() -> frozenset[str]:
@@ -305,8 +397,8 @@ def _overridden(agent: Agent, overrides: dict[str, Any]) -> Agent:
 
 
 @prepared
-def _patterns():
-    return GuardrailPattern.objects.filter(enabled=True)
+def _patterns(agent):
+    return GuardrailPattern.objects.holding_for(agent)
 
 
 @prepared
@@ -320,9 +412,9 @@ def _all_tools():
 
 
 @prepared
-def _tools(agent):
-    tools = ToolRegistration.objects.filter(enabled=True, agents=agent)
-    return tools.select_related("server", "fallback")
+def _links(agent):
+    links = AgentTool.objects.filter(agent=agent, tool__enabled=True)
+    return links.select_related("tool__server", "tool__fallback")
 
 
 def _guardrails(parts: Parts) -> Guardrails:
@@ -333,6 +425,8 @@ def _guardrails(parts: Parts) -> Guardrails:
             stage=row.stage,
             action=GuardrailAction(row.action),
             message=row.message,
+            is_observed=row.is_observed,
+            id=row.pk,
         )
         for row in parts.patterns
     ]

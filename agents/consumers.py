@@ -16,14 +16,13 @@ from channels.db import database_sync_to_async
 from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
-from django.contrib import auth
 from django.db import OperationalError
 from django.http import HttpRequest
 from django.utils import timezone, translation
 from django.utils.functional import Promise as StrPromise
 from django.utils.translation import gettext_lazy as _
 
-from agents import audit, live, masking, pulse, storage
+from agents import audit, live, masking, pulse, storage, visitors
 from agents.fragments import Watched
 from agents.masking import Veil
 from agents.models import Run
@@ -92,7 +91,8 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         if topic is None:
             await self.close(NOT_FOUND)
             return
-        await self.stack.enter_async_context(live.following(topic, self.hear))
+        for followed in (topic, live.of_person(self.scope["user"].pk)):
+            await self.stack.enter_async_context(live.following(followed, self.hear))
         await self.greet()
         for part in (self._show_told, self._beat):
             self.stack.callback(self.tasks.create_task(part()).cancel)
@@ -249,10 +249,8 @@ class WatchingConsumer(AsyncWebsocketConsumer):
 
     def is_signed_in(self) -> bool:
         """Logging out ends the browser's session, and with it what its open tabs may do."""
-        request = HttpRequest()
-        request.session = SessionStore(self.scope["cookies"].get(settings.SESSION_COOKIE_NAME))
-        self.session = request.session
-        self.scope["user"] = auth.get_user(request)
+        self.session = SessionStore(self.scope["cookies"].get(settings.SESSION_COOKIE_NAME))
+        self.scope["user"] = visitors.of(self.session)
         return self.scope["user"].is_authenticated
 
     async def greet(self) -> None:

@@ -7,10 +7,13 @@ import asyncio
 import json
 import logging
 import shutil
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
 
 from django.conf import settings
 from django.db import Error, connection
+from django.db.migrations.executor import MigrationExecutor
 
 from agents import live
 from agents.models import ServerProcess
@@ -27,12 +30,41 @@ async def answer(scope, receive, send) -> None:
 
     Without the layer pages follow a few seconds late, and a full disk can still be read.
     """
-    is_down = not await database.is_there()
+    is_down = not await database.says_yes()
     trouble = ["database"] if is_down else await _troubles()
     status = "down" if is_down else "degraded" if trouble else "ok"
+    await _send(send, 503 if is_down else 200, status, trouble)
+
+
+async def alive(scope, receive, send) -> None:
+    """200 whenever the process answers at all: where it does not, it is to be started anew."""
+    await _send(send, 200, "alive", [])
+
+
+async def ready(scope, receive, send) -> None:
+    """200 where this process may be sent people; 503 while it must not be."""
+    trouble = ["leaving"] if _is_leaving else await _obstacles()
+    await _send(send, 503 if trouble else 200, "not ready" if trouble else "ready", trouble)
+
+
+def leave() -> None:
+    """This process was told to end: whoever asks is to send people elsewhere."""
+    global _is_leaving
+    _is_leaving = True
+
+
+_is_leaving = False
+
+
+async def _obstacles() -> list[str]:
+    if not await database.says_yes():
+        return ["database"]
+    return [] if await migrations.says_yes() else ["migrations"]
+
+
+async def _send(send: Callable[..., Any], code: int, status: str, trouble: list[str]) -> None:
     body = {"status": status} | ({"trouble": trouble} if trouble else {})
-    start = {"type": "http.response.start", "status": 503 if is_down else 200}
-    await send({**start, "headers": HEADERS})
+    await send({"type": "http.response.start", "status": code, "headers": HEADERS})
     await send({"type": "http.response.body", "body": json.dumps(body).encode()})
 
 
@@ -55,32 +87,51 @@ def space_left() -> int:
     return shutil.disk_usage(settings.DATA_DIR).free
 
 
-class _Database:
-    """Asked in a thread of its own, so that one which hangs holds up nothing else.
+class _Question:
+    """Asked in a thread of its own, so that a database which hangs holds up nothing else.
 
-    One question at a time: whoever comes meanwhile waits for the same answer.
+    One at a time: whoever comes meanwhile waits for the same answer.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, ask: Callable[[], bool]) -> None:
+        self._ask = ask
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="health")
         self._asked: Future[bool] | None = None
 
-    async def is_there(self) -> bool:
+    async def says_yes(self) -> bool:
         if self._asked is None or self._asked.done():
-            self._asked = self._thread.submit(_can_be_read)
+            self._asked = self._thread.submit(self._answer)
         answered, _ = await asyncio.wait([asyncio.wrap_future(self._asked)], timeout=DEADLINE)
         return any(each.result() for each in answered)
 
+    def _answer(self) -> bool:
+        try:
+            return self._ask()
+        except Error as error:
+            logger.info("The database does not answer: %r", error)
+            return False
+        finally:
+            connection.close()
+
 
 def _can_be_read() -> bool:
-    try:
-        ServerProcess.objects.exists()
-    except Error as error:
-        logger.info("The database does not answer: %r", error)
-        return False
-    finally:
-        connection.close()
+    ServerProcess.objects.exists()
     return True
 
 
-database = _Database()
+class _Migrations:
+    """Whether all of this version are applied; once they are, they stay so."""
+
+    def __init__(self) -> None:
+        self._are_applied = False
+
+    def __call__(self) -> bool:
+        if not self._are_applied:
+            executor = MigrationExecutor(connection)
+            plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+            self._are_applied = not plan
+        return self._are_applied
+
+
+database = _Question(lambda: _can_be_read())
+migrations = _Question(_Migrations())

@@ -29,6 +29,11 @@ LOOK_AGAIN = "look.again"
 Hear = Callable[[str, dict[str, Any]], None]
 
 
+def of_person(pk: int) -> str:
+    """The topic on which whatever somebody looks at is told to ask again what they may see."""
+    return f"person.{pk}"
+
+
 async def publish(topic: str, kind: str, **facts: Any) -> None:
     """All who hear it share these facts, and leave them as they are."""
     if (here := _topics.get(topic)) is not None:

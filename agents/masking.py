@@ -7,14 +7,16 @@ from typing import Any, TypeVar
 
 from django.db import models
 
+from agents.engine.discretion import ALIAS
 from agents.engine.events import Type
 from agents.engine.privacy import Growing, mask
-from agents.models import AgentStep, Approval, Membership, Run, RunEvent
+from agents.models import Agent, AgentStep, Approval, Membership, Run, RunEvent
 
 SEE_ALL = "agents.see_personal_data"
 UNMASKED = "unmasked"
 ANSWER = 0  # steps are counted from 1
 MOST_LABELLED = 200
+HIDDEN = "…"
 WORDS = {Type.DELTA, Type.THOUGHT_DELTA}
 COLUMNS: dict[type[models.Model], tuple[str, ...]] = {
     Run: (
@@ -116,8 +118,13 @@ def _column(row: models.Model, name: str, value: Any) -> Any:
     if name == "observation" and row.__dict__.get("found_size", 0) > len(value):
         return Growing().feed(value)  # it is cut, maybe in the middle of something personal
     if isinstance(row, RunEvent) and row.type in WORDS:
-        return {**value, "content": "…"}  # a word alone does not tell what it is a part of
+        return {**value, "content": HIDDEN}  # a word alone does not tell what it is a part of
     return masked_value(value)
+
+
+def kept(agent: Agent, value: Any) -> Any:
+    """The value as it may be kept of what this agent is asked."""
+    return masked_value(value) if agent.personal_data == Agent.PersonalData.UNKEPT else value
 
 
 def masked_text(text: str) -> str:
@@ -147,7 +154,8 @@ def _masked_fields(value: dict[str, Any]) -> dict[str, Any]:
     for key, item in value.items():
         name = _named(key)
         name = f"{name} {len(shown)}" if name in shown else name
-        shown[name] = masked_value(item, key)
+        # A field that is called by an alias holds what the model was not shown.
+        shown[name] = HIDDEN if ALIAS.fullmatch(key) else masked_value(item, key)
     return shown
 
 

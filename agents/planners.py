@@ -3,22 +3,33 @@
 import asyncio
 import os
 import threading
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from django.conf import settings
 
+from agents.engine.discretion import Discretion
+from agents.engine.errors import ModelError
+from agents.engine.gate import Gate, Limits
 from agents.engine.planner import LLM, ReActPlanner
 from agents.engine.stream import Deadlines
 from agents.llm import discovery, tokens, windows
+from agents.llm.configured_model import ClosedModel, ConfiguredModel
 from agents.llm.demo_model import DemoModel
 from agents.llm.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel
+from agents.llm.providers import first_set, provider_of
 from agents.llm.roads import road
-from agents.models import Agent
+from agents.models import Agent, LanguageModel, Run
+from agents.models.prepared import prepared
+from agents.models.secret import Unreadable
 
 DEMO = "demo"
 PACE = 0.06
+MILLION = 1_000_000
 
 INSTRUCTIONS = """\
 You are {agent}, an assistant that thinks, uses tools and answers. Use a tool wherever it can
@@ -27,35 +38,170 @@ from documents, cite the passages by their numbers in brackets. Answer in the la
 question, in Markdown, and briefly."""
 
 
+class NotReady(ModelError):
+    """The model cannot be used as it is set up."""
+
+    advice = "Tell your administrator, or choose another agent."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """A model by the name that an agent has for it; `why` is what is wrong with it."""
+
+    name: str
+    row: LanguageModel | None = None
+    why: NotReady | None = None
+
+
 def models_of(agent: Agent) -> list[str]:
     """Its model, and those that it falls back to."""
-    first = model_name(agent)
-    return [first, *(name for name in agent.fallback_models.split() if name != first)]
+    return [setup.name for setup in chain(agent, model_name(agent))]
+
+
+def chain(agent: Agent, model: str, asker: Callable[[], Any] = lambda: None) -> list[Setup]:
+    """This model, those that the agent falls back to, then those that the model does.
+
+    `asker` gives the person who asks, and is called only where that matters.
+    """
+    rows = _rows()
+    first = _row(model, rows)
+    others = f"{agent.fallback_models} {first.fallbacks if first else ''}"
+    found = {name: _row(name, rows) for name in [model, *others.split()]}
+    named = [row for row in found.values() if row]
+    closed = _closed_to(asker(), named) if named else set()
+    return [Setup(name=name, row=row, why=_trouble(row, closed)) for name, row in found.items()]
+
+
+def check(agent: Agent, model: str, user: Any) -> None:
+    """Raises NotReady where neither this model nor one that it falls back to can be asked."""
+    setups = chain(agent, model, lambda: user)
+    if setups[0].why and all(setup.why for setup in setups):
+        raise setups[0].why
+
+
+def trouble(name: str) -> NotReady | None:
+    """What is wrong with how a model is set up, for whoever may use it."""
+    row = _row(name, _rows())
+    if row is None and "/" not in name and name != DEMO and not windows.is_listed(name):
+        return NotReady(f"There is no model called {name}.")
+    return _trouble(row, set())
+
+
+def label(name: str) -> str:
+    """What people see of a model: the label of its row, where it has one."""
+    row = _row(name, _rows())
+    return row.label if row else name
+
+
+def labels() -> list[str]:
+    """Of all that an administrator set up and switched on."""
+    return [row.label for row in _rows() if row.enabled]
+
+
+@prepared
+def _rows():
+    return LanguageModel.objects.order_by("-enabled", "pk")
+
+
+def _row(name: str, rows: Sequence[LanguageModel]) -> LanguageModel | None:
+    """The row of this label, or of this LiteLLM name; the installation's own needs none."""
+    by_label = (row for row in rows if row.label == name)
+    if found := next(by_label, None):
+        return found
+    by_model = next((row for row in rows if row.model == name), None)
+    return None if by_model is None or name == default_model().model else by_model
+
+
+def _closed_to(user: Any, rows: Sequence[LanguageModel]) -> set[int]:
+    """Those of the rows that this person may not use."""
+    if user is None:
+        return set()
+    keys = {row.pk for row in rows}
+    usable = LanguageModel.objects.usable_by(user).filter(pk__in=keys)
+    return keys - set(usable.values_list("pk", flat=True))
+
+
+def _trouble(row: LanguageModel | None, closed: set[int]) -> NotReady | None:
+    if row is None:
+        return None
+    if row.pk in closed:
+        return NotReady(f"You may not use the model {row.label}.")
+    if not row.enabled:
+        return NotReady(f"The model {row.label} is switched off.")
+    return _unconnected(row)
+
+
+def _unconnected(row: LanguageModel) -> NotReady | None:
+    """What it lacks to be reached, as far as that can be seen from here."""
+    try:
+        has_key = bool(row.api_key.reveal() or row.secrets.reveal())
+    except Unreadable:
+        return NotReady(f"The key of the model {row.label} cannot be read any more.")
+    provider = provider_of(row.model)
+    if provider is None:
+        return None
+    # A key of the environment goes only to an address that is from there as well.
+    has_key |= not row.base_url and bool(first_set(provider.keys, os.environ)[1])
+    is_elsewhere = bool(provider.addresses) and not provider.base_url
+    if is_elsewhere and not (row.base_url or first_set(provider.addresses, os.environ)[1]):
+        return NotReady(f"The model {row.label} has no address.")
+    if provider.needs_key and not has_key and (is_elsewhere or not row.base_url):
+        return NotReady(f"The model {row.label} has no key.")
+    return None
 
 
 def instructions(agent: Agent) -> str:
     return agent.instructions or INSTRUCTIONS.format(agent=agent.name)
 
 
-def of(agent: Agent, model: str) -> list[ReActPlanner]:
-    """One for the model of the run, and one for each that the agent falls back to."""
-    others = [name for name in agent.fallback_models.split() if name != model]
-    return [_planner(agent, name) for name in [model, *others]]
+def of(
+    agent: Agent, model: str, run: Run | None = None, discretion: Discretion | None = None
+) -> list[ReActPlanner]:
+    """One for this model, and one for each that is asked where it cannot be used."""
+    asker = (lambda: run.user) if run else (lambda: None)
+    return [_planner(agent, setup, discretion) for setup in chain(agent, model, asker)]
 
 
-def _planner(agent: Agent, model: str) -> ReActPlanner:
-    asked = llm(model)
+def _planner(agent: Agent, setup: Setup, discretion: Discretion | None) -> ReActPlanner:
+    asked, row = connected(setup), setup.row
     return ReActPlanner(
         asked,
-        model,
+        setup.name,
         dialect=agent.dialect,
         instructions=instructions(agent),
-        parameters={} if model == DEMO else {"max_tokens": agent.max_output_tokens},
+        parameters=_parameters(agent, setup),
         pace=0 if getattr(asked, "pace", 0) else PACE,
         deadlines=_deadlines(),
-        window=windows.window(model),
+        window=(row and row.context_window) or windows.window(row.model if row else setup.name),
         count_tokens=tokens.count,
+        gate=row and _gate(row),
+        discretion=discretion,
     )
+
+
+def _parameters(agent: Agent, setup: Setup) -> dict[str, Any]:
+    if setup.name == DEMO:
+        return {}
+    own = setup.row.parameters if setup.row else {}
+    most = min(agent.max_output_tokens, own.get("max_tokens", agent.max_output_tokens))
+    return {**own, "max_tokens": most}
+
+
+_gates: dict[str, Gate] = {}
+
+
+def _gate(row: LanguageModel) -> Gate | None:
+    """One for all runs of this process; its limits are those of the row as it is now."""
+    limits = Limits(
+        concurrency=row.concurrency,
+        requests=row.requests_per_minute,
+        tokens=row.tokens_per_minute,
+    )
+    if not limits:
+        return None
+    gate = _gates.setdefault(row.label, Gate(limits))
+    gate.limits = limits
+    return gate
 
 
 def _deadlines() -> Deadlines:
@@ -72,14 +218,50 @@ def model_name(agent: Agent) -> str:
     return agent.model or default_model().model
 
 
+def connected(setup: Setup) -> LLM:
+    """The model as it is asked: by its row, or as this installation knows it."""
+    if setup.why:
+        return ClosedModel(setup.why)
+    return by_row(setup.row) if setup.row else llm(setup.name)
+
+
+def by_row(row: LanguageModel) -> LLM:
+    """As an administrator set it up; the row need not be kept."""
+    key, secrets, provider = row.api_key.reveal(), row.secrets.reveal(), provider_of(row.model)
+    own = provider.base_url if provider and key else None  # a key is for its provider alone
+    about = {"api_version": row.api_version, "aws_region_name": row.region, **row.options}
+    about = {name: value for name, value in about.items() if value not in ("", None)}
+    asked = _by_road(row.model, key or None, row.base_url or own, about, secrets)
+    return ConfiguredModel(asked, row.model, _price(row))
+
+
 def llm(model: str) -> LLM:
     if model == DEMO:
         return DemoModel(settings.ENVIRONMENT.demo_delay)
     choice = default_model()
     key, url = (choice.api_key, choice.base_url) if model == choice.model else (None, None)
+    return _by_road(model, key, url)
+
+
+def _by_road(
+    model: str,
+    key: str | None,
+    url: str | None,
+    about: Mapping[str, Any] | None = None,
+    secrets: Mapping[str, str] | None = None,
+) -> LLM:
     forced = settings.ENVIRONMENT.model_road
     way = road(model, os.environ, base_url=url, api_key=key, forced=forced)
-    return DirectModel(key, url, pace=PACE) if way == "direct" else LiteLLMModel(key, url)
+    if way == "direct":
+        return DirectModel(key, url, about, pace=PACE)
+    return LiteLLMModel(key, url, about, secrets=secrets)
+
+
+def _price(row: LanguageModel) -> windows.Price | None:
+    if row.input_price is None or row.output_price is None:
+        return None
+    read, written = row.input_price / MILLION, row.output_price / MILLION
+    return windows.Price(input=read, output=written, read=read, written=read)
 
 
 _choosing = threading.Lock()

@@ -9,11 +9,12 @@ import resource
 import sys
 import threading
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.db import connection
@@ -32,6 +33,7 @@ FORGOTTEN = timedelta(minutes=10)
 STATM = Path("/proc/self/statm")
 
 _sockets = 0
+_latest: Mapping[str, Any] = {}
 _pulse: "_Pulse | None" = None
 
 
@@ -59,6 +61,11 @@ def socket() -> Iterator[None]:
         yield
     finally:
         _sockets -= 1
+
+
+def latest() -> Mapping[str, Any]:
+    """What this process told of itself last; empty where it has told nothing."""
+    return _latest
 
 
 class _Pulse:
@@ -96,7 +103,9 @@ class _Pulse:
 
 def tell(kind: str, watchdog: Watchdog) -> None:
     """How this process is now; those that have been silent for long are forgotten."""
-    mine = {"kind": kind, "version": version(), "seen_at": Now(), **_figures(watchdog)}
+    global _latest
+    _latest = _figures(watchdog)
+    mine = {"kind": kind, "version": version(), "seen_at": Now(), **_latest}
     if not ServerProcess.objects.filter(name=leases.owner()).update(**mine):
         ServerProcess.objects.create(name=leases.owner(), started_at=Now(), **mine)
     late = ExpressionWrapper(
@@ -107,10 +116,12 @@ def tell(kind: str, watchdog: Watchdog) -> None:
 
 
 def leave() -> None:
+    global _latest
+    _latest = {}
     ServerProcess.objects.filter(name=leases.owner()).delete()
 
 
-def _figures(watchdog: Watchdog) -> dict[str, object]:
+def _figures(watchdog: Watchdog) -> dict[str, Any]:
     stalls = watchdog.stalls
     return {
         "runs": workshop.alive(),

@@ -9,7 +9,19 @@ from channels.db import database_sync_to_async
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
-from agents import assembly, jobs, journal, leases, planners, servers, trace, workshop
+from agents import (
+    assembly,
+    jobs,
+    journal,
+    leases,
+    masking,
+    permits,
+    planners,
+    servers,
+    trace,
+    workshop,
+)
+from agents.descriptions import Description
 from agents.engine.events import Event
 from agents.engine.state import Message
 from agents.engine.termination import StopReason
@@ -46,13 +58,16 @@ def prepare(
     """A new run, as a row; raises StillAnswering while another one lives on the topic.
 
     With a workflow it carries that out; the agent is the one whose model and limits it has.
+    Raises planners.NotReady where no model of the agent can be asked.
     """
-    agent = agent or assembly.default_agent()
+    agent = agent or assembly.default_agent(user and user.pk)
+    model = planners.model_name(agent)
+    planners.check(agent, model, user)
     asked = {"query": query, "history": history or [], "topic": topic, "user": user}
     asked |= {"workflow": workflow, "parameters": parameters or {}}
     try:
         with transaction.atomic(savepoint=False):
-            run = _created(agent, **asked, model=planners.model_name(agent))
+            run = _created(agent, **asked, model=model)
     except IntegrityError as error:
         if not any(name in str(error) for name in ONE_LIVE):
             raise
@@ -68,6 +83,8 @@ def prepare_again(
 
     What is told of it again, and how it goes on from there, is `resume`'s to see to.
     """
+    model = overrides.get("model") or planners.model_name(agent)
+    planners.check(agent, model, user)
     with transaction.atomic():
         run = _created(
             agent,
@@ -75,7 +92,7 @@ def prepare_again(
             history=origin.history,
             topic=topic,
             user=user,
-            model=overrides.get("model") or planners.model_name(agent),
+            model=model,
             origin=origin,
             origin_step=step,
             overrides=overrides,
@@ -90,17 +107,33 @@ def prepare_rest(origin: Run, *, topic: str, user: Any) -> Run:
     """A run that goes on with the plan of one that was stopped, as a row."""
     if origin.agent is None or not origin.agent.enabled:
         raise assembly.NoAgent("The agent of this run was switched off.")
+    if origin.agent_id in permits.closed_to(user and user.pk).agents:
+        raise assembly.NotForThem
     last = origin.steps.order_by("-number").values_list("number", flat=True).first() or 0
     overrides = {**origin.overrides, "continues": True}
     about = {"topic": topic, "step": last + 1, "overrides": overrides, "user": user}
     return prepare_again(origin, agent=origin.agent, **about)
 
 
-def _created(agent: Agent, **columns: Any) -> Run:
+def prepare_trial(
+    draft: Agent, description: Description, *, query: str, topic: str, user: Any
+) -> Run:
+    """A run of an agent as it is described, and as no row has it, as a row of its own."""
+    kept: dict[str, Any] = {"agent": draft if draft.pk else None, "agent_version": None}
+    kept |= {"overrides": {assembly.TRIED: description}, "history": [], "parameters": {}}
+    model = planners.model_name(draft)
+    with transaction.atomic():
+        run = _created(draft, query=query, topic=topic, user=user, model=model, **kept)
+        _line_up(run)
+    return run
+
+
+def _created(agent: Agent, /, **columns: Any) -> Run:
     workflow = columns.get("workflow")
+    columns = {"agent": agent, "agent_version": agent.version or None} | columns
+    asked = {name: columns[name] for name in ("query", "history", "parameters")}
     run = Run(
-        **columns,
-        agent=agent,
+        **columns | {name: masking.kept(agent, value) for name, value in asked.items()},
         agent_name=assembly.name_of(workflow) if workflow else agent.name,
         dialect=agent.dialect,
         # Where a plan is carried out, turns say nothing about how far it is.
@@ -109,6 +142,7 @@ def _created(agent: Agent, **columns: Any) -> Run:
         **leases.next_owner(),
     )
     add(run)
+    run.unkept = asked
     return run
 
 

@@ -20,7 +20,14 @@ TEMPLATES = (
     _("The answer has more than %(limit)s characters."),
     _("The answer is nested more than %(levels)s levels deep."),
     _("It matches the rule %(rule)s."),
+    _("What matches the rule %(rule)s is masked."),
+    _("The rule %(rule)s would have allowed it."),
+    _("The rule %(rule)s would have warned of it."),
+    _("The rule %(rule)s would have masked it."),
+    _("The rule %(rule)s would have blocked it."),
     _("It is %(tokens)s tokens long; at most %(limit)s are allowed."),
+    _("This is not a regular expression RE2 can read: %(words)s."),
+    _("A pattern has at most %(limit)s characters."),
     _("Could not reach the model %(model)s: %(reason)s."),
     _("The answer of %(model)s was cut off."),
     _("%(model)s did not answer in time."),
@@ -33,6 +40,24 @@ TEMPLATES = (
     _("%(model)s is rate limited by its provider: %(words)s"),
     _("The name %(model)s does not say whose model it is."),
     _("The model sent nothing for %(seconds)s seconds."),
+    _(
+        "%(model)s answers at most %(most)s at once, and the turn did not come within "
+        "%(seconds)s seconds."
+    ),
+    _(
+        "%(model)s may be asked %(most)s times a minute, and the turn did not come within "
+        "%(seconds)s seconds."
+    ),
+    _(
+        "%(model)s may use %(most)s tokens a minute, and the turn did not come within "
+        "%(seconds)s seconds."
+    ),
+    _("The model %(model)s is switched off."),
+    _("The model %(model)s has no key."),
+    _("The model %(model)s has no address."),
+    _("The key of the model %(model)s cannot be read any more."),
+    _("You may not use the model %(model)s."),
+    _("There is no model called %(model)s."),
     _("Try again in %(seconds)s seconds."),
     _("A run may take %(limit)s seconds."),
     _("A run may use %(limit)s tokens."),
@@ -135,6 +160,12 @@ REASONS = (
     _("the connection was refused"),
 )
 SENTENCES = (
+    _("A pattern cannot be empty."),
+    _(r"A pattern cannot take characters apart: \C is not possible."),
+    _("This pattern matches everything, even an empty text."),
+    _("This pattern matches places without any character."),
+    _("This pattern takes too long to look for: make its repetitions fewer."),
+    _("There is half a character in this pattern."),
     _("Say what the task is."),
     _("The model wrote no plan that can be carried out."),
     _("This expression cannot be used."),
@@ -171,6 +202,8 @@ SENTENCES = (
     _("The answer is too large to check against its schema."),
     _("It has failed too often, and is left alone for a while."),
     _("Wait until then, or choose another model."),
+    _("As many ask this model as its limits allow."),
+    _("Tell your administrator, or choose another agent."),
     _("The model declined to answer."),
     _("The answer was cut off by a filter of the model's provider."),
     _("The model's provider withheld the answer."),
@@ -188,6 +221,9 @@ SENTENCES = (
     _("The run used up its steps before it had an answer."),
     _("No agent is switched on."),
     _("Switch one on in the admin console."),
+    _("The account of whoever asked was switched off."),
+    _("You may not use this agent any more."),
+    _("Choose another one, or ask an administrator."),
     _("Something went wrong on the server."),
     _("The model did not finish within its time."),
     _("The answer was cut off at the output limit of the model."),

@@ -6,8 +6,10 @@ kept in rows, where the administration reads it: how a server is, and what its t
 
 import asyncio
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import lru_cache
 from typing import Any
 
@@ -15,10 +17,11 @@ from channels.db import database_sync_to_async
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError, transaction
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents.engine.tool import Tool
-from agents.models import McpServer, ToolRegistration
+from agents.models import McpServer, ServerSample, ToolRegistration
 from agents.models.secret import Unreadable
 from agents.tools.addresses import AllowList
 from agents.tools.egress import Egress
@@ -35,6 +38,9 @@ from agents.tools.mcp_definition import Definition, difference, digest, tool_nam
 from agents.tools.mcp_launch import LaunchRefused, check_launch
 
 CONNECT_TIMEOUT = 60.0
+SAMPLED_FOR = timedelta(hours=24)
+SAMPLED_EVERY = timedelta(seconds=50)  # a little less than a heartbeat
+MOST_SAMPLES = 2_000
 STDIO_PERMISSION = "agents.use_stdio_servers"
 
 logger = logging.getLogger(__name__)
@@ -154,23 +160,52 @@ def _row(wanted: ServerConfig) -> McpServer:
 
 async def sync(server: McpServer, user: Any) -> Found:
     """Connect to it once, for a look; what was found is kept. Raises PermissionDenied."""
-    look = await database_sync_to_async(_allowed)(server, user)
-    connection = Connection(look, egress=egress())
+    wanted = await database_sync_to_async(_allowed)(server, user)
+    health = await _looked(wanted)
+    return await database_sync_to_async(keep)(server.name, health)
+
+
+async def look(wanted: ServerConfig, user: Any) -> Health:
+    """Connect once to what nobody has saved; nothing is kept. Raises PermissionDenied."""
+    await database_sync_to_async(_refuse)(wanted, user)
+    return await _looked(wanted)
+
+
+async def _looked(wanted: ServerConfig) -> Health:
+    connection = Connection(wanted, egress=egress())
     try:
         await connection.ready(again=False)
     except ServerUnavailable:
-        logger.info("The MCP server %s could not be used.", server.name)
+        logger.info("The MCP server %s could not be used.", wanted.name)
     finally:
         health = connection.health
         await connection.close()
-    return await database_sync_to_async(keep)(server.name, health)
+    return health
+
+
+@asynccontextmanager
+async def lent(row: ToolRegistration, user: Any) -> AsyncIterator[Tool]:
+    """A tool for one call of this person's, on a connection of its own.
+
+    Raises PermissionDenied where they may not use its server so.
+    """
+    wanted = await database_sync_to_async(_allowed)(row.server, user)
+    connection = Connection(wanted, egress=egress())
+    try:
+        yield _tool(row, connection)
+    finally:
+        await connection.close()
 
 
 def _allowed(server: McpServer, user: Any) -> ServerConfig:
     wanted = config(server)
+    _refuse(wanted, user)
+    return wanted
+
+
+def _refuse(wanted: ServerConfig, user: Any) -> None:
     if wrong := complaints(wanted, user):
         raise PermissionDenied(" ".join(map(str, wrong)))
-    return wanted
 
 
 @transaction.atomic
@@ -185,7 +220,25 @@ def keep(name: str, health: Health) -> Found:
     server.latency_ms = None if health.latency is None else round(health.latency * 1000, 1)
     server.restarts = health.restarts
     server.save(update_fields=["state", "state_since", "last_error", "latency_ms", "restarts"])
+    _sample(server)
     return _compare(server, health) if health.state == "ready" else Found(health=health)
+
+
+def _sample(server: McpServer) -> None:
+    """Note for the strip how it is; one that is on its way, or not used, says nothing."""
+    if server.state not in {server.State.READY, server.State.FAILED}:
+        return
+    now, is_up = timezone.now(), server.state == server.State.READY
+    samples = ServerSample.objects.filter(server=server)
+    last = samples.order_by("-at").first()
+    if last and last.is_up == is_up and now - last.at < SAMPLED_EVERY:
+        return
+    samples.create(
+        server=server, at=now, is_up=is_up, latency_ms=server.latency_ms if is_up else None
+    )
+    samples.filter(at__lt=now - SAMPLED_FOR).delete()
+    if one_too_many := samples.order_by("-at")[MOST_SAMPLES : MOST_SAMPLES + 1].first():
+        samples.filter(at__lte=one_too_many.at).delete()
 
 
 def _compare(server: McpServer, health: Health) -> Found:

@@ -3,13 +3,45 @@
 The rows are Django's own, and so is everything that is decided about them.
 """
 
-from django.contrib.auth import get_user_model
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import get_user, get_user_model
 from django.contrib.auth.backends import ModelBackend
+from django.contrib.auth.models import AnonymousUser
 from django.contrib.sessions.backends import db
 from django.contrib.sessions.models import Session
+from django.http import HttpRequest
 from django.utils import timezone
 
 from agents.models.prepared import prepared
+
+PROVED_TWICE = "proved_twice"  # in a session: more than one thing showed who it is
+
+
+def of(session: "SessionStore") -> Any:
+    """Whose session it is, or nobody: one that has ended, or that proves too little."""
+    request = HttpRequest()
+    request.session = session
+    user = get_user(request)
+    is_enough = user.is_authenticated and proves_enough(session, user)
+    return user if is_enough else AnonymousUser()
+
+
+def proves_enough(session: "SessionStore", user: Any) -> bool:
+    """Whether they have shown who they are as well as this installation demands of them."""
+    return not demands_more(user) or bool(session.get(PROVED_TWICE))
+
+
+def demands_more(user: Any) -> bool:
+    """Whether a password alone is too little for this person."""
+    demanded = settings.REQUIRE_MFA
+    return demanded == "all" or (demanded == "staff" and is_trusted_with_others(user))
+
+
+def is_trusted_with_others(user: Any) -> bool:
+    """Administrators and reviewers: whoever has their account sees more than their own."""
+    return user.is_staff or user.has_perm("agents.review_runs")
 
 
 class Accounts(ModelBackend):

@@ -66,6 +66,8 @@ def note(facts: dict[str, Any]) -> str:
     match facts["kind"]:
         case "slow":
             return _("The model was slow: nothing came for %(seconds)s s.") % _brief(facts)
+        case "limited":
+            return _("It waited for its turn: %(why)s") % {"why": _limit(facts)}
         case "retry":
             return _("Asked again after %(seconds)s s: %(message)s") % facts
         case "model_fallback":
@@ -91,10 +93,21 @@ def now(notes: Sequence[dict[str, Any]]) -> str:
     match facts["kind"]:
         case "slow":
             return _("The model is slow: nothing has come for %(seconds)s s.") % _brief(facts)
+        case "limited":
+            return _("It waits for its turn: %(why)s") % {"why": _limit(facts)}
         case "retry":
             facts = _brief(facts) | {"message": told(facts["message"])}
             return _("Asks again in %(seconds)s s: %(message)s") % facts
     return ""
+
+
+def _limit(facts: dict[str, Any]) -> str:
+    match facts["limit"]:
+        case "requests":
+            return _("%(model)s may be asked %(most)s times a minute.") % facts
+        case "tokens":
+            return _("%(model)s may use %(most)s tokens a minute.") % facts
+    return _("%(model)s answers at most %(most)s at once.") % facts
 
 
 def _brief(facts: dict[str, Any]) -> dict[str, Any]:

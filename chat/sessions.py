@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
@@ -15,7 +16,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
-from agents import assembly, live, runs, storage, trace
+from agents import assembly, live, masking, planners, runs, storage, trace
 from agents.engine import faults
 from agents.engine.errors import AgentError
 from agents.engine.state import Message as HistoryMessage
@@ -126,7 +127,8 @@ def begin(user, text: str, client_id: str, agent: str = "") -> Message:
             if (known := _known(user, client_id)) is not None:
                 return known
             wish = _wished(text, user)
-            title = wish.version.workflow.name if wish else title_of(text)
+            kept = masking.kept(_agent(agent, user), text)
+            title = wish.version.workflow.name if wish else title_of(kept)
             session = ChatSession.objects.create(user=user, title=title)
             return _add(session, user, text, client_id, agent)
     except IntegrityError:  # it came twice at once, and the other was quicker
@@ -295,9 +297,10 @@ def title_of(text: str) -> str:
 
 def _add(session: ChatSession, user, text: str, client_id: str, agent: str) -> Message:
     faults.point("P1")
-    run = _prepare(session, user, text, _agent(agent))
+    answers = _agent(agent, user)
+    run, kept = _prepare(session, user, text, answers), masking.kept(answers, text)
     message = Message(
-        session=session, author=user, run=run, text=text, client_id=client_id, agent_name=""
+        session=session, author=user, run=run, text=kept, client_id=client_id, agent_name=""
     )
     add(message)
     message.is_new = True
@@ -306,11 +309,15 @@ def _add(session: ChatSession, user, text: str, client_id: str, agent: str) -> M
 
 def _queue(session: ChatSession, user, text: str, client_id: str, agent: str) -> Message:
     faults.point("P1")
-    name = agent and _agent(agent).name
+    name = agent and _agent(agent, user).name
     _wished(text, user)
     try:
         message = queue.add(
-            session, author=user, text=text, client_id=client_id, agent_name=name
+            session,
+            author=user,
+            text=_queueable(user, text, name),
+            client_id=client_id,
+            agent_name=name,
         )
     except queue.Full:
         raise NotSaid(
@@ -319,6 +326,13 @@ def _queue(session: ChatSession, user, text: str, client_id: str, agent: str) ->
         ) from None
     message.is_new = True
     return message
+
+
+def _queueable(user, text: str, agent: str) -> str:
+    """The text as whoever would answer it now lets it be kept; maybe nobody would."""
+    first = assembly.first_agents_for(user.pk)
+    answers = _named(agent, user) if agent else next(iter(first), None)
+    return masking.kept(answers, text) if answers else text
 
 
 def _put_first(session: ChatSession, user, pk: int | None) -> tuple[bool, Run | None]:
@@ -356,8 +370,9 @@ def _begun(session: ChatSession, message: Message) -> Message | None:
     """The message with its run; None where it cannot have one."""
     try:
         with transaction.atomic():
-            agent = _agent(message.agent_name)
+            agent = _agent(message.agent_name, message.author)
             run = _prepare(session, message.author, message.text, agent)
+            message.text = masking.kept(agent, message.text)
             return queue.take_up(message, run)
     except NotSaid:
         return None  # the page says why, and the next look may find it mended
@@ -371,8 +386,10 @@ def _begun(session: ChatSession, message: Message) -> Message | None:
 def _hindrance(message: Message) -> str:
     """Why nobody would answer this if it were its turn now, in words; mostly nothing."""
     try:
-        _agent(message.agent_name)
+        agent = _agent(message.agent_name, message.author)
         _wished(message.text, message.author)
+        with _in_words():
+            planners.check(agent, planners.model_name(agent), message.author)
     except NotSaid as reason:
         return str(reason)
     except Exception:  # the page has to be shown, or nobody could withdraw it
@@ -386,14 +403,9 @@ def _prepare(session: ChatSession, user, text: str, agent: Agent) -> Run:
         return _rest_of(stopped, session, user)
     wish = _wished(text, user)
     wanted = {"workflow": wish.version, "parameters": dict(wish.parameters)} if wish else {}
-    return runs.prepare(
-        query=text,
-        history=history(session),
-        topic=session.topic,
-        user=user,
-        agent=agent,
-        **wanted,
-    )
+    asked = {"query": text, "history": history(session), "topic": session.topic}
+    with _in_words():
+        return runs.prepare(**asked, **wanted, user=user, agent=agent)
 
 
 def _stopped_plan(session: ChatSession, text: str) -> Run | None:
@@ -415,8 +427,15 @@ def _asking_to_go_on() -> set[str]:
 
 
 def _rest_of(stopped: Run, session: ChatSession, user) -> Run:
-    try:
+    with _in_words():
         return runs.prepare_rest(stopped, topic=session.topic, user=user)
+
+
+@contextmanager
+def _in_words() -> Iterator[None]:
+    """What stands in the way of a run, told to the person who wrote."""
+    try:
+        yield
     except AgentError as error:
         raise NotSaid(f"{told(str(error))} {told(error.advice)}") from error
 
@@ -429,19 +448,17 @@ def _wished(text: str, user) -> starting.Wish | None:
         raise NotSaid(str(reason)) from reason
 
 
-def _agent(name: str) -> Agent:
-    """The agent of this name, or the one that answers where nobody was chosen."""
-    try:
-        agent = _named(name) if name else assembly.default_agent()
-    except AgentError as error:
-        raise NotSaid(f"{told(str(error))} {told(error.advice)}") from error
+def _agent(name: str, user) -> Agent:
+    """The agent of this name, or the one that answers this person where none was chosen."""
+    with _in_words():
+        agent = _named(name, user) if name else assembly.default_agent(user.pk)
     if agent is None:
         raise NotSaid(_("This agent is not available any more. Choose another one."))
     return agent
 
 
-def _named(name: str) -> Agent | None:
-    return Agent.objects.filter(name=_storable(name), enabled=True).first()
+def _named(name: str, user) -> Agent | None:
+    return Agent.objects.usable_by(user).filter(name=_storable(name), enabled=True).first()
 
 
 def _known(user, client_id: str, session: ChatSession | None = None) -> Message | None:

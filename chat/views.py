@@ -6,6 +6,7 @@ from channels.db import database_sync_to_async
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import aget_object_or_404, get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 
 from agents import planners, runs
@@ -17,6 +18,16 @@ from chat.fragments import MessageView
 from chat.models import ChatSession
 
 SHOWN = 30
+
+
+PROMISES = {
+    Agent.PersonalData.HIDDEN: gettext_lazy(
+        "Personal data is replaced before the model sees it."
+    ),
+    Agent.PersonalData.UNKEPT: gettext_lazy(
+        "Personal data is masked in all that is kept and shown."
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -34,6 +45,7 @@ class AgentChoice:
     label: str
     source: str
     is_demo: bool
+    promise: str
 
     @classmethod
     def of(cls, agent: Agent) -> "AgentChoice":
@@ -41,9 +53,10 @@ class AgentChoice:
         return cls(
             name=agent.name,
             description=agent.description,
-            label=model_label(name),
+            label=model_label(planners.label(name) if agent.model else name),
             source=_("set for this agent") if agent.model else found.source,
             is_demo=name == planners.DEMO,
+            promise=PROMISES.get(agent.personal_data, ""),
         )
 
 
@@ -165,7 +178,7 @@ def _command(request: HttpRequest, user, pk: int) -> str:
     """What would have to be typed for it; raises NotStarted."""
     mine = Workflow.objects.for_user(user).filter(enabled=True)
     workflow = get_object_or_404(mine, pk=pk)
-    return starting.wish(workflow, starting.given(request.POST)).query
+    return starting.wish(workflow, starting.given(request.POST), user).query
 
 
 async def _said(request: HttpRequest, say, *whom):
@@ -188,13 +201,15 @@ def _page(request: HttpRequest, chat: ChatSession | None, **more: str) -> HttpRe
 
 
 def _context(request: HttpRequest, chat: ChatSession | None = None) -> dict:
-    agents = Agent.objects.filter(enabled=True).order_by("-is_default", "pk")
+    mine = Agent.objects.usable_by(request.user)
+    agents = mine.filter(enabled=True).order_by("-is_default", "pk")
     choices = [AgentChoice.of(agent) for agent in agents]
     return _listed(request) | {
         "session": chat,
+        "messages": [],  # of a chat: else they would be those that the console has left to say
         "agents": choices,
         "chosen": _chosen(choices, chat),
-        "examples": _examples(agents[0]) if choices else [],
+        "examples": _examples(agents[0], request.user) if choices else [],
         "max_message": sessions.MOST_BYTES,
         "may_write": True,
     }
@@ -236,13 +251,14 @@ def _conversation(request: HttpRequest, chat: ChatSession, before: str = "") -> 
     }
 
 
-def _examples(agent: Agent) -> list[Example]:
-    """A question for each tool that this agent has now."""
+def _examples(agent: Agent, user) -> list[Example]:
+    """A question for each tool that this agent has now, for this person."""
     examples = [
         # xgettext:no-python-format
         Example("calculator", _("What is 12.5% of 3480?")),
         Example("database", _("Which five products brought in the most this year?")),
         Example("search", _("How do I stop a run, and what happens to it?")),
     ]
-    usable = set(agent.tools.filter(enabled=True).values_list("name", flat=True))
+    tools = agent.tools.usable_by(user).filter(enabled=True)
+    usable = set(tools.values_list("name", flat=True))
     return [example for example in examples if example.tool in usable]

@@ -42,9 +42,20 @@ class FromOrigins:
         return await (self.application if is_ours else DENIED)(scope, receive, send)
 
 
+# Asked by machines, which know no password and call us by any name.
+doors = [
+    path("health/", health.answer),
+    path("healthz", health.alive),
+    path("readyz", health.ready),
+]
+if settings.METRICS:
+    from agents import metrics
+
+    doors.append(path("metrics", metrics.answer))
+
 application = ProtocolTypeRouter(
     {
-        "http": URLRouter([path("health/", health.answer), re_path("", django_app)]),
+        "http": URLRouter([*doors, re_path("", django_app)]),
         "websocket": FromOrigins(CookieMiddleware(sockets), settings.ORIGINS),
     }
 )

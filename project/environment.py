@@ -4,6 +4,7 @@ import os
 import re
 import secrets
 import sys
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
@@ -24,7 +25,11 @@ EVERYWHERE = {"0.0.0.0", "[::]"}
 LOOPBACK = ["127.0.0.1", "localhost", "[::1]"]
 # What several processes must have in common to work as one.
 SHARED = ("secret_key", "database_url", "redis_url")
-SECRET = {"ASHIATO_DATABASE_URL", "ASHIATO_REDIS_URL", "ASHIATO_OTLP_HEADERS"}
+SECRET = {
+    *("ASHIATO_DATABASE_URL", "ASHIATO_REDIS_URL"),
+    *("ASHIATO_OTLP_HEADERS", "ASHIATO_METRICS_TOKEN"),
+}
+LEAST_TOKEN = 16
 NAMED = re.compile(r"[\w-]+\s*=[ -~]*", re.ASCII)
 RIGHT = {
     "bool_parsing": '"true" or "false"',
@@ -56,6 +61,16 @@ class Environment(BaseSettings):
     encryption_keys: SecretStr | None = None
     egress_allow: str = ""
     origins: str = ""
+    proxies: str = ""
+    require_mfa: Literal["off", "staff", "all"] = "off"
+    oidc_issuer: str = ""
+    oidc_client_id: str = Field("", validate_default=True)
+    oidc_client_secret: SecretStr | None = None
+    oidc_name: str = "Single sign-on"
+    oidc_groups_claim: str = ""
+    oidc_administrators: str = "administrator"
+    oidc_reviewers: str = "reviewer"
+    oidc_create: bool = True
     language: Literal["en", "ja"] = "en"
     time_zone: str = "UTC"
     admin_name: str = "demo"
@@ -78,9 +93,15 @@ class Environment(BaseSettings):
     otlp_headers: SecretStr | None = None
     otlp_content: bool = False
     otlp_personal: bool = False
+    metrics: bool = False
+    metrics_token: SecretStr | None = None
+    metrics_port: int = Field(0, ge=0, le=65535)
     trace_console: Literal["off", "error", "warning", "info", "debug"] = "off"
     trace_file: Path | None = None
     trace_file_level: Literal["error", "warning", "info", "debug"] = "info"
+    keep_runs_days: int | None = Field(None, ge=1, le=36_500)
+    keep_audit_days: int | None = Field(None, ge=1, le=36_500)
+    self_erasure: bool = False
 
     @field_validator("database_url")
     @classmethod
@@ -107,6 +128,31 @@ class Environment(BaseSettings):
             parts = urlsplit(origin)
             if parts.scheme not in {"http", "https"} or not parts.netloc or parts.path:
                 raise ValueError("whole origins like https://chat.example.org")
+        return value
+
+    @field_validator("proxies")
+    @classmethod
+    def _networks(cls, value: str) -> str:
+        try:
+            [ip_network(part) for part in listed(value)]
+        except ValueError:
+            raise ValueError("addresses or networks like 10.0.0.0/8, 192.0.2.7") from None
+        return value
+
+    @field_validator("oidc_issuer")
+    @classmethod
+    def _issuer(cls, value: str) -> str:
+        parts = urlsplit(value)
+        is_near = parts.scheme == "http" and host_of(value) in LOOPBACK
+        if value and not (parts.netloc and (parts.scheme == "https" or is_near)):
+            raise ValueError("a whole address like https://id.example.org")
+        return value
+
+    @field_validator("oidc_client_id")
+    @classmethod
+    def _known_there(cls, value: str, about: ValidationInfo) -> str:
+        if about.data.get("oidc_issuer") and not value:
+            raise ValueError("given together with ASHIATO_OIDC_ISSUER")
         return value
 
     @field_validator("time_zone")
@@ -153,6 +199,13 @@ class Environment(BaseSettings):
             raise ValueError(f"a file that can be written ({error.strerror})") from None
         if value.is_dir() or not os.access(value.parent, os.W_OK):
             raise ValueError("a file that can be written")
+        return value
+
+    @field_validator("metrics_token")
+    @classmethod
+    def _hard_to_guess(cls, value: SecretStr | None) -> SecretStr | None:
+        if value and not (value.get_secret_value().isascii() and len(value) >= LEAST_TOKEN):
+            raise ValueError(f"at least {LEAST_TOKEN} ASCII characters")
         return value
 
     @field_validator("data")

@@ -10,6 +10,8 @@ DATA_DIR = ENVIRONMENT.data
 SECRET_KEY = ENVIRONMENT.kept_secret_key()
 ENCRYPTION_KEYS = ENVIRONMENT.all_encryption_keys()
 EGRESS_ALLOW = environment.listed(ENVIRONMENT.egress_allow)
+# Balancers in front of us, which are believed about where a request comes from.
+PROXIES = environment.listed(ENVIRONMENT.proxies)
 DEBUG = ENVIRONMENT.debug
 
 # One list says who may speak to us; hosts, CSRF and the socket's check all follow from it.
@@ -18,7 +20,7 @@ ALLOWED_HOSTS = [environment.host_of(origin) for origin in ORIGINS]
 CSRF_TRUSTED_ORIGINS = ORIGINS
 
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    "project.apps.ConsoleConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.messages",
@@ -31,6 +33,7 @@ INSTALLED_APPS = [
     "template_partials",
     "agents",
     "agents.review",
+    "agents.people",
     "chat",
 ]
 MIDDLEWARE = [
@@ -43,11 +46,18 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "agents.people.visits.LastSeen",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "agents.middleware.remembering",
     "agents.middleware.NothingUnrecorded",
 ]
+# Of whom more than a password is demanded.
+REQUIRE_MFA = ENVIRONMENT.require_mfa
+if REQUIRE_MFA != "off":
+    after = MIDDLEWARE.index("django.contrib.auth.middleware.AuthenticationMiddleware") + 1
+    MIDDLEWARE.insert(after, "agents.middleware.EnoughProof")
 ROOT_URLCONF = "project.urls"
 ASGI_APPLICATION = "project.asgi.application"
 TEMPLATES = [
@@ -73,13 +83,19 @@ CHANNEL_LAYERS = {"default": services.channel_layer(ENVIRONMENT)}
 WORKERS = ENVIRONMENT.workers
 if ENVIRONMENT.database_url and ENVIRONMENT.redis_url:
     INSTALLED_APPS.append("procrastinate.contrib.django")
+# Whether monitors may read figures at /metrics.
+METRICS = ENVIRONMENT.metrics or ENVIRONMENT.metrics_token is not None
 # Modules whose functions, decorated with `function_tool`, become tools.
 TOOL_MODULES = environment.listed(ENVIRONMENT.tools)
+# How long what people said, and who did what, is kept; None is for ever.
+KEEP_RUNS_DAYS = ENVIRONMENT.keep_runs_days
+KEEP_AUDIT_DAYS = ENVIRONMENT.keep_audit_days
+# Whether people may delete their own accounts.
+SELF_ERASURE = ENVIRONMENT.self_erasure
 SAMPLE_DATABASE = DATA_DIR / "sample.sqlite3"
 
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "chat:new"
-LOGOUT_REDIRECT_URL = "login"
 SESSION_ENGINE = "agents.visitors"
 AUTHENTICATION_BACKENDS = ["agents.visitors.Accounts"]
 PASSWORD_HASHERS = [
@@ -110,6 +126,10 @@ SERVESTATIC_AUTOREFRESH = DEBUG
 
 HTTPS = all(origin.startswith("https://") for origin in ORIGINS)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+# With this before its name a browser takes a cookie from nobody but this very host.
+SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = (
+    f"{'__Host-' if HTTPS else ''}{name}" for name in ("sessionid", "csrftoken")
+)
 SECURE_SSL_REDIRECT = False  # the balancer in front does that
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0

@@ -39,6 +39,8 @@ def started(*arguments, **environment):
         ("ASHIATO_DEMO_DELAY", "-1"),
         ("ASHIATO_TIME_ZONE", "Mars/Olympus"),
         ("ASHIATO_OTLP_ENDPOINT", "collector:4318"),
+        ("ASHIATO_METRICS", "perhaps"),
+        ("ASHIATO_METRICS_PORT", "70000"),
         ("ASHIATO_TRACE_CONSOLE", "loud"),
         ("ASHIATO_TRACE_FILE", "/proc/nowhere/trace.jsonl"),
         ("ASHIATO_TRACE_FILE", "/"),
@@ -100,6 +102,7 @@ def test_configured_origins_are_the_only_ones():
         ("ASHIATO_DATABASE_URL", "mysql://me:hidden@db/x"),
         ("ASHIATO_REDIS_URL", "http://:hidden@redis"),
         ("ASHIATO_OTLP_HEADERS", "hidden, without a name"),
+        ("ASHIATO_METRICS_TOKEN", "hidden"),
     ],
 )
 def test_a_wrong_address_is_refused_without_its_password(name, value, tmp_path):

@@ -9,7 +9,7 @@ from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
 from django.conf import settings
 from django.db import connection
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 from django.utils import timezone
@@ -18,17 +18,22 @@ from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents import health
+from agents import health, planners
 from agents.assembly import CIRCUITS
-from agents.models import Approval, McpServer, Run, ServerProcess
+from agents.models import Agent, Approval, McpServer, Run, ServerProcess, Upkeep
+from agents.sentences import told
+
+from . import deployment
 
 LATELY = timedelta(hours=1)
+UPKEEP_WITHIN = timedelta(days=2)
 SILENT = timedelta(seconds=20)
 LONG_IN_LINE = timedelta(seconds=30)
 MOST_LAG = 2.0
 MOST_LATENESS = 0.25
 LONG_STALL, MANY_STALLS = 1.0, 10
 ONE_IN = 10
+MOST_NAMES = 6
 KINDS = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
 
 Processes = Sequence[ServerProcess]
@@ -61,13 +66,16 @@ def everything(processes: Processes) -> Iterator[Finding]:
     yield about_the_database()
     yield about_the_layer()
     yield about_the_disk()
+    yield about_models()
     yield about_circuits()
     yield about_servers()
+    yield about_old_rows()
+    yield about_settings()
 
 
 def queue_depth() -> int | None:
     """How many runs stand in line for a worker; None where web processes drive them."""
-    return _in_line().count() if settings.WORKERS else None
+    return Run.objects.in_line().count() if settings.WORKERS else None
 
 
 def about_processes(processes: Processes) -> Finding:
@@ -98,7 +106,7 @@ def about_runs() -> Finding:
 def about_the_line(processes: Processes) -> Iterator[Finding]:
     if (depth := queue_depth()) is None:
         return
-    first = _in_line().order_by("started_at").first()
+    first = Run.objects.in_line().order_by("started_at").first()
     waited = timezone.now() - first.started_at if first else timedelta()
     now = ngettext(
         "%(count)d run stands in line, for %(time)s.",
@@ -114,10 +122,6 @@ def _trouble_in_line(processes: Processes, waited: timedelta) -> str:
         return _("No worker is there to drive runs. Start one with “manage.py worker”.")
     is_long = waited > LONG_IN_LINE
     return _("The workers cannot keep up. Start another one.") if is_long else ""
-
-
-def _in_line() -> QuerySet[Run]:
-    return Run.objects.running().filter(owner="", heartbeat_at=None)
 
 
 def about_people() -> Finding:
@@ -226,6 +230,39 @@ def about_the_disk() -> Finding:
     return Finding(what=_("Disk"), now=now, advice=advice)
 
 
+def about_models() -> Finding:
+    """Those that agents think with: how they are set up, and whether they were left alone."""
+    what, page = _("Models"), reverse("admin:agents_languagemodel_changelist")
+    agents = Agent.objects.filter(enabled=True)
+    names = sorted({name for agent in agents for name in planners.models_of(agent)})
+    if not names:
+        return Finding(what=what, now=_("No agent is switched on."))
+    if wrong := [str(error) for error in map(planners.trouble, names) if error]:
+        now = " ".join(map(told, wrong))
+        advice = _("Set them up, or choose others for their agents.")
+        return Finding(what=what, now=now, advice=advice, page=page)
+    few = ", ".join(names[:MOST_NAMES]) + (" …" if len(names) > MOST_NAMES else "")
+    out = {state.key for state in CIRCUITS.state() if state.state != "closed"}
+    if broken := [name for name in names if f"model:{name}" in out]:
+        advice = _("Out of order: %(names)s. Look whether their provider is, and try again.")
+        advice %= {"names": ", ".join(broken)}
+        return Finding(what=what, now=few, advice=advice, page=page)
+    return Finding(what=what, now=few, page=page)
+
+
+def about_settings() -> Finding:
+    what, count = _("Settings"), sum(bool(remark.advice) for remark in deployment.remarks())
+    if not count:
+        return Finding(what=what, now=_("Nothing speaks against letting others in."))
+    now = ngettext(
+        "%(count)d check of “check --deploy” needs a look.",
+        "%(count)d checks of “check --deploy” need a look.",
+        count,
+    )
+    advice = _("They are listed below, with what can be done.")
+    return Finding(what=what, now=now % {"count": count}, advice=advice)
+
+
 def about_circuits() -> Finding:
     what, page = _("Circuits"), reverse("admin:agents_circuits")
     if names := [state.key for state in CIRCUITS.state() if state.state != "closed"]:
@@ -233,6 +270,19 @@ def about_circuits() -> Finding:
         advice = _("They are left alone for a while and then tried again.")
         return Finding(what=what, now=now, advice=advice, page=page)
     return Finding(what=what, now=_("All are in order."), page=page)
+
+
+def about_old_rows() -> Finding:
+    """What is deleted once a day because it was kept long enough."""
+    what, row = _("Retention"), Upkeep.objects.filter(name="prune").first()
+    if row is None or row.at is None:
+        return Finding(what=what, now=_("Nothing was looked for yet."))
+    counts = {name: row.report.get(name, 0) for name in ("sessions", "runs", "entries")}
+    deleted = _("%(sessions)d sessions, %(runs)d runs and %(entries)d audit entries") % counts
+    age = timezone.now() - row.at
+    now = _("Deleted %(time)s ago: %(what)s.") % {"time": length(age), "what": deleted}
+    late = _("It should be done once a day. The log of the server says why it is not.")
+    return Finding(what=what, now=now, advice=late if age > UPKEEP_WITHIN else "")
 
 
 def about_servers() -> Finding:

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from agents.models import ServerProcess
 
-from . import findings
+from . import deployment, findings
 
 PERMISSION = "agents.view_serverprocess"
 
@@ -67,6 +67,8 @@ def page(request: HttpRequest) -> HttpResponse:
         "findings": sorted(found, key=lambda finding: finding.is_good),
         "troubles": sum(not finding.is_good for finding in found),
         "processes": [ProcessView.of(process) for process in processes],
+        "remarks": deployment.remarks(),
+        "versions": list(deployment.versions()),
         "at": timezone.now(),
     }
     return render(request, "admin/agents/health.html", context)

@@ -14,14 +14,14 @@ NOT_KEPT = _("This has something in it that cannot be kept as JSON.")
 NOT_AN_OBJECT = _("Write a JSON object: {…}.")
 
 
-class ObjectField(forms.JSONField):
-    """A JSON object in lines; a mistake is told by its place, in the text as it was typed."""
+class ValueField(forms.JSONField):
+    """JSON in lines; a mistake is told by its place, in the text as it was typed."""
 
     widget = forms.Textarea(
         attrs={"class": "vLargeTextField code", "rows": 12, "spellcheck": "false"}
     )
 
-    def to_python(self, value: Any) -> dict[str, Any] | None:
+    def to_python(self, value: Any) -> Any:
         if value in self.empty_values:
             return None
         try:
@@ -32,8 +32,6 @@ class ObjectField(forms.JSONField):
             raise ValidationError(NOT_JSON, params=place) from error
         except (ValueError, RecursionError) as error:
             raise ValidationError(NOT_KEPT) from error
-        if not isinstance(found, dict):
-            raise ValidationError(NOT_AN_OBJECT)
         return found
 
     def bound_data(self, data: Any, initial: Any) -> Any:
@@ -43,6 +41,16 @@ class ObjectField(forms.JSONField):
         if isinstance(value, InvalidJSONInput):
             return value
         return "" if value is None else pretty(value)
+
+
+class ObjectField(ValueField):
+    """A JSON object."""
+
+    def to_python(self, value: Any) -> dict[str, Any] | None:
+        found = super().to_python(value)
+        if found is not None and not isinstance(found, dict):
+            raise ValidationError(NOT_AN_OBJECT)
+        return found
 
 
 def pretty(value: Any) -> str:

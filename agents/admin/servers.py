@@ -1,5 +1,6 @@
 """MCP servers: set up, tried, imported; and what changed in their tools, accepted."""
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -20,13 +21,14 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
-from agents import servers
+from agents import audit, servers
 from agents.models import McpServer, ToolRegistration
 from agents.models.secret import Unreadable
 from agents.sentences import told
 from agents.tools.mcp_config import BadServerConfig, Mistake, ServerConfig
 from agents.tools.mcp_launch import LaunchRefused, check_launch, resolved
 
+from . import circuits, figures, strip
 from .console import ConsoleAdmin
 
 # Each with what it was entrusted to: where that changes, it has to be entered again.
@@ -62,7 +64,8 @@ class ServerForm(forms.ModelForm):
         unread = {*self.errors}  # of what cannot be read nothing more is known
         if "args" in unread:
             unread.add("command")  # which is judged by what it is given
-        for mistake in servers.complaints(self._wanted(cleaned, secrets), self.user):
+        self.wanted = self._wanted(cleaned, secrets)
+        for mistake in servers.complaints(self.wanted, self.user):
             if mistake.field not in unread:
                 self.add_error(self._place(mistake), told(mistake.beside))
         return cleaned
@@ -98,6 +101,8 @@ class ServerForm(forms.ModelForm):
             command=cleaned.get("command", ""),
             args=tuple(cleaned.get("args", ())),
             url=cleaned.get("url", ""),
+            connect_timeout=servers.CONNECT_TIMEOUT,
+            call_timeout=cleaned.get("timeout") or self.instance.timeout,
             **secrets,
         )
 
@@ -158,7 +163,7 @@ class McpServerAdmin(ConsoleAdmin):
         _("When it was last heard of"),
         {
             "fields": ["state", "state_since", "last_error", "latency", "restarts"],
-            "description": _("“Test connection” tries what is saved: save your changes first."),
+            "description": _("“Test connection” tries what is saved, and keeps what it finds."),
         },
     )
 
@@ -194,7 +199,8 @@ class McpServerAdmin(ConsoleAdmin):
 
     @admin.display(description=_("latency"))
     def latency(self, server: McpServer) -> str:
-        return "—" if server.latency_ms is None else f"{server.latency_ms:g} ms"
+        ms = server.latency_ms
+        return "—" if ms is None else figures.milliseconds(ms)
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> list[Any]:
         """Of a server that is not there yet, nothing was heard."""
@@ -237,6 +243,9 @@ class McpServerAdmin(ConsoleAdmin):
 
         own = [
             path("import/", page(self.import_view), name="agents_mcpserver_import"),
+            path("try/", page(self.try_view), name="agents_mcpserver_try"),
+            path("<int:pk>/try/", page(self.try_view), name="agents_mcpserver_try"),
+            path("switch/<int:pk>/", page(self.switch_view), name="agents_mcpserver_switch"),
             path("<int:pk>/test/", page(self.test_view), name="agents_mcpserver_test"),
             path("accept/<int:pk>/", page(self.accept_view), name="agents_mcpserver_accept"),
         ]
@@ -249,6 +258,7 @@ class McpServerAdmin(ConsoleAdmin):
         tools.sort(key=lambda tool: not tool[1])  # what has to be decided comes first
         may_accept = request.user.has_perm("agents.change_toolregistration")
         context |= {"tools": tools, "may_accept": may_accept}
+        context["strip"] = strip.of(server) if server else None
         return super().render_change_form(request, context, **about)
 
     @method_decorator(require_POST)
@@ -257,7 +267,10 @@ class McpServerAdmin(ConsoleAdmin):
         server = get_object_or_404(McpServer, pk=pk)
         if not self.has_change_permission(request, server):
             raise PermissionDenied
-        self._tell(request, async_to_sync(servers.sync)(server, request.user))
+        found = async_to_sync(servers.sync)(server, request.user)
+        told = {"name": server.name, "state": str(found.health.state)}
+        audit.record(request.user, audit.SERVER_TESTED, server, **told)
+        self._tell(request, found)
         return redirect(_change_page(server))
 
     def _tell(self, request: HttpRequest, found: servers.Found) -> None:
@@ -274,6 +287,41 @@ class McpServerAdmin(ConsoleAdmin):
         if found.gone:
             sentence = _("These are gone:")
             messages.warning(request, f"{sentence} {', '.join(found.gone)}")
+
+    @method_decorator(require_POST)
+    def try_view(self, request: HttpRequest, pk: int | None = None) -> HttpResponse:
+        """Connects to what is in the form, which is neither saved before nor after."""
+        server = get_object_or_404(McpServer, pk=pk) if pk else None
+        may_change = server is not None and self.has_change_permission(request, server)
+        if not (may_change if server else self.has_add_permission(request)):
+            raise PermissionDenied
+        form = self.get_form(request, server, change=may_change)(request.POST, instance=server)
+        with transaction.atomic():  # in which a form may lock what it looks at
+            is_valid = form.is_valid()
+        look = async_to_sync(servers.look)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Try without saving"),
+            "opts": self.opts,
+            "problems": list(_problems(form)),
+            "health": look(form.wanted, request.user) if is_valid else None,
+        }
+        return render(request, "admin/agents/mcpserver/try.html", context)
+
+    @method_decorator(require_POST)
+    def switch_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """One tool of a server on or off, for all agents."""
+        row = get_object_or_404(ToolRegistration, pk=pk, server__isnull=False)
+        if not request.user.has_perm("agents.change_toolregistration"):
+            raise PermissionDenied
+        row.enabled = request.POST.get("enabled") == "on"
+        row.save(update_fields=["enabled"])
+        circuits.forget(row.name)
+        self.log_change(request, row, [{"changed": {"fields": ["enabled"]}}])
+        on, off = _("Switched on: %(name)s"), _("Switched off: %(name)s")
+        sentence = on if row.enabled else off
+        messages.success(request, sentence % {"name": row.name})
+        return redirect(f"{_change_page(row.server)}#tool-{row.pk}")
 
     def import_view(self, request: HttpRequest) -> HttpResponse:
         if not self.has_add_permission(request):
@@ -300,13 +348,20 @@ class McpServerAdmin(ConsoleAdmin):
         if not request.user.has_perm("agents.change_toolregistration"):
             raise PermissionDenied
         try:
-            servers.accept(row, request.POST.get("seen", ""))
+            with transaction.atomic():
+                servers.accept(row, request.POST.get("seen", ""))
+                self.keep(request, audit.TOOL_ACCEPTED, row)
         except servers.ChangedAgain:
             messages.error(request, _("It has changed again since: look at it once more."))
         else:
-            self.log_change(request, row, [{"changed": {"fields": ["definition"]}}])
             messages.success(request, _("%(name)s is accepted.") % {"name": row.name})
         return redirect(_change_page(row.server))
+
+
+def _problems(form: ServerForm) -> Iterator[tuple[str, list[str]]]:
+    """What is wrong, each with the name of its field."""
+    for name, errors in form.errors.items():
+        yield str(form.fields[name].label) if name in form.fields else "", list(errors)
 
 
 def _leave(*names: str) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.db.models import Max, QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -31,6 +32,8 @@ class WorkflowAdmin(ConsoleAdmin):
     readonly_fields = ["name", "description", "way"]
 
     def add_view(self, request: HttpRequest, *args: Any, **more: Any) -> HttpResponse:
+        if not self.has_add_permission(request):
+            raise PermissionDenied
         return redirect("workflows:new")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Workflow]:

@@ -7,6 +7,7 @@ AgentError
 │   ├── ProviderFailed         its provider has a problem
 │   ├── RateLimited            its provider asks to wait
 │   ├── CircuitOpen            it failed so often that it is left alone for a while
+│   ├── ModelBusy              as many ask it as its limits allow
 │   ├── EmptyReply             it said nothing at all
 │   ├── TruncatedReply         it was cut off in the middle of a tool call
 │   └── PlanParseError         its text followed no form that we can read
@@ -80,6 +81,12 @@ class CircuitOpen(ModelError):
     """It has failed too often, and is left alone for a while."""
 
     advice = "Wait until then, or choose another model."
+
+
+class ModelBusy(ModelError):
+    """As many ask this model as its limits allow."""
+
+    advice = "Try again in a while, or choose another model."
 
 
 class EmptyReply(ModelError):

@@ -117,9 +117,9 @@ ISSUERS = re.compile(
 def card(seen: Seen) -> str:
     """A few digits more than four times four may be something else that follows."""
     values = [seen.value, re.sub(r"[ -][0-9]{3}\Z", "", seen.value)]
-    if _is_joined(seen) or re.match(r"[0-9A-Za-z_]", seen.after):
-        return ""
-    return next(filter(_is_card, dict.fromkeys(values)), "")
+    if re.match(r"[0-9A-Za-z_]", seen.after):
+        values = [value for value in values if value != seen.value]
+    return "" if _is_joined(seen) else next(filter(_is_card, values), "")
 
 
 def _is_card(value: str) -> bool:
@@ -140,11 +140,12 @@ def iban(seen: Seen) -> str:
 def account(seen: Seen) -> str:
     is_long = 6 <= len(seen.digits) <= 17 and not _is_date(seen.digits)
     is_whole = not re.match(r"[0-9]|[.,][0-9]", seen.after) and not COUNTED.match(seen.after)
-    return seen.value if is_long and is_whole else ""
+    is_count = re.search("口座数[^0-9]*\\Z", seen.before)
+    return seen.value if is_long and is_whole and not is_count else ""
 
 
 def my_number(seen: Seen) -> str:
-    is_more = re.match(r"[ -][0-9]{2}", seen.after)
+    is_more = re.match(r"[ -][0-9]{2}", seen.after) or re.search(r"[0-9][ -]\Z", seen.before)
     proves = check_digits.my_number(seen.digits) and not _is_date(seen.digits)
     return seen.value if proves and not is_more and _alone(seen) else ""
 
@@ -159,6 +160,7 @@ def passport(seen: Seen) -> str:
 
 PARTICLE = re.compile("[はがでにをとへも、][0-9一二三四五六七八九十]")
 BLOCK = re.compile("[0-9一二三四五六七八九十](?:丁目|番|号|-[0-9])")
+PLACE = re.compile(r".{2,3}[都道府県].{1,20}[市区町村].{1,20}[0-9]\s*\Z")
 YEAR = re.compile(r"(?:19|20)[0-9]{2} ")
 BEFORE_YEAR = re.compile(r"(?:in|since|by|until|from|of|during|before|after|top) \Z", re.I)
 
@@ -169,7 +171,7 @@ def japanese_address(seen: Seen) -> str:
 
 
 def said_address(seen: Seen) -> str:
-    return seen.value if BLOCK.search(seen.value) else ""
+    return seen.value if BLOCK.search(seen.value) or PLACE.match(seen.value) else ""
 
 
 def street(seen: Seen) -> str:
@@ -240,8 +242,10 @@ def _bits(text: str) -> float:
 
 
 def password(seen: Seen) -> str:
-    is_word = re.fullmatch(r"[A-Za-z]+\W*", seen.value) is not None
-    return seen.value if re.search("[0-9A-Za-z]", seen.value) and not is_word else ""
+    """In an address the next field ends it."""
+    value = re.split(r"&\w+=", seen.value)[0]
+    is_word = re.fullmatch(r"[A-Za-z]+\W*", value) is not None
+    return value if re.search("[0-9A-Za-z]", value) and not is_word else ""
 
 
 def email(seen: Seen) -> str:

@@ -62,7 +62,7 @@ class Form:
 
 EDGE = r"(?:^|[^0-9A-Za-z_])"
 GAP = r"[^0-9\n‹›]{0,16}?"
-ASK = r"(?:\W{0,2}(?:number|numbers|no|num|nr|code|is|was|番号|は|が))*\W{0,3}"
+ASK = r"(?:[\W_]{0,2}(?:number|numbers|no|num|nr|code|is|was|番号|は|が))*\W{0,4}"
 KANJI = "一二三四五六七八九十"
 PREFECTURES = (
     "東京都|北海道|京都府|大阪府|(?:青森|岩手|宮城|秋田|山形|福島|茨城|栃木|群馬|埼玉|千葉|神奈川|新潟"
@@ -186,8 +186,9 @@ FORMS = (
     ),
     _form(
         Kind.ACCOUNT,
-        r"(?i)(?:(?:account|acct|a/c)\W{0,2}(?:number|no|num|#)|(?:bank|savings|checking|current)"
-        rf" acc(?:ount|t)?|routing number|sort code|口座番号|口座){GAP}"
+        r"(?i)(?:(?:account|acct|a/c)[\W_]{0,2}(?:number|no|num|#)"
+        r"|(?:bank|savings|checking|current)[ _]acc(?:ount|t)?|routing[ _]?number|sort[ _]?code"
+        rf"|口座番号|口座){GAP}"
         r"([0-9][0-9 -]{4,20}[0-9])",
         evidence.account,
         DIGIT,
@@ -211,7 +212,7 @@ FORMS = (
     ),
     _form(
         Kind.MY_NUMBER,
-        r"(?i)(?:my ?number|individual number|マイナンバー|個人番号)[^0-9\n‹›]{0,12}"
+        r"(?i)(?:my[ _]?number|individual[ _]number|マイナンバー|個人番号)[^0-9\n‹›]{0,12}"
         r"([0-9]{4}[ -]?[0-9]{4}[ -]?[0-9]{4})",
         evidence.labelled_number,
         DIGIT,
@@ -246,7 +247,7 @@ FORMS = (
     ),
     _form(
         Kind.IP,
-        r"(?:^|[^0-9A-Za-z_:.])([0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7})"
+        r"(?:^|[^0-9A-Fa-f:]:|[^0-9A-Za-z_:.])([0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7})"
         r"(?:$|[^0-9A-Za-z_:])",
         evidence.ip6,
         ":",
@@ -272,7 +273,7 @@ FORMS = (
     _form(
         Kind.KEY,
         r"(?i)(?:password|passwd|passcode|passphrase|\bpwd|パスワード|暗証番号)[\"']?\s{0,3}"
-        r"(?:[:=]|は|\bis\b)\s{0,3}[\"'「]?([!#-%(-+\-./0-:<-~]{4,})",
+        r"(?:[:=]|は|\bis\b)\s{0,3}[\"'「]?([!#-&(-+\-./0-:<-~]{4,})",
         evidence.password,
     ),
 )

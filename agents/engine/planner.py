@@ -9,7 +9,9 @@ from functools import lru_cache
 from typing import Any, Literal, Protocol, Self
 
 from .context import fit
+from .discretion import TOLD, Discretion
 from .errors import EmptyReply, ModelError, PlanParseError, ProviderFailed, TruncatedReply
+from .gate import Gate
 from .guardrails import TokenCounter, estimate_tokens
 from .react import ReactReader, parse_react
 from .state import OBSERVATION, AgentState, Message
@@ -107,7 +109,10 @@ class ReActPlanner:
         pace: float = 0,
         window: int | None = None,
         count_tokens: TokenCounter = estimate_tokens,
+        gate: Gate | None = None,
+        discretion: Discretion | None = None,
     ) -> None:
+        """With `discretion` the model is not shown what is personal; it belongs to one run."""
         self.llm = llm
         self.model = model
         self.dialect = dialect
@@ -117,6 +122,14 @@ class ReActPlanner:
         self.pace = pace
         self.window = window
         self.count_tokens = lru_cache(maxsize=512)(count_tokens)
+        self.gate = gate
+        self.discretion = discretion
+
+    @property
+    def provided(self) -> dict[str, str]:
+        """What its provider calls the model, where we call it something else."""
+        name = getattr(self.llm, "model", "")
+        return {"provider_model": name} if name and name != self.model else {}
 
     def told(self, instructions: str) -> Self:
         """The same model, told something else."""
@@ -142,8 +155,8 @@ class ReActPlanner:
         tools = [_specification(tool) for tool in available_tools]
         is_react = self.dialect == "react"
         form = REACT_FORM.format(tools="\n".join(map(_tool_line, tools))) if tools else ""
-        system = _system(self.instructions, form if is_react else "")
-        fitted = fit(history, self._room(system, tools), self.count_tokens)
+        system = _system(*self._instructed(), form if is_react else "")
+        fitted = fit(self.hidden(history), self._room(system, tools), self.count_tokens)
         stop = {"stop": ["\nObservation:"]} if is_react and tools else {}
         return Request(
             messages=system + self._told(fitted.messages),
@@ -153,6 +166,14 @@ class ReActPlanner:
             shortened=fitted.shortened,
         )
 
+    def hidden(self, messages: list[Message]) -> list[Message]:
+        """The messages as this model may read them."""
+        return messages if self.discretion is None else self.discretion.hidden(messages)
+
+    def replaced(self, messages: Sequence[Message]) -> dict[str, str]:
+        """What it was not shown in these messages, by what stands there instead."""
+        return {} if self.discretion is None else self.discretion.replaced(messages)
+
     def message(self, plan: PlanResult, calls: Sequence[ToolCall] = ()) -> Message:
         """What the model decided, as history keeps it: `state.add_message(**message)`."""
         if self.dialect == "react":
@@ -160,7 +181,11 @@ class ReActPlanner:
         message = plan.turn.message(calls)
         return {**message, "model": self.model} if _has_kept(plan.turn, calls) else message
 
-    async def stream(self, request: Request) -> AsyncGenerator[Said | Slow | PlanResult, None]:
+    def stream(self, request: Request) -> AsyncGenerator[Said | Slow | PlanResult, None]:
+        said = self._said(request)
+        return said if self.discretion is None else self.discretion.restored(said)
+
+    async def _said(self, request: Request) -> AsyncGenerator[Said | Slow | PlanResult, None]:
         chunks = self.llm.stream(
             model=self.model,
             messages=request.messages,
@@ -179,6 +204,11 @@ class ReActPlanner:
         for said in _joined([reader.rest()]):
             yield said
         yield reader.result()
+
+    def _instructed(self) -> tuple[str, ...]:
+        if self.discretion is None:
+            return (self.instructions,)
+        return self.discretion.hide(self.instructions), TOLD
 
     def _told(self, history: Sequence[Message]) -> list[Message]:
         if self.dialect == "react":

@@ -6,7 +6,7 @@ be seen hide nothing. What is found is said in places of the text as it was writ
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -50,7 +50,7 @@ def find(text: str) -> tuple[Span, ...]:
     found = _all(plain)
     if places is not None:
         found = [replace(s, start=places[s.start], end=places[s.end - 1] + 1) for s in found]
-    return tuple(_merged(found))
+    return merged(found)
 
 
 class Growing:
@@ -62,7 +62,9 @@ class Growing:
 
     window = 120
 
-    def __init__(self, text: str = "") -> None:
+    def __init__(self, text: str = "", find: Callable[[str], Sequence[Span]] = find) -> None:
+        """`find` says what is personal, where more is known than a text says of itself."""
+        self._find = find
         self._text = ""
         self._shown = 0
         self._looks_at = 0
@@ -89,7 +91,7 @@ class Growing:
         before = max(0, self._shown - self.window)
         spans = [
             replace(s, start=max(s.start + before, self._shown), end=s.end + before)
-            for s in find(self._text[before:])
+            for s in self._find(self._text[before:])
             if s.end + before > self._shown
         ]
         until = min([until, *(s.start for s in spans if s.start < until < s.end)])
@@ -109,12 +111,12 @@ def _all(plain: str) -> list[Span]:
     """Again until nothing is left: what is hidden was in the way of what stands beside it."""
     found: list[Span] = []
     for _ in range(MOST_ROUNDS):
-        new = _merged(_once(plain))
+        new = merged(_once(plain))
         if not new:
             break
         found += new
         plain = _blanked(plain, new)
-    return _merged(found)
+    return list(merged(found))
 
 
 def _once(plain: str) -> list[Span]:
@@ -136,17 +138,17 @@ def _blanked(plain: str, spans: Sequence[Span]) -> str:
     return "".join([*pieces, plain[start:]])
 
 
-def _merged(spans: Iterable[Span]) -> list[Span]:
+def merged(spans: Iterable[Span]) -> tuple[Span, ...]:
     """In order; of those that share a character, the longest names the whole."""
-    merged: list[Span] = []
+    apart: list[Span] = []
     for span in sorted(spans, key=lambda s: (s.start, s.start - s.end)):
-        last = merged[-1] if merged else None
+        last = apart[-1] if apart else None
         if last is None or span.start >= last.end:
-            merged.append(span)
+            apart.append(span)
         elif span.end > last.end:
             longest = max(last, span, key=lambda s: s.end - s.start)
-            merged[-1] = replace(longest, start=last.start, end=span.end)
-    return merged
+            apart[-1] = replace(longest, start=last.start, end=span.end)
+    return tuple(apart)
 
 
 def _read(text: str) -> tuple[str, Sequence[int] | None]:
@@ -173,4 +175,4 @@ def _form(character: str) -> str:
     return DASHES.get(plain, plain)
 
 
-__all__ = ["Growing", "Kind", "Masked", "Span", "find", "mask"]
+__all__ = ["Growing", "Kind", "Masked", "Span", "find", "mask", "merged"]

@@ -125,12 +125,15 @@ class Thinking:
             kept += 1
         self.trail.sent = request.messages
         names = [tool["function"]["name"] for tool in request.tools or ()]
+        replaced = planner.replaced(request.messages[kept:])
         return {
             "model": planner.model,
+            **planner.provided,
             "kept": kept,
             "messages": request.messages[kept:],
             "tools": names,
             "parameters": dict(request.parameters),
+            **({"replaced": replaced} if replaced else {}),
         }
 
 

@@ -23,9 +23,11 @@ class Trail:
 
     `open` are the calls of its last turn that have no result yet; `begun` those of them that
     are under way, `asked` those that a person was asked about, each with its step; `pending`
-    ones have no word yet, and of `unsure` ones nobody knows whether they were made. `path` are
-    the agents that a task was handed on through, `budgets` theirs. `past` is what it was
-    retraced from, and `cut` what was going on at its end.
+    ones have no word yet, of `unsure` ones nobody knows whether they were made, and `barred`
+    ones are not made because a rule says so. `sent` is what its model was sent last, and
+    `replaced` what it was not shown, by alias. `path` are the agents that a task was handed on
+    through, `budgets` theirs. `past` is what it was retraced from, and `cut` what was going on
+    at its end.
     """
 
     emit: Stamp
@@ -38,6 +40,7 @@ class Trail:
     thought: str = ""
     model: str = ""
     sent: list[Message] = field(default_factory=list)
+    replaced: dict[str, str] = field(default_factory=dict)
     open: tuple[ToolCall, ...] = ()
     begun: dict[str, int] = field(default_factory=dict)
     asked: dict[str, int] = field(default_factory=dict)
@@ -45,6 +48,7 @@ class Trail:
     pending: set[str] = field(default_factory=set)
     tools: dict[str, str] = field(default_factory=dict)
     unsure: set[str] = field(default_factory=set)
+    barred: set[str] = field(default_factory=set)
     out_of_order: set[str] = field(default_factory=set)
     is_degraded: bool = False
     is_over: bool = False
@@ -60,6 +64,11 @@ class Trail:
     def next_step(self) -> int:
         self.step = self.emit.next_step()
         return self.step
+
+    def ask_instead(self, query: str) -> None:
+        """The question with what the model must not see masked."""
+        self.state.replace_message("user", self.query, query)
+        self.query = query
 
     def say(self, message: Message) -> None:
         self.state.add_message(**message)
@@ -100,6 +109,9 @@ def retrace(
     for event in events:
         stamp.count.seq = max(stamp.count.seq, event.seq)
         stamp.count.steps = max(stamp.count.steps, event.data.get("step", 0))
+        if event.type is Type.STEP_STARTED:
+            # Whoever was asked: agents that work for each other share their aliases.
+            trail.replaced |= event.data["request"].get("replaced", {})
         if event.is_replayed and event.type in _OF_THE_ORIGIN:
             continue
         if event.type is Type.USAGE:
@@ -167,6 +179,8 @@ def _requested(trail: Trail, data: Data) -> None:
     elif id not in trail.asked:
         trail.progress.record(_call(data))
     trail.asked[id] = data["step"]
+    # As it was asked about: what a rule masked stays so, whatever rules there are by then.
+    trail.open = tuple(_call(data) if call.id == id else call for call in trail.open)
     trail.tools[id] = data["tool"]
     trail.pending.add(id)
     trail.verdicts.pop(id, None)
@@ -181,6 +195,8 @@ def _resolved(trail: Trail, data: Data) -> None:
 def _called(trail: Trail, data: Data) -> None:
     made = _call(data)
     trail.begun[made.id] = data["step"]
+    if data.get("is_barred"):
+        trail.barred.add(made.id)
     # As it was made: a person may have changed it, and that is what has to be asked about.
     trail.open = tuple(made if call.id == made.id else call for call in trail.open)
     trail.cut.is_decided = True
@@ -195,8 +211,11 @@ def _answered(trail: Trail, data: Data) -> None:
 
 
 def _guarded(trail: Trail, data: Data) -> None:
+    details = data["details"]
     trail.cut.is_checked = True
-    if data["action"] == "block":
+    if "text" in details:
+        trail.ask_instead(details["text"])
+    if data["action"] == "block" and not details.get("observed") and "tool" not in details:
         trail.cut.finding = data
 
 

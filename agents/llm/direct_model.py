@@ -72,7 +72,7 @@ class DirectModel:
                     yield _priced(chunk, model) if "usage" in chunk else chunk
         except Exception as error:
             # Not `from error`: what a provider says may hold the key, and logs print causes.
-            raise explain(error, model=model, secret=there.key) from None
+            raise explain(error, model=model, secrets=[there.key]) from None
 
 
 def _headers(there: Endpoint) -> dict[str, str]:

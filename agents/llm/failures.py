@@ -4,7 +4,7 @@ import ast
 import json
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -60,7 +60,9 @@ LATE = {"TimeoutException", "Timeout", "APITimeoutError"}
 PREFIX = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)\s*[:-]\s*)+")
 
 
-def explain(error: BaseException, *, model: str, secret: str | None = None) -> AgentError:
+def explain(
+    error: BaseException, *, model: str, secrets: Iterable[str | None] = ()
+) -> AgentError:
     """The same failure in words for a person, without key or stack."""
     chain = list(_causes(error))
     names = {kind.__name__ for link in chain for kind in type(link).__mro__}
@@ -76,7 +78,7 @@ def explain(error: BaseException, *, model: str, secret: str | None = None) -> A
     if names & GARBLED:
         return ModelError(f"{model!r} sent something that cannot be read.", advice=AGAIN)
     too_long = "ContextWindowExceededError" in names
-    return _refused(status, model, _said(error, secret), too_long, chain)
+    return _refused(status, model, _said(error, secrets), too_long, chain)
 
 
 def _refused(
@@ -128,11 +130,11 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _said(error: BaseException, secret: str | None) -> str:
+def _said(error: BaseException, secrets: Iterable[str | None]) -> str:
     """The first line of what the provider said, made safe to show."""
     text = PREFIX.sub("", str(getattr(error, "original_exception", None) or error))
     text = _message_in(text) or text.strip().partition("\n")[0]
-    text = masked(text[:LONGEST_MASKED], secret)
+    text = masked(text[:LONGEST_MASKED], *secrets)
     return text if len(text) <= 300 else text[:299] + "…"
 
 

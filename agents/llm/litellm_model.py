@@ -69,12 +69,15 @@ class LiteLLMModel:
         parameters: Mapping[str, Any] | None = None,
         connect_timeout: float = 10.0,
         timeout: float = 600.0,
+        secrets: Mapping[str, str] | None = None,
     ) -> None:
+        """`secrets` are parameters that no error may show, such as the keys of AWS."""
         self.base_url = base_url
         self.parameters = dict(parameters or {})
         self.connect_timeout = connect_timeout
         self.timeout = timeout
         self._api_key = api_key
+        self._secrets = dict(secrets or {})
 
     async def stream(
         self,
@@ -95,7 +98,8 @@ class LiteLLMModel:
                     yield _priced(chunk, model, litellm)
         except Exception as error:
             # Not `from error`: what a provider says may hold the key, and logs print causes.
-            raise explain(error, model=model, secret=self._api_key) from None
+            hidden = (self._api_key, *self._secrets.values())
+            raise explain(error, model=model, secrets=hidden) from None
 
     def _request(
         self,
@@ -108,6 +112,7 @@ class LiteLLMModel:
         return {
             **self.parameters,
             **parameters,
+            **self._secrets,
             **({"tools": tools} if tools else {}),
             "model": model,
             "messages": messages,

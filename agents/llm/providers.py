@@ -92,6 +92,20 @@ PROVIDERS = (
         speaks_openai=False,
     ),
     Provider(
+        prefix="azure",
+        label="Azure OpenAI",
+        keys=("AZURE_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_AD_TOKEN"),
+        speaks_openai=False,
+        addresses=("AZURE_API_BASE",),
+    ),
+    Provider(
+        prefix="bedrock",
+        label="Amazon Bedrock",
+        keys=("AWS_BEARER_TOKEN_BEDROCK", "AWS_ACCESS_KEY_ID"),
+        speaks_openai=False,
+        needs_key=False,  # a machine at Amazon may have a role
+    ),
+    Provider(
         prefix="openrouter",
         label="OpenRouter",
         keys=("OPENROUTER_API_KEY", "OR_API_KEY"),

@@ -68,6 +68,10 @@ def price(model: str, prompt_tokens: int = 0, moment: datetime | None = None) ->
     )
 
 
+def is_listed(model: str) -> bool:
+    return model in _table()
+
+
 def is_on_another_wire(model: str) -> bool:
     """Whether its provider has this model under `/responses` only."""
     return _of_provider(model).get("mode") == "responses"

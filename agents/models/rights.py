@@ -1,5 +1,6 @@
 """Who may use what an administrator set up: everybody, or the people of some groups."""
 
+from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -10,9 +11,15 @@ class RestrictedQuerySet(models.QuerySet):
         """Those that this person may use; whoever has no account works at the terminal."""
         if user is None or user.is_superuser:
             return self
-        return self.filter(
-            models.Q(groups__isnull=True) | models.Q(groups__user=user)
-        ).distinct()
+        closed = self.model._default_manager.closed_to(user.pk)
+        return self.exclude(pk__in=closed.order_by().values("pk"))
+
+    def closed_to(self, user: int):
+        """Those for groups of which this person is in none; nothing is to a superuser."""
+        theirs = Group.objects.filter(user=user).order_by().values("pk")
+        may_all = get_user_model()._default_manager.filter(pk=user, is_superuser=True)
+        restricted = self.filter(groups__isnull=False).exclude(groups__in=theirs)
+        return restricted.exclude(models.Exists(may_all)).order_by().distinct()
 
 
 class Restricted(models.Model):

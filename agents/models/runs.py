@@ -1,5 +1,10 @@
 """What happened. The events are the truth; steps and totals are read off them."""
 
+from collections.abc import Mapping
+from copy import copy
+from types import MappingProxyType
+from typing import Any, Self
+
 from django.conf import settings
 from django.db import models
 from django.utils.functional import cached_property
@@ -11,6 +16,9 @@ from agents.engine.termination import StopReason
 from .access import Membership, ReviewScope
 from .catalog import Agent
 from .workflows import WorkflowVersion
+
+# How the topics of trials begin: they are in nobody's conversation.
+TRIAL = "trial."
 
 
 class RunQuerySet(models.QuerySet):
@@ -35,6 +43,13 @@ class RunQuerySet(models.QuerySet):
 
     def waiting(self):
         return self.filter(status=Run.Status.WAITING)
+
+    def trials(self):
+        return self.filter(topic__startswith=TRIAL)
+
+    def in_line(self):
+        """Those that stand in line for a worker."""
+        return self.running().filter(owner="", heartbeat_at=None)
 
 
 def _scope(user) -> models.Q | None:
@@ -122,6 +137,12 @@ class Run(models.Model):
         db_default="",
         help_text=_("Runs with the same configuration have the same."),
     )
+    agent_version = models.PositiveIntegerField(
+        _("agent's version"),
+        null=True,
+        blank=True,
+        help_text=_("The version that it began with; a trial of a draft has none."),
+    )
     workflow = models.ForeignKey(
         WorkflowVersion,
         verbose_name=_("workflow"),
@@ -194,8 +215,18 @@ class Run(models.Model):
             )
         ]
 
+    # What was masked before it was kept, as it was asked: known to nobody but this process.
+    unkept: Mapping[str, Any] = MappingProxyType({})
+
     def __str__(self) -> str:
         return f"#{self.pk} {self.query[:60]}"
+
+    @property
+    def as_asked(self) -> Self:
+        asked = copy(self)
+        for name, value in self.unkept.items():
+            setattr(asked, name, value)
+        return asked
 
     def is_of(self, user) -> bool:
         """Whether it is this person's; those asked at a terminal are nobody's."""
@@ -227,6 +258,16 @@ class Run(models.Model):
     def is_rerun(self) -> bool:
         """Also where the run that it goes back to is gone."""
         return self.origin_step is not None
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether an administrator tried a draft of an agent with it."""
+        return self.topic.startswith(TRIAL)
+
+    @property
+    def stops_here(self) -> bool:
+        """Whether it is stopped where its trace is read: it is in no conversation."""
+        return self.is_rerun or self.is_trial
 
     @property
     def goes_on_for(self) -> bool:

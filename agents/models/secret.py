@@ -103,7 +103,9 @@ class EncryptedTextField(models.TextField):
 
     def formfield(self, **options: Any) -> forms.Field:
         widget = forms.PasswordInput(attrs={"autocomplete": "new-password"})
-        return super().formfield(**{"widget": widget, **options})
+        # A hidden field beside it would show what was typed.
+        given = {"widget": widget, "show_hidden_initial": False, **options}
+        return super().formfield(**given)
 
 
 class EncryptedJSONField(EncryptedTextField):

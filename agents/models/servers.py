@@ -1,4 +1,4 @@
-"""The MCP servers that tools may come from."""
+"""The MCP servers that tools may come from, and how they were when they were looked at."""
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
@@ -77,3 +77,21 @@ class McpServer(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class ServerSample(models.Model):
+    """How a server was at one moment: a day of these says whether it can be relied on."""
+
+    server = models.ForeignKey(McpServer, on_delete=models.CASCADE, related_name="samples")
+    at = models.DateTimeField(_("at"))
+    is_up = models.BooleanField(_("in order"))
+    latency_ms = models.FloatField(_("latency"), null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("sample")
+        verbose_name_plural = _("samples")
+        ordering = ["server_id", "at"]
+        indexes = [models.Index(fields=["server", "at"], name="samples_of_a_server")]
+
+    def __str__(self) -> str:
+        return f"{self.server_id} {self.at:%H:%M:%S} {self.is_up}"

@@ -105,6 +105,12 @@ class Details:
         trimmed = [message for message in before[kept:] if message not in new]
         return Prompt([*before[:kept], *new], kept, trimmed)
 
+    @cached_property
+    def replaced(self) -> dict[str, str]:
+        """What the model was not shown, by what it was shown instead; masked for others."""
+        requests = [*self._requests_before(), self.step.request or {}]
+        return {a: v for request in requests for a, v in request.get("replaced", {}).items()}
+
     def _requests_before(self) -> Iterable[dict[str, Any]]:
         """Those of the same agent for the same task: each conversation grows by itself."""
         same = {"parent": self.step.parent, "agent_name": self.step.agent_name}
@@ -140,7 +146,8 @@ class Details:
         """Exactly what was sent, as JSON."""
         if self.prompt is None:
             return unfolded(self.step.action_input) if self.step.action else ""
-        sent = {"model": self.step.request.get("model", self.run.model)}
+        asked = self.step.request
+        sent = {"model": asked.get("provider_model") or asked.get("model", self.run.model)}
         sent |= {"messages": self.prompt.messages, "tools": self.tools}
         return unfolded(sent | (self.step.request.get("parameters") or {}))
 
@@ -201,6 +208,13 @@ class Details:
         return RunEvent.objects.filter(
             run=self.run, seq__gte=self.step.first_seq, data__step=self.step.number
         )
+
+
+def values_replaced(run: Run) -> int:
+    """How many values were not shown to the models of this run."""
+    asked = run.steps.filter(request__has_key="replaced").order_by()
+    found = asked.values_list("request__replaced", flat=True)
+    return len({alias for replaced in found for alias in replaced})
 
 
 def _said(message: Message) -> str:

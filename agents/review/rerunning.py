@@ -12,9 +12,10 @@ from django.db import transaction
 from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 
-from agents import assembly, audit, masking, planners, runs
+from agents import assembly, audit, masking, permits, planners, runs
 from agents.engine.events import Type
 from agents.models import Agent, AgentStep, Run
+from agents.sentences import told
 
 MAY = "agents.rerun_runs"
 AS_THE_AGENT = "agent"
@@ -39,16 +40,19 @@ class Wish:
 class Setup:
     """What a run had, and what could be in its place now."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, user: int | None = None) -> None:
         if run.agent is None or not run.agent.enabled:
             raise NotRerun(_("The agent of this run is gone, or switched off."))
+        if run.agent_id in permits.closed_to(user).agents:
+            raise NotRerun(_("You may not use the agent of this run."))
+        self.user = user
         self.run = run
         self.agent: Agent = run.agent
 
     @cached_property
     def tools(self) -> list[str]:
         """None to choose from where a workflow says what it calls."""
-        return [] if self.run.workflow_id else assembly.tool_names(self.agent)
+        return [] if self.run.workflow_id else assembly.tool_names(self.agent, self.user)
 
     @cached_property
     def guardrails(self) -> list[str]:
@@ -57,8 +61,11 @@ class Setup:
     @cached_property
     def models(self) -> list[str]:
         """Those that this installation uses: somebody has to pay for them."""
-        used = [planners.models_of(agent) for agent in Agent.objects.filter(enabled=True)]
-        return sorted({self.run.model, *(name for names in used for name in names)})
+        closed = permits.closed_to(self.user).agents
+        agents = Agent.objects.filter(enabled=True).exclude(pk__in=closed)
+        used = [planners.models_of(agent) for agent in agents]
+        names = {name for names in used for name in names}
+        return sorted({self.run.model, *names, *planners.labels()})
 
     @property
     def before(self) -> Wish:
@@ -156,15 +163,18 @@ def prepare_once(run: Run, step: int, wish: Wish, user, token: str) -> tuple[Run
 
 def prepare(run: Run, step: int, wish: Wish, user, topic: str = "") -> Run:
     """The new run as a row; for what others asked, it is kept who did that."""
-    setup = Setup(run)
-    again = runs.prepare_again(
-        run,
-        topic=topic or _topic(uuid4().hex),
-        step=nearest(run, step),
-        overrides=setup.overrides(wish),
-        user=user,
-        agent=setup.agent,
-    )
+    setup = Setup(run, user.pk)
+    try:
+        again = runs.prepare_again(
+            run,
+            topic=topic or _topic(uuid4().hex),
+            step=nearest(run, step),
+            overrides=setup.overrides(wish),
+            user=user,
+            agent=setup.agent,
+        )
+    except planners.NotReady as error:
+        raise NotRerun(f"{told(str(error))} {told(error.advice)}") from error
     if masking.asker(run) != user.pk:
         audit.record(user, audit.RERUN, run, run=again.pk, step=again.origin_step)
     return again

@@ -27,19 +27,20 @@ class Company:
         return list(islice(found, MOST_PROBLEMS))
 
 
-def present() -> Company:
-    agents = Agent.objects.filter(enabled=True)
+def present(user: Any = None) -> Company:
+    """For this person; without one, all that there is."""
+    agents = Agent.objects.usable_by(user).filter(enabled=True)
     groups = Group.objects.values_list("name", flat=True)
     roles = {role for agent in agents for role in agent.role_names}
     return Company(
-        tools=_schemas(),
+        tools=_schemas(user),
         agents=frozenset(agent.name for agent in agents),
         roles=frozenset(roles | {name.lower() for name in groups}),
     )
 
 
-def _schemas() -> Schemas:
-    rows = ToolRegistration.objects.filter(enabled=True, is_gone=False)
+def _schemas(user: Any) -> Schemas:
+    rows = ToolRegistration.objects.usable_by(user).filter(enabled=True, is_gone=False)
     here = {tool.name: getattr(tool, "parameters", ONE_TEXT) for tool in toolset.made(rows)}
     remote = [row for row in rows if row.source == ToolRegistration.Source.MCP]
     return here | {row.name: _parameters(row.definition) for row in remote}

@@ -79,5 +79,6 @@ def _take(schedule: Schedule, now: datetime, **facts: object) -> bool:
 def _run(schedule: Schedule) -> Run:
     if not schedule.user.is_active:
         raise starting.NotStarted(_("The person of this schedule is switched off."))
-    wish = starting.wish(schedule.workflow, starting.as_typed(schedule.parameters))
+    given = starting.as_typed(schedule.parameters)
+    wish = starting.wish(schedule.workflow, given, schedule.user)
     return starting.start(wish, schedule.user, f"schedule.{schedule.pk}")

@@ -51,7 +51,7 @@ def wished(text: str, user: Any) -> Wish | None:
         return None
     name, given = _read(command[1])
     mine = Workflow.objects.for_user(user).filter(enabled=True)
-    return wish(named(name, mine), given)
+    return wish(named(name, mine), given, user)
 
 
 def named(name: str, mine: QuerySet[Workflow]) -> Workflow:
@@ -62,13 +62,13 @@ def named(name: str, mine: QuerySet[Workflow]) -> Workflow:
     return found
 
 
-def wish(workflow: Workflow, given: Mapping[str, str]) -> Wish:
-    """The newest version with these parameters, as typed; raises NotStarted."""
+def wish(workflow: Workflow, given: Mapping[str, str], user: Any = None) -> Wish:
+    """The newest version with these parameters, for this person; raises NotStarted."""
     version = workflow.newest
     if version is None or not workflow.enabled:
         raise NotStarted(_("%(name)s is switched off.") % {"name": workflow.name})
     definition = read(version.text)
-    problems = definition.problems or company.present().missing(definition.plan)
+    problems = definition.problems or company.present(user).missing(definition.plan)
     if problems:
         raise NotStarted(told(problems[0].message))
     return Wish(version=version, parameters=parameters(definition, given))

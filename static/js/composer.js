@@ -80,8 +80,8 @@ function isTooLong(words) {
 }
 
 function chosen() {
-  for (const model of composer.querySelectorAll(".model[data-agent]"))
-    model.hidden = model.dataset.agent !== form.elements.agent.value;
+  for (const about of composer.querySelectorAll("[data-agent]"))
+    about.hidden = about.dataset.agent !== form.elements.agent.value;
 }
 
 // A send whose answer was lost with the socket goes out again under the same id.

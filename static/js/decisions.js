@@ -2,9 +2,13 @@
 
 import { markPlan, start as plan } from "./plans.js";
 
+let decided = ""; // the approval at which a person stood when they decided
+
 export function start() {
   document.addEventListener("input", ({ target }) => mark(target));
+  document.addEventListener("htmx:beforeRequest", deciding);
   document.addEventListener("htmx:afterRequest", told);
+  document.addEventListener("htmx:oobAfterSwap", shown);
   document.addEventListener("keydown", typed);
   plan();
 }
@@ -22,6 +26,18 @@ function typed(event) {
   field?.closest(".comments, .approval").querySelector("[data-send]").click();
 }
 
+function deciding({ target }) {
+  const approval = target.closest?.(".approval");
+  if (approval?.contains(document.activeElement)) decided = approval.id;
+}
+
+// A frame that takes the pressed button away comes before its answer, which then nobody hears.
+function shown() {
+  if (!decided || document.activeElement !== document.body) return;
+  const here = document.getElementById(decided);
+  if (here?.dataset.verdict !== "waiting") focusNext(here ?? document.body);
+}
+
 // Asked of what was pressed: a frame may have put something else in its place by now.
 function told({ detail }) {
   const approval = detail.requestConfig?.elt?.closest(".approval");
@@ -33,6 +49,7 @@ function told({ detail }) {
 
 // Never to a button: a second Enter would decide what nobody has read.
 function focusNext(approval) {
+  decided = "";
   const focused = document.activeElement;
   if (focused !== document.body && !approval.contains(focused)) return;
   const here = document.getElementById(approval.id) ?? approval;

@@ -16,8 +16,8 @@ from project.asgi import application
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-async def asked(host=b"testserver"):
-    request = HttpCommunicator(application, "GET", "/health/", headers=[(b"host", host)])
+async def asked(host=b"testserver", path="/health/"):
+    request = HttpCommunicator(application, "GET", path, headers=[(b"host", host)])
     response = await request.get_response(timeout=10)
     return response["status"], json.loads(response["body"])
 
@@ -84,3 +84,43 @@ async def test_asking_leaves_no_channel_behind():
         await live.ping()
 
     assert set(layer.channels) == before
+
+
+async def test_a_process_is_alive_whatever_its_database_does(monkeypatch):
+    monkeypatch.setattr(health, "_can_be_read", lambda: False)
+
+    assert await asked(path="/healthz") == (200, {"status": "alive"})
+
+
+async def test_a_process_is_ready_where_its_database_is_there_and_migrated():
+    assert await asked(path="/readyz") == (200, {"status": "ready"})
+
+
+async def test_without_its_database_nobody_is_sent_to_it(monkeypatch):
+    monkeypatch.setattr(health, "_can_be_read", lambda: False)
+
+    assert await asked(path="/readyz") == (
+        503,
+        {"status": "not ready", "trouble": ["database"]},
+    )
+
+
+async def test_before_its_migrations_are_applied_nobody_is_sent_to_it(monkeypatch):
+    def plan(self, targets):
+        return [("agents", "0099")]
+
+    monkeypatch.setattr(health, "migrations", health._Question(health._Migrations()))
+    with monkeypatch.context() as patch:
+        patch.setattr(health.MigrationExecutor, "migration_plan", plan)
+        before = await asked(path="/readyz")
+
+    assert before == (503, {"status": "not ready", "trouble": ["migrations"]})
+    assert (await asked(path="/readyz"))[0] == 200
+
+
+async def test_a_process_that_was_told_to_end_is_sent_nobody(monkeypatch):
+    monkeypatch.setattr(health, "_is_leaving", False)
+    health.leave()
+
+    assert await asked(path="/readyz") == (503, {"status": "not ready", "trouble": ["leaving"]})
+    assert (await asked(path="/healthz"))[0] == 200

@@ -5,16 +5,26 @@ from datetime import timedelta
 import pytest
 from channels.layers import get_channel_layer
 from django.contrib.auth.models import Permission
+from django.core import checks
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from agents import health
-from agents.admin import findings
+from agents.admin import deployment, findings
 from agents.assembly import CIRCUITS
 from agents.models import Approval, McpServer, Run, ServerProcess
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+FOUND = deployment._found
+
+
+@pytest.fixture(autouse=True)
+def _well_set_up(monkeypatch):
+    """The tests' own settings are for tests only, and the checks say so."""
+    monkeypatch.setattr(deployment, "_found", list)
 
 
 @pytest.fixture
@@ -225,3 +235,59 @@ def test_an_open_circuit_is_named():
         assert "tool:broken" in found("Circuits").now
     finally:
         CIRCUITS.close("tool:broken")
+
+
+def test_the_page_says_which_versions_there_are(root):
+    page = root.get(reverse("admin:agents_health")).content.decode()
+
+    for name in ("Ashiato", "Python", "Django", "LiteLLM", "FastMCP"):
+        assert f"<dt>{name}</dt>" in page
+
+
+def test_what_an_agent_thinks_with_is_named_and_told_when_it_is_out_of_order(agent):
+    good = found("Models")
+    with CIRCUITS.of("model:demo").attempt() as attempt:
+        attempt.failed("down", asked=600)
+    for _ in range(9):
+        if not CIRCUITS.of("model:demo").is_refusing:
+            with CIRCUITS.of("model:demo").attempt() as attempt:
+                attempt.failed("down")
+    bad = found("Models")
+    CIRCUITS.close("model:demo")
+
+    assert (good.now, good.advice) == ("demo", "")
+    assert bad.advice.startswith("Out of order: demo.")
+
+
+def checked(monkeypatch, *names):
+    """As if only these checks had something to say."""
+    messages = [checks.Warning("In Django's words.", id=name) for name in names]
+    monkeypatch.setattr(deployment, "_found", lambda: messages)
+    return {remark.name: remark for remark in deployment.remarks()}
+
+
+def test_plain_http_matters_where_others_come_in(monkeypatch, settings):
+    settings.ORIGINS = ["http://127.0.0.1:8000", "http://[::1]:8000"]
+    here = checked(monkeypatch, "security.W012")
+    settings.ORIGINS = ["http://127.0.0.1:8000", "http://chat.example.org"]
+    there = checked(monkeypatch, "security.W012")
+
+    assert not here["security.W012"].advice
+    assert "ASHIATO_ORIGINS" in there["security.W012"].advice
+    assert found("Settings").advice
+
+
+def test_what_is_the_balancers_is_explained_and_what_is_new_is_told_as_it_is(monkeypatch, root):
+    remarks = checked(monkeypatch, "security.W008", "security.W018", "other.W001")
+    page = root.get(reverse("admin:agents_health")).content.decode()
+
+    assert not remarks["security.W008"].advice
+    assert remarks["security.W018"].advice == "Set ASHIATO_DEBUG to false."
+    assert remarks["other.W001"].words == "In Django's words."
+    assert "does not apply" in page
+
+
+def test_the_checks_are_djangos_own():
+    names = {message.id for message in FOUND()}
+
+    assert "security.W008" in names

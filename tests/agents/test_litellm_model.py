@@ -467,7 +467,7 @@ async def test_a_name_without_a_provider_is_told_as_such():
     ],
 )
 def test_no_key_is_ever_shown(leak):
-    shown = str(explain(Exception(leak), model="m", secret="abc-own-secret"))
+    shown = str(explain(Exception(leak), model="m", secrets=["abc-own-secret"]))
 
     assert "***" in shown
     for secret in ("abc-own", "sk-ab", "abc.def", "abcdef", "AIza"):
@@ -487,7 +487,7 @@ def test_no_key_is_ever_shown(leak):
     ],
 )
 def test_every_failure_has_its_words(error, kind, words):
-    told = explain(error, model="m", secret=None)
+    told = explain(error, model="m")
 
     assert type(told) is kind
     assert words in str(told)

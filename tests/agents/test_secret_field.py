@@ -190,3 +190,9 @@ def test_a_key_is_as_long_or_short_as_an_administrator_likes(keys):
 
     assert read(EncryptedTextField(), token).reveal() == "s3cret"
     assert json.dumps("s3cret") not in token
+
+
+def test_no_hidden_field_repeats_what_was_typed(server):
+    form = modelform_factory(server, fields=["headers"])({"headers": '{"a": "s3cret"}'})
+
+    assert "initial-" not in str(form)

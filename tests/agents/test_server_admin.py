@@ -167,7 +167,7 @@ def test_only_of_a_server_that_is_there_something_was_heard(root, plain):
     assert "When it was last heard of" not in new
     assert "When it was last heard of" in old
     assert "12.3 ms" in old
-    assert "tries what is saved: save your changes first." in old
+    assert "tries what is saved, and keeps what it finds." in old
 
 
 def test_a_secret_does_not_go_where_it_was_not_meant_to(root):
@@ -309,3 +309,120 @@ def test_nothing_happens_by_looking(root, plain):
 
     assert root.get(page("test", plain.pk)).status_code == 405
     assert root.get(page("accept", row.pk)).status_code == 405
+
+
+# Trying what is not saved
+
+
+def tried(client, *args, **typed_in):
+    return unescape(client.post(page("try", *args), typed_in).content.decode())
+
+
+def test_what_is_in_the_form_is_tried_and_not_saved(root, tmp_path):
+    args = json.dumps([PLAIN, str(tmp_path / "notes")])
+    html = tried(root, **typed(transport="stdio", command=sys.executable, args=args, url=""))
+
+    assert "It is ready, and has 12 tools. Nothing was saved." in html
+    assert "<code>count</code>" in html
+    assert not McpServer.objects.exists()
+    assert not ToolRegistration.objects.exists()
+
+
+def test_a_change_is_tried_before_it_is_saved_with_the_secrets_that_were(root, plain, tmp_path):
+    changed = as_it_is(plain) | {"timeout": "7", "enabled": "on"}
+    html = tried(root, plain.pk, **changed)
+    broken = tried(root, plain.pk, **changed | {"command": "/no/such/program"})
+
+    plain.refresh_from_db()
+    assert "It is ready" in html
+    assert "Nothing was tried." in broken
+    assert (plain.timeout, plain.state) == (30, "unknown")
+
+
+def test_a_secret_is_not_carried_to_another_address_by_trying_it(root):
+    server = McpServer.objects.create(
+        name="docs", url="https://docs.example/mcp", headers={"X-Key": "hunter2"}
+    )
+    html = tried(root, server.pk, **typed(url="https://evil.example/mcp"))
+
+    assert "Nothing was tried." in html
+    assert "was set for something else" in html
+
+
+def test_one_that_does_not_answer_says_why(root, settings):
+    html = tried(root, **typed(url="http://127.0.0.1:9/mcp"))
+
+    assert "It cannot be used." in html or "Nothing was tried." in html
+    assert not McpServer.objects.exists()
+
+
+def test_programs_are_tried_only_by_those_who_may_start_them(clerk, plain, tmp_path):
+    args = json.dumps([PLAIN, str(tmp_path / "started")])
+    program = {"transport": "stdio", "command": sys.executable, "args": args, "url": ""}
+    new = tried(clerk, **typed(**program))
+    other = clerk.post(page("try", plain.pk), as_it_is(plain))
+    tested = clerk.post(page("test", plain.pk))
+
+    assert "You may not set up servers that are programs on this machine." in new
+    assert (other.status_code, tested.status_code) == (403, 403)
+    assert not (tmp_path / "started").exists()
+
+
+def test_nothing_is_tried_by_get_or_without_the_right(root, plain, person):
+    person.is_staff = True
+    person.save()
+    person.user_permissions.add(Permission.objects.get(codename="view_mcpserver"))
+    looker = signed_in(person)
+
+    assert root.get(page("try")).status_code == 405
+    assert looker.post(page("try"), typed()).status_code == 403
+    assert looker.post(page("try", plain.pk), as_it_is(plain)).status_code == 403
+
+
+@pytest.mark.parametrize("args", ["\x00", '["\\ud800"]', '["a\\u0000b"]'])
+def test_half_characters_are_refused_in_words(root, args):
+    answer = root.post(page("try"), typed(transport="stdio", command="/bin/true", args=args))
+
+    assert answer.status_code == 200
+
+
+# Tools on and off
+
+
+def test_a_tool_is_switched_off_and_on_where_its_server_is(root, plain):
+    keep(plain, Definition(name="add"))
+    row = ToolRegistration.objects.get()
+
+    off = root.post(page("switch", row.pk), {"enabled": "off"}, follow=True)
+    row.refresh_from_db()
+    was_off = not row.enabled
+    root.post(page("switch", row.pk), {"enabled": "on"})
+    row.refresh_from_db()
+
+    assert was_off
+    assert row.enabled
+    assert said(off) == ["Switched off: plain__add"]
+    assert off.redirect_chain[0][0].endswith(f"#tool-{row.pk}")
+    assert "Switch plain__add on" in off.content.decode()
+
+
+def test_only_those_who_may_change_tools_switch_them(person, plain):
+    keep(plain, Definition(name="add"))
+    person.is_staff = True
+    person.save()
+    person.user_permissions.set(Permission.objects.filter(content_type__model="mcpserver"))
+    client, row = signed_in(person), ToolRegistration.objects.get()
+
+    answer = client.post(page("switch", row.pk), {"enabled": "off"})
+    html = client.get(page("change", plain.pk)).content.decode()
+
+    row.refresh_from_db()
+    assert answer.status_code == 403
+    assert row.enabled
+    assert page("switch", row.pk) not in html
+
+
+def test_nothing_is_switched_by_get(root, plain):
+    keep(plain, Definition(name="add"))
+
+    assert root.get(page("switch", ToolRegistration.objects.get().pk)).status_code == 405

@@ -167,9 +167,20 @@ def account(browser, server, signed_in, name: str) -> dict:
     page = context.new_page()
     page.goto("/admin/auth/user/add/")
     page.locator("[name=username]").fill(name)
-    page.locator("[name=password1]").fill(password)
-    page.locator("[name=password2]").fill(password)
     page.locator("[name=_save]").click()
-    expect(page.locator(".messagelist .success")).to_be_visible()
+    link = page.locator("input.one-time").input_value()
     context.close()
+    choose_password(browser, link, password)
     return signed_in(server, name, password)
+
+
+def choose_password(browser, link: str, password: str) -> None:
+    """What a newcomer does with the link that an administrator gave them."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(link)
+    page.locator("[name=new_password1]").fill(password)
+    page.locator("[name=new_password2]").fill(password)
+    page.locator("form.credentials button").click()
+    expect(page.locator(".told")).to_be_visible()
+    context.close()

@@ -59,9 +59,12 @@ def test_a_plan_is_drawn_while_it_goes_on_and_its_nodes_lead_to_their_steps(page
     assert html(page.locator("#messages")) == watched
 
 
-def test_whoever_has_declined_a_plan_is_not_lost_on_the_page(page, asking_server):
+@pytest.mark.parametrize("decision", ["Run it", "Decline"])
+def test_whoever_has_decided_about_a_plan_is_not_lost_on_the_page(
+    page, asking_server, decision
+):
     approval = shown(page)
-    approval.get_by_role("button", name="Decline", exact=True).focus()
+    approval.get_by_role("button", name=decision, exact=True).focus()
 
     page.keyboard.press("Enter")
 

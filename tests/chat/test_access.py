@@ -44,6 +44,9 @@ ROUTES = {
     "chat/<int:pk>/links/": "POST",
     "chat/<int:pk>/links/<int:link>/withdraw/": "POST",
     "join/<str:token>/": "GET",
+    "account/data/": "GET",
+    "account/data/download/": "POST",
+    "account/erase/": "POST",
     "traces/": "GET",
     "traces/completions/": "GET",
     "traces/views/": "POST",
@@ -94,6 +97,26 @@ ROUTES = {
     "approvals/<int:pk>/": "POST",
     "api/runs/<int:pk>/events/": "GET",
     "login/": "open",
+    "login/second/": "open",
+    "login/app/": "open",
+    "login/passkey/": "open",
+    "login/passkey/done/": "open",
+    "login/oidc/": "open",
+    "login/oidc/back/": "open",
+    "welcome/<str:uid>/<str:token>/": "open",
+    "account/": "GET",
+    "account/confirm/": "GET",
+    "account/confirm/passkey/": "POST",
+    "account/confirm/passkey/done/": "POST",
+    "account/password/": "POST",
+    "account/app/": "GET",
+    "account/app/remove/": "POST",
+    "account/codes/": "POST",
+    "account/passkeys/": "POST",
+    "account/passkeys/done/": "POST",
+    "account/passkeys/<int:pk>/remove/": "POST",
+    "account/sessions/end/": "POST",
+    "account/sessions/<int:pk>/end/": "POST",
     "logout/": "POST",
     "language/": "open",
 }
@@ -411,11 +434,12 @@ PAGES += ["/review/", "/chat/{chat}/people/", "/join/nowhere/"]
 PAGES += ["/traces/{run}/compare/", "/traces/{run}/compare/{run}/", "/traces/{run}/again/1/"]
 PAGES += [
     "/admin/",
-    "/admin/agents/agent/health/",
+    "/admin/health/",
     "/admin/agents/agent/",
     "/admin/agents/run/{run}/change/",
 ]
 PAGES += ["/admin/agents/agent/add/", "/admin/agents/guardrailpattern/add/", "/login/"]
+PAGES += [f"/admin/agents/guardrailpattern/{page}/" for page in ("hits", "sets")]
 
 
 @pytest.mark.parametrize("page", PAGES)

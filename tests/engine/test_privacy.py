@@ -196,6 +196,12 @@ PERSONAL = [
     ("暗証番号：1234", K, "1234"),
     ("postgres://ada:s3cret@db.example.com/x", K, "ada:s3cret"),
     (PEM, K, PEM),
+    ("4242 4242 4242 4242 1234 and so on", C, "4242 4242 4242 4242"),
+    ('{"account_number": "12345678"}', A, "12345678"),
+    ('{"bank_account": 98765432}', A, "98765432"),
+    ('{"routing_number": "021000021"}', A, "021000021"),
+    ('{"passport_number": "TK1234567"}', T, "TK1234567"),
+    ('{"my_number": "123456789012"}', M, "123456789012"),
 ]
 
 NOT_PERSONAL = [

@@ -13,6 +13,7 @@ POINTS = [f"P{number}" for number in range(1, 14)]
 RECOVERS = 30
 # Late enough that others are anywhere in theirs when one run gets there.
 NTH = {"P1": 2, "P2": 2, "P3": 3, "P4": 4, "P5": 20, "P6": 3, "P7": 2, "P8": 2, "P13": 2}
+LATE, LATE_IN_A_PLAN = max(NTH.values()), 2
 PLANNED = "look:{0} sign:{0} pay:{0} wait:0.3 words:5"
 UNKNOWN = ("What became of pay?", "may have been done", "Make it again", "It was done")
 
@@ -40,13 +41,14 @@ async def f35(ground: Ground, times: int, points: Sequence[str] = POINTS) -> Res
 
 async def _killed_at(ground: Ground, point: str, people: int, agent: str = "") -> Result:
     await asyncio.to_thread(ground.product.kill)
-    nth = NTH.get(point, 1) if people > 3 else 1
+    nth = min(NTH.get(point, 1), LATE_IN_A_PLAN if agent else LATE) if people > 3 else 1
     await ground.restart(f"{point}:{nth}")
     tabs = await ground.tabs(people)
     for number, tab in enumerate(tabs):
         question = story(number if people > 3 else number + 1)
         await tab.say(PLANNED.format(order()) if agent else question, agent)
-    is_dead = await _dies(ground, tabs, decides=point == "P12")
+    # A plan waits for its signature: most of the points are behind it.
+    is_dead = await _dies(ground, tabs, decides=point == "P12" or bool(agent))
     await ground.restart()
     result = await ground.played(RECOVERS)
     result.violations += unless(is_dead, "it was never reached")

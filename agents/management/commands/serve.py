@@ -18,7 +18,7 @@ from django.utils.module_loading import import_string
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 
-from agents import leases, planners, pulse, runs, servers
+from agents import health, leases, planners, pulse, runs, servers
 from agents.llm import litellm_model, tokens
 from agents.models import Agent, ServerProcess
 from agents.sockets import use_prompt_sockets
@@ -69,8 +69,8 @@ def warm() -> None:
     gc.freeze()
     Thread(target=_warm_tokens, daemon=True).start()
     agents = Agent.objects.filter(enabled=True)
-    names = {name for agent in agents for name in planners.models_of(agent)}
-    if any(getattr(planners.llm(name), "road", "") == "litellm" for name in names):
+    setups = [s for agent in agents for s in planners.chain(agent, planners.model_name(agent))]
+    if any(getattr(planners.connected(each), "road", "") == "litellm" for each in setups):
         litellm_model.warm().add_done_callback(lambda _: gc.freeze())
 
 
@@ -84,6 +84,7 @@ def serve(host: str, port: int) -> None:
     leave_alone_what_stays()
     use_prompt_sockets()
     reactor.callWhenRunning(_tend)
+    reactor.addSystemEventTrigger("before", "shutdown", health.leave)
     reactor.addSystemEventTrigger("before", "shutdown", _shut_down)
     # Each request has a thread of its own, whose connection nobody else would close.
     request_finished.connect(_close_connections)

@@ -39,7 +39,20 @@ class Command(BaseCommand):
         warm()
         self.stdout.write(f"Worker {leases.owner()} drives up to {runs} runs at once.")
         self.stdout.flush()
+        open_metrics()
         asyncio.run(_work(runs))
+
+
+def open_metrics() -> None:
+    """Nobody else is there to answer whoever asks for figures."""
+    port = settings.ENVIRONMENT.metrics_port
+    if settings.METRICS and port:
+        from agents import metrics
+
+        try:
+            metrics.listen(settings.ENVIRONMENT.host, port)
+        except OSError as error:
+            raise CommandError(f"ASHIATO_METRICS_PORT: {error.strerror}.") from error
 
 
 async def _work(at_once: int) -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from channels.db import database_sync_to_async
 from django.core.exceptions import PermissionDenied
+from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -11,6 +12,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from agents import audit, masking, runs, storage
 from agents.models import Run
+from agents.models.runs import TRIAL
 from agents.review import rerunning
 from agents.review.forms import RerunForm
 from agents.review.reading import Reading, read
@@ -33,7 +35,7 @@ async def rerun(request: HttpRequest, pk: int, step: int) -> HttpResponse:
 
 @require_POST
 async def stop(request: HttpRequest, pk: int) -> HttpResponse:
-    """End a run again: there is no chat in which that could be done."""
+    """End a run again, or a trial: there is no chat in which that could be done."""
     run = await database_sync_to_async(_own)(request, pk)
     await runs.stop(run)
     if run.origin_id is None:
@@ -43,14 +45,15 @@ async def stop(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _own(request: HttpRequest, pk: int) -> Run:
     mine = Run.objects.for_user(request.user).filter(user=request.user)
-    return get_object_or_404(mine.exclude(origin_step=None), pk=pk)
+    outside = Q(origin_step__isnull=False) | Q(topic__startswith=TRIAL)
+    return get_object_or_404(mine.filter(outside), pk=pk)
 
 
 def _prepared(request: HttpRequest, pk: int, step: int) -> Run | HttpResponse:
     """The new run, or the form with what is wrong with it."""
     found = _found(request, pk, step)
     try:
-        form = RerunForm(_setup(found), request.user, request.POST)
+        form = RerunForm(_setup(request, found), request.user, request.POST)
     except rerunning.NotRerun:
         return _form(request, found, step)
     if not form.is_valid():
@@ -79,11 +82,11 @@ def _found(request: HttpRequest, pk: int, step: int) -> Reading:
     return found
 
 
-def _setup(found: Reading) -> rerunning.Setup:
+def _setup(request: HttpRequest, found: Reading) -> rerunning.Setup:
     """Whoever runs it again has all that was said in a run of their own, as it was said."""
     if found.is_masked:
         raise rerunning.NotRerun(_("Show this run unmasked first: run again, it would be."))
-    return rerunning.Setup(found.row)
+    return rerunning.Setup(found.row, request.user.pk)
 
 
 def _form(
@@ -94,7 +97,7 @@ def _form(
     context = {"view": view, "asked": step, "step": nearest, "level": 2 if request.htmx else 1}
     context["replayed"] = [row for row in view.steps if row.number < nearest]
     try:
-        setup = _setup(found)
+        setup = _setup(request, found)
         context |= {"setup": setup, "form": form or RerunForm(setup, request.user)}
     except rerunning.NotRerun as reason:
         context["problem"] = str(reason)

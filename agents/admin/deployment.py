@@ -1,0 +1,94 @@
+"""What Django's own checks say of a server that others reach, in words of ours."""
+
+import platform
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core import checks
+from django.utils.translation import gettext as _
+
+from agents import pulse
+
+LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+PACKAGES = {
+    "Django": "Django",
+    "Channels": "channels",
+    "Daphne": "daphne",
+    "LiteLLM": "litellm",
+    "FastMCP": "fastmcp",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remark:
+    """A warning of a check; one that does not apply here says why, and wants nothing."""
+
+    name: str
+    words: str
+    advice: str = ""
+
+
+def remarks() -> list[Remark]:
+    """What needs a look comes first."""
+    return sorted(map(_remark, _found()), key=lambda remark: (not remark.advice, remark.name))
+
+
+def versions() -> Iterator[tuple[str, str]]:
+    """Of the product and of what it stands on, as they are installed."""
+    yield "Ashiato", pulse.version()
+    yield "Python", platform.python_version()
+    for name, package in PACKAGES.items():
+        yield name, metadata.version(package)
+
+
+@cache
+def _found() -> list[checks.CheckMessage]:
+    """Once: settings do not change while a process lives."""
+    found = checks.run_checks(include_deployment_checks=True)
+    return [message for message in found if not message.is_silenced()]
+
+
+def _remark(message: checks.CheckMessage) -> Remark:
+    name = message.id or ""
+    if name in PLAIN_HTTP:
+        return _about_plain_http(name)
+    if name in EXPLAINED:
+        return Remark(name=name, words=EXPLAINED[name]())
+    if name in OURS:
+        words, advice = OURS[name]
+        return Remark(name=name, words=words(), advice=advice())
+    advice = message.hint or _("See Django's documentation of its system checks.")
+    return Remark(name=name, words=str(message.msg), advice=str(advice))
+
+
+def _about_plain_http(name: str) -> Remark:
+    """Cookies that are not secure and no HSTS: the same matter, told by three checks."""
+    if all(urlsplit(origin).hostname in LOOPBACK for origin in settings.ORIGINS):
+        words = _("Only this machine reaches it, and there plain HTTP is no danger.")
+        return Remark(name=name, words=words)
+    words = _("Pages come over plain HTTP: whoever is on the way can read along.")
+    advice = _("Put a balancer with TLS in front, and set ASHIATO_ORIGINS to https://….")
+    return Remark(name=name, words=words, advice=advice)
+
+
+Words = Callable[[], str]
+PLAIN_HTTP = {"security.W004", "security.W012", "security.W016"}
+EXPLAINED: dict[str, Words] = {
+    "security.W005": lambda: _("Whether subdomains need HTTPS is for their owner to say."),
+    "security.W008": lambda: _("The balancer in front sends people from HTTP to HTTPS."),
+    "security.W021": lambda: _("The preload list is for whoever owns the whole domain."),
+}
+OURS: dict[str, tuple[Words, Words]] = {
+    "security.W009": (
+        lambda: _("The secret key is short or easy to guess."),
+        lambda: _("Set ASHIATO_SECRET_KEY to 50 random characters or more."),
+    ),
+    "security.W018": (
+        lambda: _("Whoever meets an error is shown the insides of this server."),
+        lambda: _("Set ASHIATO_DEBUG to false."),
+    ),
+}

@@ -1,0 +1,38 @@
+"""Figures as people read them: how long ago, how many, how long."""
+
+from datetime import datetime
+
+from django.utils import timezone
+from django.utils.formats import number_format
+from django.utils.timesince import timesince
+from django.utils.translation import gettext as _
+
+from .usage import Usage
+
+
+def ago(moment: datetime) -> str:
+    return _("%(time)s ago") % {"time": timesince(moment, timezone.now(), depth=1)}
+
+
+def calls(used: Usage) -> str:
+    """How many, and how many of them failed."""
+    count = number_format(used.calls, force_grouping=True)
+    if not used.errors:
+        return count
+    failed = _("%(rate)s failed") % {"rate": percent(used.error_rate)}
+    return f"{count} ({failed})"
+
+
+def percent(share: float) -> str:
+    """2.5 %; what is not nothing is never told as nothing, nor what is not all as all."""
+    shown = min(max(share * 100, 0.1), 99.9) if 0 < share < 1 else share * 100
+    return f"{number_format(shown, 0 if shown in (0, 100) else 1)} %"
+
+
+def seconds(value: float) -> str:
+    return milliseconds(value * 1000) if value < 1 else f"{number_format(value, 1)} s"
+
+
+def milliseconds(value: float) -> str:
+    is_whole = value >= 100 or float(round(value, 1)).is_integer()
+    return f"{number_format(value, 0 if is_whole else 1)} ms"

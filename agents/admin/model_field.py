@@ -1,0 +1,28 @@
+"""A model, chosen from those that are set up or typed as LiteLLM names it."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django import forms
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from agents import planners
+from agents.models import LanguageModel
+
+
+class ModelInput(forms.TextInput):
+    """A text with suggestions: labels, with the model behind each, and the demo model."""
+
+    def render(
+        self, name: str, value: Any, attrs: Any = None, renderer: Any = None
+    ) -> SafeString:
+        listed = f"{(attrs or {}).get('id', name)}-known"
+        text = super().render(name, value, {**(attrs or {}), "list": listed}, renderer)
+        options = format_html_join("", '<option value="{}">{}</option>', suggestions())
+        return text + format_html('<datalist id="{}">{}</datalist>', listed, options)
+
+
+def suggestions() -> Iterable[tuple[str, str]]:
+    rows = LanguageModel.objects.filter(enabled=True).values_list("label", "model")
+    return [*rows, (planners.DEMO, "")]

@@ -1,0 +1,145 @@
+"""What a tool takes, as its JSON Schema says it: in words, for people who read no schemas."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+
+from agents.tools.mcp_definition import shown
+
+TYPES = {
+    "string": _("free text"),
+    "integer": _("whole number"),
+    "number": _("any number"),
+    "boolean": _("yes or no"),
+    "array": _("list"),
+    "object": _("object"),
+    "null": _("nothing"),
+}
+LIMITS = {
+    "minimum": _("at least %(value)s"),
+    "maximum": _("at most %(value)s"),
+    "exclusiveMinimum": _("more than %(value)s"),
+    "exclusiveMaximum": _("less than %(value)s"),
+    "minLength": _("at least %(value)s characters"),
+    "maxLength": _("at most %(value)s characters"),
+    "minItems": _("at least %(value)s items"),
+    "maxItems": _("at most %(value)s items"),
+    "pattern": _("like %(value)s"),
+    "format": _("in the form of %(value)s"),
+}
+NOTHING: Any = object()
+MOST_CHOICES = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """One argument; `schema` is its own, with what it refers to put in its place."""
+
+    name: str
+    schema: Mapping[str, Any]
+    is_required: bool
+    is_nullable: bool = False
+
+    @property
+    def type(self) -> str:
+        """The one type that it has; empty where there are several, or none is named."""
+        kind = self.schema.get("type")
+        return kind if isinstance(kind, str) and kind in TYPES else ""
+
+    @property
+    def kind(self) -> str:
+        """Its type in words."""
+        if not self.type:
+            return str(_("any JSON"))
+        items = self.schema.get("items")
+        of = items.get("type") if isinstance(items, Mapping) else None
+        if self.type == "array" and isinstance(of, str) and of in TYPES:
+            return str(_("list of: %(kind)s") % {"kind": TYPES[of]})
+        return str(TYPES[self.type])
+
+    @property
+    def description(self) -> str:
+        said = self.schema.get("description") or self.schema.get("title") or ""
+        return shown(said) if isinstance(said, str) else ""
+
+    @property
+    def label(self) -> str:
+        return shown(self.name)
+
+    @property
+    def choices(self) -> list[Any]:
+        given = self.schema.get(
+            "enum", [self.schema["const"]] if "const" in self.schema else []
+        )
+        return list(given) if isinstance(given, list) else []
+
+    @property
+    def default(self) -> Any:
+        """What is taken where it is left out; NOTHING where that is not said."""
+        return self.schema.get("default", NOTHING)
+
+    @property
+    def limits(self) -> list[str]:
+        found = [(word, self.schema[word]) for word in LIMITS if word in self.schema]
+        words = [str(LIMITS[word] % {"value": _shown(value)}) for word, value in found]
+        if self.choices:
+            few = [_shown(choice) for choice in self.choices[:MOST_CHOICES]]
+            few += ["…"] if len(self.choices) > MOST_CHOICES else []
+            words.append(str(_("one of %(choices)s") % {"choices": ", ".join(few)}))
+        if self.default is not NOTHING:
+            words.append(str(_("otherwise %(value)s") % {"value": _shown(self.default)}))
+        return words
+
+
+def read(schema: Mapping[str, Any]) -> list[Parameter]:
+    """The arguments of a schema, those that must be there first."""
+    return sorted(_read(schema), key=lambda parameter: not parameter.is_required)
+
+
+def _read(schema: Mapping[str, Any]) -> Iterator[Parameter]:
+    properties, required = schema.get("properties"), schema.get("required")
+    if not isinstance(properties, Mapping):
+        return
+    for name, given in properties.items():
+        part, is_nullable = _plain(_target(given, schema))
+        yield Parameter(
+            name=name,
+            schema=part,
+            is_required=isinstance(required, list) and name in required,
+            is_nullable=is_nullable,
+        )
+
+
+def _target(part: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a reference within the schema points at, with the words beside it; one step far."""
+    if not isinstance(part, Mapping):
+        return {}
+    ref = part.get("$ref")
+    if not isinstance(ref, str) or not ref.startswith("#/"):
+        return part
+    found: Any = root
+    for key in ref.removeprefix("#/").split("/"):
+        found = found.get(key) if isinstance(found, Mapping) else None
+    beside = {word: value for word, value in part.items() if word != "$ref"}
+    return {**found, **beside} if isinstance(found, Mapping) else part
+
+
+def _plain(part: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
+    """Without the “or nothing” that optional arguments are written with, and whether it was."""
+    kind, either = part.get("type"), part.get("anyOf")
+    if isinstance(kind, list) and "null" in kind and len(kind) == 2:
+        rest = next(each for each in kind if each != "null")
+        return {**part, "type": rest}, True
+    if isinstance(either, list) and {"type": "null"} in either and len(either) == 2:
+        rest = next(each for each in either if each != {"type": "null"})
+        beside = {word: value for word, value in part.items() if word != "anyOf"}
+        if isinstance(rest, Mapping) and "$ref" not in rest:
+            return {**rest, **beside}, True
+    return part, False
+
+
+def _shown(value: Any) -> str:
+    return shown(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))

@@ -1,0 +1,155 @@
+"""A model tried out, in words: on the page as they come, or all at once as a page."""
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.utils import translation
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from agents import planners
+from agents.llm.trial import Result, trial
+from agents.models import LanguageModel
+from agents.sentences import told
+from agents.templatetags.ashiato import cost, duration
+
+LINES = "application/x-ndjson"
+PAGE = "admin/agents/languagemodel/trial.html"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One thing that was found out."""
+
+    part: str
+    is_good: bool
+    sentence: str
+    more: str = ""
+
+
+def answer(
+    request: HttpRequest, row: LanguageModel, about: dict[str, Any], wrong: Sequence[Line]
+) -> HttpResponse:
+    """What was found out: line by line where a script asks for that, else as a page.
+
+    `wrong` is what has to be mended in the form first.
+    """
+    if request.accepts(LINES) and not request.accepts("text/html"):
+        pieces = _pieces(row, wrong, translation.get_language() or "en")
+        # Nobody in between may hold it back until it is whole.
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        return StreamingHttpResponse(pieces, content_type=LINES, headers=headers)
+    words, results = ("", []) if wrong else async_to_sync(_heard)(row)
+    lines = [*wrong, *map(_line, results), *_whole(results)]
+    context = {**about, "title": _("Test"), "words": words, "lines": lines}
+    return render(request, PAGE, context)
+
+
+async def _pieces(
+    row: LanguageModel, wrong: Sequence[Line], language: str
+) -> AsyncIterator[str]:
+    """Words as they are; everything else as an element for the page."""
+    results: list[Result] = []
+    if wrong:
+        yield _shown(wrong, language)
+        return
+    async with aclosing(_trial(row)) as pieces:
+        async for piece in pieces:
+            if isinstance(piece, str):
+                yield _json(said=piece)
+                continue
+            results.append(piece)
+            with translation.override(language):
+                line = _line(piece)
+            yield _shown([line], language)
+    with translation.override(language):
+        whole = _whole(results)
+    yield _shown(whole, language)
+
+
+async def _heard(row: LanguageModel) -> tuple[str, list[Result]]:
+    pieces = [piece async for piece in _trial(row)]
+    words = "".join(piece for piece in pieces if isinstance(piece, str))
+    return words, [piece for piece in pieces if isinstance(piece, Result)]
+
+
+def _trial(row: LanguageModel) -> Any:
+    return trial(planners.by_row(row), row.label or row.model, row.parameters)
+
+
+def _shown(lines: Sequence[Line], language: str) -> str:
+    with translation.override(language):
+        parts = [render_to_string(f"{PAGE}#line", {"line": line}) for line in lines]
+    return _json(html="".join(parts))
+
+
+def _json(**value: str) -> str:
+    return json.dumps(value, ensure_ascii=False) + "\n"
+
+
+def _line(result: Result) -> Line:
+    part, works, does_not = _words()[result.part]
+    if result.error:
+        more = told(result.error.advice) if result.part == "reply" else does_not
+        return Line(part=part, is_good=False, sentence=told(str(result.error)), more=more)
+    if result.part == "reply":
+        return Line(
+            part=part,
+            is_good=result.works,
+            sentence=works if result.works else does_not,
+            more=_figures(result),
+        )
+    return Line(part=part, is_good=result.works, sentence=works if result.works else does_not)
+
+
+def _words() -> dict[str, tuple[str, str, str]]:
+    """Of each part its name, and what is said where it works and where it does not."""
+    return {
+        "reply": (_("Reply"), _("It answers."), _("It was asked, and said nothing.")),
+        "tools": (
+            _("Tools"),
+            _("It calls tools."),
+            _("It called no tool. Its agents need the dialect “ReAct text”."),
+        ),
+        "vision": (_("Pictures"), _("It sees pictures."), _("It does not see pictures.")),
+        "schema": (
+            _("JSON Schema"),
+            _("It keeps to a schema."),
+            _("It does not keep to a schema; agents that need one ask it again in words."),
+        ),
+    }
+
+
+def _figures(result: Result) -> str:
+    parts = []
+    if result.first is not None:
+        parts.append(_("First word after %(time)s.") % {"time": _time(result.first)})
+    tokens = {"read": result.read, "written": result.written}
+    parts.append(_("Tokens: %(read)d read, %(written)d written.") % tokens)
+    price = cost(result.cost) if result.cost is not None else _("no price is known")
+    parts.append(_("Cost: %(price)s.") % {"price": price})
+    return " ".join(parts)
+
+
+def _whole(results: Sequence[Result]) -> list[Line]:
+    """All parts together, where there was more than one."""
+    if len(results) < 2:
+        return []
+    seconds = sum(result.seconds for result in results)
+    costs = [result.cost for result in results if result.cost is not None]
+    requests = ngettext("%(count)d request", "%(count)d requests", len(results))
+    facts = {"requests": requests % {"count": len(results)}, "time": _time(seconds)}
+    sentence = _("%(requests)s in %(time)s.") % facts
+    more = _("Cost: %(price)s.") % {"price": cost(sum(costs))} if costs else ""
+    return [Line(part=_("In all"), is_good=True, sentence=sentence, more=more)]
+
+
+def _time(seconds: float) -> str:
+    return duration(seconds * 1000)

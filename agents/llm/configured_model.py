@@ -1,0 +1,60 @@
+"""A model as an administrator set it up."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from typing import Any
+
+from agents.engine.errors import ModelError
+from agents.engine.planner import LLM
+from agents.engine.turn import Chunk
+from agents.llm.windows import Price
+
+
+class ConfiguredModel:
+    """Known here by a name of its own, and perhaps at a price of its own."""
+
+    def __init__(self, llm: LLM, model: str, price: Price | None = None) -> None:
+        self.llm, self.model, self.price = llm, model, price
+        self.road: str = getattr(llm, "road", "")
+        self.base_url: str | None = getattr(llm, "base_url", None)
+        self.pace: float = getattr(llm, "pace", 0)
+
+    def stream(
+        self,
+        *,
+        model: str,
+        messages: list[dict[str, Any]],
+        tools: list[dict[str, Any]] | None = None,
+        **parameters: Any,
+    ) -> AsyncIterator[Chunk]:
+        """`model` is what it is called here; its provider is asked by the provider's name."""
+        asked = {"model": self.model, "messages": messages, "tools": tools, **parameters}
+        chunks = self.llm.stream(**asked)
+        return _priced(chunks, self.price) if self.price else chunks
+
+
+class ClosedModel:
+    """One that cannot be asked, and says why to whoever tries."""
+
+    def __init__(self, why: ModelError) -> None:
+        self.why = why
+
+    async def stream(self, **request: Any) -> AsyncGenerator[Chunk, None]:
+        raise self.why
+        yield {}  # what makes it a stream
+
+
+async def _priced(chunks: AsyncIterator[Chunk], price: Price) -> AsyncGenerator[Chunk, None]:
+    """Whatever a provider or a table says, this is what it costs."""
+    try:
+        async for chunk in chunks:
+            yield _at(price, chunk) if "usage" in chunk else chunk
+    finally:
+        if (close := getattr(chunks, "aclose", None)) is not None:
+            await close()
+
+
+def _at(price: Price, chunk: Chunk) -> Chunk:
+    usage = chunk["usage"]
+    if not isinstance(usage, Mapping) or not isinstance(usage.get("prompt_tokens"), int):
+        return chunk
+    return {**chunk, "usage": {**usage, "cost": price.of(usage)}}

@@ -1,0 +1,206 @@
+"""Trying a model out: what it answers, how fast, and what else it can do."""
+
+import base64
+import random
+import struct
+import zlib
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any, Literal
+
+from agents.engine.errors import AgentError
+from agents.engine.output import OutputSchema
+from agents.engine.planner import LLM
+from agents.engine.state import Message
+from agents.engine.stream import Deadlines, handfuls
+from agents.engine.turn import Assembler, ToolCall, Turn
+
+Part = Literal["reply", "tools", "vision", "schema"]
+DEADLINES = Deadlines(first=60, between=30, whole=120)
+# Enough for those that think before they say a word.
+MOST_TOKENS = 1024
+SIDE = 64
+COLOURS = {
+    "red": (220, 20, 20),
+    "green": (20, 160, 20),
+    "blue": (20, 20, 220),
+    "yellow": (250, 220, 0),
+}
+GREETING = "Greet the administrator who has just set you up, in one short sentence."
+MULTIPLY = {
+    "type": "function",
+    "function": {
+        "name": "multiply",
+        "description": "Multiplies two numbers.",
+        "parameters": {
+            "type": "object",
+            "properties": {"a": {"type": "number"}, "b": {"type": "number"}},
+            "required": ["a", "b"],
+            "additionalProperties": False,
+        },
+    },
+}
+CITY = OutputSchema(
+    {
+        "type": "object",
+        "properties": {"city": {"type": "string"}, "inhabitants": {"type": "integer"}},
+        "required": ["city", "inhabitants"],
+        "additionalProperties": False,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """How one part of a trial went; `error` is why it could not even be tried."""
+
+    part: Part
+    works: bool
+    first: float | None = None  # seconds until the first word
+    seconds: float = 0
+    read: int = 0  # tokens
+    written: int = 0
+    cost: float | None = None
+    error: AgentError | None = None
+
+
+async def trial(
+    llm: LLM, model: str, parameters: Mapping[str, Any] | None = None
+) -> AsyncGenerator[str | Result, None]:
+    """The words of a first reply as they come, then how each part went.
+
+    A model that does not answer at all is asked nothing more.
+    """
+    given = {**(parameters or {}), "max_tokens": MOST_TOKENS}
+    for ask in (_reply, _tools, _vision, _schema):
+        asked = ask(llm, model, given)
+        async with aclosing(asked.words()) as words:
+            async for text in words:
+                if asked.part == "reply":
+                    yield text
+        yield asked.result()
+        if asked.part == "reply" and asked.error:
+            return
+
+
+class _Asked:
+    """One request: its words as they come, and how it went."""
+
+    def __init__(
+        self, part: Part, llm: LLM, request: dict[str, Any], fits: Callable[[Turn], bool]
+    ) -> None:
+        self.part, self.fits = part, fits
+        self.error: AgentError | None = None
+        self._llm, self._request = llm, request
+        self._turn = Turn()
+        self._first: float | None = None
+        self._seconds = 0.0
+
+    async def words(self) -> AsyncGenerator[str, None]:
+        began, assembler = monotonic(), Assembler()
+        try:
+            chunks = self._llm.stream(**self._request)
+            async with aclosing(handfuls(chunks, DEADLINES)) as batches:
+                async for chunk in (chunk async for batch in batches for chunk in batch):
+                    shown = assembler.feed(chunk)
+                    if self._first is None and (shown or _calls(chunk)):
+                        self._first = monotonic() - began
+                    if said := "".join(text for kind, text in shown if kind == "answer"):
+                        yield said
+            if said := "".join(text for kind, text in assembler.rest() if kind == "answer"):
+                yield said
+            self._turn = assembler.turn()
+        except AgentError as error:
+            self.error = error
+        self._seconds = monotonic() - began
+
+    def result(self) -> Result:
+        used = self._turn.usage or {}
+        return Result(
+            part=self.part,
+            works=self.error is None and self.fits(self._turn),
+            first=self._first,
+            seconds=self._seconds,
+            read=used.get("prompt_tokens") or 0,
+            written=used.get("completion_tokens") or 0,
+            cost=used.get("cost"),
+            error=self.error,
+        )
+
+
+def _reply(llm: LLM, model: str, parameters: dict[str, Any]) -> _Asked:
+    request = {**parameters, "model": model, "messages": _said(GREETING)}
+    return _Asked("reply", llm, request, lambda turn: bool(turn.content.strip()))
+
+
+def _tools(llm: LLM, model: str, parameters: dict[str, Any]) -> _Asked:
+    messages = _said("Use the tool multiply to work out 6 times 7.")
+    request = {**parameters, "model": model, "messages": messages, "tools": [MULTIPLY]}
+    return _Asked("tools", llm, request, _multiplies)
+
+
+def _vision(llm: LLM, model: str, parameters: dict[str, Any]) -> _Asked:
+    colour = random.choice(list(COLOURS))
+    address = f"data:image/png;base64,{base64.b64encode(picture(colour)).decode()}"
+    names = ", ".join(COLOURS)
+    question = f"Which colour is this picture? Answer with one of these words: {names}."
+    content = [
+        {"type": "text", "text": question},
+        {"type": "image_url", "image_url": {"url": address}},
+    ]
+    request = {**parameters, "model": model, "messages": _said(content)}
+    return _Asked("vision", llm, request, lambda turn: _named(turn.content) == {colour})
+
+
+def _schema(llm: LLM, model: str, parameters: dict[str, Any]) -> _Asked:
+    messages = _said("Which city is the capital of Japan, and how many people live there?")
+    form = {"response_format": CITY.response_format()}
+    request = {**parameters, **form, "model": model, "messages": messages}
+    return _Asked("schema", llm, request, _is_city)
+
+
+def picture(colour: str) -> bytes:
+    """A square of one colour, as PNG."""
+    line = b"\0" + bytes(COLOURS[colour]) * SIDE
+    head = struct.pack(">IIBBBBB", SIDE, SIDE, 8, 2, 0, 0, 0)
+    parts = [(b"IHDR", head), (b"IDAT", zlib.compress(line * SIDE)), (b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_png(kind, data) for kind, data in parts)
+
+
+def _png(kind: bytes, data: bytes) -> bytes:
+    check = zlib.crc32(kind + data)
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", check)
+
+
+def _said(content: Any) -> list[Message]:
+    return [{"role": "user", "content": content}]
+
+
+def _calls(chunk: Mapping[str, Any]) -> bool:
+    return any(choice.get("delta", {}).get("tool_calls") for choice in chunk.get("choices", ()))
+
+
+def _multiplies(turn: Turn) -> bool:
+    return any(call.name == "multiply" and _is_product(call) for call in turn.tool_calls)
+
+
+def _is_product(call: ToolCall) -> bool:
+    try:
+        given = call.input
+    except ValueError:
+        return False
+    return (given.get("a"), given.get("b")) in [(6, 7), (7, 6)]
+
+
+def _named(text: str) -> set[str]:
+    return {colour for colour in COLOURS if colour in text.lower()}
+
+
+def _is_city(turn: Turn) -> bool:
+    try:
+        CITY.decode(turn.content)
+    except AgentError:
+        return False
+    return True

@@ -1,0 +1,61 @@
+from collections.abc import Iterator
+
+from django.apps import apps
+from django.core.management.base import BaseCommand, CommandError, no_translations
+from django.db import models, transaction
+
+from agents.models.secret import EncryptedTextField, Unreadable
+
+LOST = """\
+These cannot be read with any of the keys, and were left as they are:
+{names}
+Put the key that they were written with behind the others and run this again, or enter them
+again in the admin console."""
+
+
+class Command(BaseCommand):
+    help = "Encrypts all secrets again with the first of ASHIATO_ENCRYPTION_KEYS."
+
+    @no_translations
+    def handle(self, **options) -> None:
+        lost: list[str] = []
+        for model, columns in sealed():
+            count, unread = renew(model, columns)
+            lost += unread
+            self.stdout.write(f"{model._meta.verbose_name_plural}: {count} encrypted anew")
+        if lost:
+            raise CommandError(LOST.format(names="\n".join(f"  {name}" for name in lost)))
+
+
+def sealed() -> Iterator[tuple[type[models.Model], list[str]]]:
+    """All kinds of rows that have secrets, and the columns in which they have them."""
+    for model in apps.get_models():
+        fields = model._meta.concrete_fields
+        if names := [field.name for field in fields if isinstance(field, EncryptedTextField)]:
+            yield model, names
+
+
+def renew(model: type[models.Model], columns: list[str]) -> tuple[int, list[str]]:
+    """How many secrets are under the newest key now, and which could not be read."""
+    count, unread = 0, []
+    with transaction.atomic():
+        for row in model.objects.select_for_update().order_by("pk"):
+            secrets = {name: getattr(row, name) for name in columns}
+            readable = [name for name, secret in secrets.items() if secret and can_read(secret)]
+            unread += [
+                f"{model._meta.verbose_name} {row}: {model._meta.get_field(name).verbose_name}"
+                for name, secret in secrets.items()
+                if secret and name not in readable
+            ]
+            if readable:
+                row.save(update_fields=readable)  # what is kept is kept under the newest
+            count += len(readable)
+    return count, unread
+
+
+def can_read(secret) -> bool:
+    try:
+        secret.reveal()
+    except Unreadable:
+        return False
+    return True

@@ -1,0 +1,176 @@
+"""Figures for a monitor that comes and asks: Prometheus, or whatever reads its text.
+
+Each process tells what it counted itself, and how it is. What the rows say of all processes
+together is asked of the database at each scrape, and left out while that is away.
+"""
+
+import asyncio
+import hmac
+import logging
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+from django.conf import settings
+from django.db import Error, connection
+from django.db.models import Count
+from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+
+from agents import journal, pulse
+from agents.assembly import CIRCUITS
+from agents.models import Approval, McpServer, Run
+from agents.tally import MOST_NAMES, Tally
+
+logger = logging.getLogger(__name__)
+
+CLOSED = b"A bearer token is needed.\n"
+
+Answer = tuple[int, list[tuple[bytes, bytes]], bytes]
+
+
+class ThisProcess:
+    """How this process was when it last told of itself."""
+
+    def collect(self) -> Iterator[Metric]:
+        about = {"version": pulse.version()}
+        yield InfoMetricFamily("ashiato_build", "What runs here.", value=about)
+        told = pulse.latest()
+        for figure, (name, words) in GAUGES.items():
+            if figure in told:
+                yield GaugeMetricFamily(f"ashiato_{name}", words, value=told[figure])
+        if told:
+            words = "How often the event loop was held up."
+            yield CounterMetricFamily("ashiato_loop_stalls", words, value=told["stalls"])
+        yield self._circuits()
+
+    def _circuits(self) -> Metric:
+        words = "1 where a model, a provider or a tool is left alone."
+        circuits = GaugeMetricFamily("ashiato_circuit_open", words, labels=["circuit"])
+        for state in CIRCUITS.state():
+            circuits.add_metric([state.key], state.state != "closed")
+        return circuits
+
+
+GAUGES = {
+    "runs": ("runs_driven", "Runs that this process drives."),
+    "sockets": ("sockets", "Pages that are connected to this process."),
+    "journal_lag": ("journal_lag_seconds", "How long what happened waited to be kept."),
+    "lateness": ("loop_lag_seconds", "For how long the event loop owed an answer."),
+    "longest_stall": ("loop_longest_stall_seconds", "The longest it was held up."),
+}
+
+
+class Everything:
+    """What the rows say, whichever process is asked."""
+
+    def collect(self) -> Iterator[Metric]:
+        try:
+            yield from list(self._asked())
+        except Error as error:
+            logger.info("The database does not answer: %r", error)
+            yield GaugeMetricFamily("ashiato_database_up", DATABASE, value=0)
+        finally:
+            connection.close()
+
+    def _asked(self) -> Iterator[Metric]:
+        live = GaugeMetricFamily("ashiato_runs_live", "Runs by state.", labels=["status"])
+        counts = Run.objects.live().order_by().values_list("status").annotate(Count("pk"))
+        for status, count in ({status.value: 0 for status in Run.LIVE} | dict(counts)).items():
+            live.add_metric([status], count)
+        yield live
+        words = "Calls and plans that wait for a person."
+        waiting = Approval.objects.waiting().count()
+        yield GaugeMetricFamily("ashiato_approvals_waiting", words, value=waiting)
+        if settings.WORKERS:
+            words = "Runs that stand in line for a worker."
+            depth = Run.objects.in_line().count()
+            yield GaugeMetricFamily("ashiato_queue_depth", words, value=depth)
+        yield self._servers()
+        yield GaugeMetricFamily("ashiato_database_up", DATABASE, value=1)
+
+    def _servers(self) -> Metric:
+        words = "1 for the state that an MCP server is in."
+        servers = GaugeMetricFamily(
+            "ashiato_mcp_server_state", words, labels=["server", "state"]
+        )
+        known = McpServer.objects.filter(enabled=True).values_list("name", "state")
+        for name, state in known[:MOST_NAMES]:
+            servers.add_metric([name, state], 1)
+        return servers
+
+
+DATABASE = "Whether the database answers."
+
+
+def start() -> None:
+    """Count all that this process keeps from now on."""
+    journal.readers.append(tally.hear)
+
+
+def response(authorization: str) -> Answer:
+    """All figures as text, for who may see them."""
+    if not is_allowed(authorization):
+        headers = [(b"content-type", b"text/plain"), (b"www-authenticate", b"Bearer")]
+        return 401, headers, CLOSED
+    headers = [(b"content-type", CONTENT_TYPE_PLAIN_0_0_4.encode())]
+    return 200, [*headers, (b"cache-control", b"no-store")], generate_latest(registry)
+
+
+def is_allowed(authorization: str) -> bool:
+    token = settings.ENVIRONMENT.metrics_token
+    if token is None:
+        return settings.ENVIRONMENT.metrics
+    expected = f"Bearer {token.get_secret_value()}"
+    return hmac.compare_digest(authorization.encode(), expected.encode())
+
+
+async def answer(scope, receive, send) -> None:
+    """One scrape at a time, in a thread of its own: no page waits for it."""
+    told = [value for name, value in scope["headers"] if name == b"authorization"]
+    authorization = told[0].decode("latin-1") if len(told) == 1 else ""
+    loop = asyncio.get_running_loop()
+    status, headers, body = await loop.run_in_executor(_thread, response, authorization)
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def listen(host: str, port: int) -> ThreadingHTTPServer:
+    """A door of its own, for a process that serves no pages."""
+    server = ThreadingHTTPServer((host, port), _Door)
+    Thread(target=server.serve_forever, name="metrics", daemon=True).start()
+    return server
+
+
+class _Door(BaseHTTPRequestHandler):
+    timeout = 10
+
+    def do_GET(self) -> None:
+        if self.path != "/metrics":
+            self.send_error(404)
+            return
+        authorization = self.headers.get("authorization", "")
+        status, headers, body = _thread.submit(response, authorization).result()
+        self.send_response(status)
+        for name, value in headers:
+            self.send_header(name.decode(), value.decode())
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """It is asked every few seconds, which is no news."""
+
+
+registry = CollectorRegistry()
+tally = Tally(registry)
+registry.register(ThisProcess())
+registry.register(Everything())
+ProcessCollector(registry=registry)
+_thread = ThreadPoolExecutor(1, thread_name_prefix="metrics")

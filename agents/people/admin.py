@@ -1,0 +1,301 @@
+"""People and groups in the console, and its way in, which is the one that everybody takes."""
+
+from functools import partial
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.auth import get_user_model
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.models import Group
+from django.contrib.auth.tokens import default_token_generator
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.db.models import Max, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import URLPattern, path, reverse
+from django.utils.encoding import force_bytes
+from django.utils.formats import date_format
+from django.utils.http import urlsafe_base64_encode
+from django.utils.timezone import localtime
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_POST
+
+from agents import audit
+from agents.admin.console import ConsoleAdmin
+from agents.people import factors, roles, visits
+from agents.people.forms import PersonForm, grantable, may_touch
+from agents.people.models import Visit
+from agents.people.roles import Role
+from agents.people.views.signing_in import sign_out
+
+User = get_user_model()
+
+
+@admin.action(description=_("End all their sessions"))
+def sign_out_everywhere(console: Any, request: HttpRequest, people: QuerySet) -> None:
+    theirs = [person for person in people if may_touch(request.user, person)]
+    count = visits.end(Visit.objects.filter(user__in=theirs))
+    for person in theirs:
+        audit.record(request.user, audit.SESSION_ENDED, factors.name_of(person))
+    messages.success(request, _("%(count)d sessions have ended.") % {"count": count})
+
+
+class PersonAdmin(ConsoleAdmin):
+    form = PersonForm
+    change_form_template = "admin/people/person.html"
+    list_display = ["username", "full_name", "role", "in_groups", "is_active", "last_seen"]
+    list_filter = ["is_active", "groups"]
+    search_fields = ["username", "first_name", "last_name", "email"]
+    ordering = ["username"]
+    actions = [sign_out_everywhere]
+    readonly_fields = ["date_joined", "last_seen", "ways"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet:
+        people = super().get_queryset(request).prefetch_related("groups")
+        return people.annotate(seen=Max("visits__seen_at"))
+
+    def get_form(self, request: HttpRequest, obj: Any = None, **options: Any) -> Any:
+        form = super().get_form(request, obj, **options)
+        return type(form.__name__, (form,), {"asker": request.user})
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> list[Any]:
+        who = (None, {"fields": ["username", "first_name", "last_name", "email"]})
+        may = ["role", "groups", *(["apart"] if request.user.is_superuser else [])]
+        rights = (_("What they may do"), {"fields": may})
+        if obj is None:
+            return [who, rights]
+        seen = (_("Signing in"), {"fields": ["is_active", *self.readonly_fields]})
+        return [who, rights, seen]
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        may = super().has_change_permission(request, obj)
+        return may and (obj is None or may_touch(request.user, obj))
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Whoever leaves is switched off: what they asked is not gone with them."""
+        return False
+
+    @admin.display(description=_("name"))
+    def full_name(self, person: Any) -> str:
+        return person.get_full_name() or "—"
+
+    @admin.display(description=_("role"))
+    def role(self, person: Any) -> str:
+        return roles.of(person).label
+
+    @admin.display(description=_("groups"))
+    def in_groups(self, person: Any) -> str:
+        names = [group.name for group in person.groups.all() if group.name not in Role.values]
+        return ", ".join(names) or "—"
+
+    @admin.display(description=_("last seen"), ordering="seen")
+    def last_seen(self, person: Any) -> str:
+        seen = person.seen or person.last_login
+        return date_format(localtime(seen), "DATETIME_FORMAT") if seen else "—"
+
+    @admin.display(description=_("ways to sign in"))
+    def ways(self, person: Any) -> str:
+        return " · ".join(factors.ways(person)) or "—"
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        if not change:
+            obj.set_unusable_password()
+        obj.save()
+        if change and "is_active" in form.changed_data:
+            self._switched(request, obj)
+
+    def _switched(self, request: HttpRequest, person: Any) -> None:
+        if person.is_active:
+            audit.record(request.user, audit.PERSON_ACTIVATED, factors.name_of(person))
+            return
+        visits.end(person.visits.all())
+        visits.ask_again(person.pk)
+        transaction.on_commit(partial(visits.stop_runs, person))
+        audit.record(request.user, audit.PERSON_DEACTIVATED, factors.name_of(person))
+
+    def save_related(
+        self, request: HttpRequest, form: Any, formsets: Any, change: bool
+    ) -> None:
+        person, cleaned = form.instance, form.cleaned_data
+        super().save_related(request, form, formsets, change)
+        roles.give(person, Role(cleaned["role"]))
+        if "apart" in form.fields:
+            others = person.user_permissions.exclude(codename__in=roles.APART)
+            person.user_permissions.set([*others, *cleaned["apart"]])
+        if not change:
+            audit.record(request.user, audit.PERSON_ADDED, factors.name_of(person))
+        if {"role", "groups", "apart"} & {*form.changed_data}:
+            self._tell_rights(request, person)
+
+    def _tell_rights(self, request: HttpRequest, person: Any) -> None:
+        names = sorted(person.groups.values_list("name", flat=True))
+        apart = sorted(person.user_permissions.values_list("codename", flat=True))
+        about = {"role": roles.of(person), "groups": names, "apart": apart}
+        audit.record(request.user, audit.RIGHTS_CHANGED, factors.name_of(person), **about)
+        visits.ask_again(person.pk)
+
+    def keep(self, request: HttpRequest, action: str, row: Any, changes: Any = None) -> None:
+        """What is told nowhere else: that a name or an address was changed, and not to what."""
+        told = sorted({*(changes or ())} - {"role", "groups", "apart", "is_active"})
+        if action == audit.CHANGED and told:
+            subject = factors.name_of(row)
+            audit.record(request.user, audit.PERSON_CHANGED, subject, changes=told)
+
+    def response_add(self, request: HttpRequest, obj: Any, post_url_continue: Any = None):
+        return self._link(request, obj)
+
+    def get_urls(self) -> list[URLPattern]:
+        def page(way: str, view: Any, name: str) -> URLPattern:
+            guarded = self.admin_site.admin_view(require_POST(view))
+            return path(way, guarded, name=f"people_{name}")
+
+        own = [
+            page("<int:pk>/link/", self.link, "link"),
+            page("<int:pk>/factors/remove/", self.remove_factors, "remove_factors"),
+            page("<int:pk>/sessions/end/", self.end_all, "end_all"),
+            page("<int:pk>/sessions/<int:visit>/end/", self.end_one, "end_one"),
+        ]
+        return [*own, *super().get_urls()]
+
+    def change_view(self, request: HttpRequest, object_id: str, *args: Any, **kwargs: Any):
+        person = self.get_object(request, object_id)
+        more = {} if person is None else self._about(request, person)
+        kwargs["extra_context"] = {**(kwargs.get("extra_context") or {}), **more}
+        return super().change_view(request, object_id, *args, **kwargs)
+
+    def _about(self, request: HttpRequest, person: Any) -> dict[str, Any]:
+        theirs = Visit.objects.for_user(person)
+        return {
+            "person": person,
+            "may_touch": self.has_change_permission(request, person),
+            "visits": [(visit, visits.device(visit.device)) for visit in theirs],
+            "has_factor": factors.has_any(person),
+        }
+
+    def link(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """A link by which they choose a password, shown this once."""
+        return self._link(request, self._found(request, pk))
+
+    def _link(self, request: HttpRequest, person: Any) -> HttpResponse:
+        uid = urlsafe_base64_encode(force_bytes(person.pk))
+        token = default_token_generator.make_token(person)
+        address = request.build_absolute_uri(reverse("people:welcome", args=[uid, token]))
+        audit.record(request.user, audit.PASSWORD_LINK, factors.name_of(person))
+        title = _("A link for %(name)s") % {"name": person.get_username()}
+        about = {"title": title, "person": person, "link": address}
+        about |= self.admin_site.each_context(request)
+        response = render(request, "admin/people/link.html", about)
+        response["Cache-Control"] = "no-store"
+        return response
+
+    def remove_factors(self, request: HttpRequest, pk: int) -> HttpResponse:
+        person = self._found(request, pk)
+        factors.remove_all(person, request.user)
+        visits.end(person.visits.all())
+        return self._back(request, person, _("Only their password counts now."))
+
+    def end_one(self, request: HttpRequest, pk: int, visit: int) -> HttpResponse:
+        person = self._found(request, pk)
+        if not visits.end(person.visits.filter(pk=visit)):
+            raise Http404
+        audit.record(request.user, audit.SESSION_ENDED, factors.name_of(person))
+        return self._back(request, person, _("That session has ended."))
+
+    def end_all(self, request: HttpRequest, pk: int) -> HttpResponse:
+        person = self._found(request, pk)
+        visits.end(person.visits.all())
+        audit.record(request.user, audit.SESSION_ENDED, factors.name_of(person))
+        return self._back(request, person, _("All their sessions have ended."))
+
+    def _found(self, request: HttpRequest, pk: int) -> Any:
+        person = User._default_manager.filter(pk=pk).first()
+        if person is None or not self.has_change_permission(request, person):
+            raise Http404
+        return person
+
+    def _back(self, request: HttpRequest, person: Any, sentence: Any) -> HttpResponse:
+        messages.success(request, sentence)
+        return redirect("admin:auth_user_change", person.pk)
+
+
+class GroupAdmin(ConsoleAdmin):
+    """Groups say who may use what. What else their people may do is a superuser's to give."""
+
+    list_display = ["name", "what", "people"]
+    search_fields = ["name"]
+    filter_horizontal = ["permissions"]
+    readonly_fields = ["people"]
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        fields = ["name", "people"] if obj is not None else ["name"]
+        return [*fields, "permissions"] if request.user.is_superuser else fields
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        is_role = obj is not None and obj.name in Role.values
+        return ["name", "people", "permissions"] if is_role else ["people"]
+
+    @admin.display(description=_("what it is"))
+    def what(self, group: Group) -> str:
+        return _("role") if group.name in Role.values else _("group")
+
+    @admin.display(description=_("people"))
+    def people(self, group: Group) -> str:
+        names = group.user_set.order_by("username").values_list("username", flat=True)
+        return ", ".join(names[:20]) + (" …" if len(names) > 20 else "") or "—"
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        may = super().has_change_permission(request, obj)
+        return may and (obj is None or self._is_theirs(request, obj))
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        may = super().has_delete_permission(request, obj)
+        is_role = obj is not None and obj.name in Role.values
+        return may and not is_role and (obj is None or self._is_theirs(request, obj))
+
+    def _is_theirs(self, request: HttpRequest, group: Group) -> bool:
+        is_grantable = grantable(request.user).filter(pk=group.pk).exists()
+        return request.user.is_superuser or is_grantable
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Group]) -> None:
+        for group in queryset:
+            if not self.has_delete_permission(request, group):
+                raise PermissionDenied
+        super().delete_queryset(request, queryset)
+
+    def save_related(
+        self, request: HttpRequest, form: Any, formsets: Any, change: bool
+    ) -> None:
+        super().save_related(request, form, formsets, change)
+        for person in form.instance.user_set.values_list("pk", flat=True):
+            visits.ask_again(person)
+
+
+admin.site.unregister([User, Group])
+admin.site.register(User, PersonAdmin)
+admin.site.register(Group, GroupAdmin)
+
+
+@login_not_required
+def sign_in(request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+    """Through the same door as everybody; whoever is in already has no business here."""
+    onward = request.GET.get("next") or reverse("admin:index")
+    if not request.user.is_authenticated:
+        return redirect_to_login(onward)
+    if not admin.site.has_permission(request):
+        raise PermissionDenied
+    return redirect("admin:index")
+
+
+def account(request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+    return redirect("people:account")
+
+
+def leave(request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+    return sign_out(request)
+
+
+admin.site.login = sign_in
+admin.site.password_change = account
+admin.site.logout = leave

@@ -1,0 +1,149 @@
+"""What people sign in with, from where they are signed in, and who tried in vain."""
+
+from django.conf import settings
+from django.contrib.sessions.models import Session
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from agents.models.secret import EncryptedTextField
+
+
+def _person(**options):
+    return models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("person"),
+        on_delete=models.CASCADE,
+        **options,
+    )
+
+
+class VisitQuerySet(models.QuerySet):
+    def for_user(self, user):
+        """A person's own, those that still last, the last one seen first."""
+        return self.filter(user=user.pk, session__expire_date__gt=models.functions.Now())
+
+
+class Visit(models.Model):
+    """A session of somebody who has signed in: with what, from where, and when last seen.
+
+    It goes with its session: whoever ends one has deleted the row of the other.
+    """
+
+    session = models.OneToOneField(
+        Session, verbose_name=_("session"), on_delete=models.CASCADE, related_name="visit"
+    )
+    user = _person(related_name="visits")
+    way = models.CharField(_("signed in with"), max_length=20)
+    device = models.CharField(_("device"), max_length=300, blank=True)
+    address = models.CharField(_("address"), max_length=45, blank=True)
+    began_at = models.DateTimeField(_("since"), auto_now_add=True)
+    seen_at = models.DateTimeField(_("last seen"), auto_now_add=True)
+
+    objects = VisitQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("visit")
+        verbose_name_plural = _("visits")
+        ordering = ["-seen_at", "-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.user} {self.seen_at:%F}"
+
+
+class Authenticator(models.Model):
+    """An app that shows a new code every half minute (TOTP)."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("person"),
+        on_delete=models.CASCADE,
+        related_name="authenticator",
+    )
+    secret = EncryptedTextField(_("secret"))
+    last_step = models.BigIntegerField(
+        _("last step"), default=0, help_text=_("A code is taken once, and none before it.")
+    )
+    added_at = models.DateTimeField(_("added"), auto_now_add=True)
+    used_at = models.DateTimeField(_("last used"), null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("authenticator app")
+        verbose_name_plural = _("authenticator apps")
+
+    def __str__(self) -> str:
+        return str(self.user)
+
+
+class Passkey(models.Model):
+    """A key of a device or of a password manager (WebAuthn). What is kept of it is public."""
+
+    user = _person(related_name="passkeys")
+    name = models.CharField(_("name"), max_length=60)
+    key_id = models.CharField(_("key's id"), max_length=1400, unique=True)
+    public_key = models.TextField(_("public key"))
+    uses = models.BigIntegerField(
+        _("uses"), default=0, help_text=_("As the key counts them; many do not.")
+    )
+    added_at = models.DateTimeField(_("added"), auto_now_add=True)
+    used_at = models.DateTimeField(_("last used"), null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("passkey")
+        verbose_name_plural = _("passkeys")
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class RecoveryCode(models.Model):
+    """One of those that are kept on paper; only its digest is kept here, until it is used."""
+
+    user = _person(related_name="recovery_codes")
+    digest = models.CharField(_("digest"), max_length=64)
+
+    class Meta:
+        verbose_name = _("recovery code")
+        verbose_name_plural = _("recovery codes")
+        constraints = [
+            models.UniqueConstraint(fields=["user", "digest"], name="one_recovery_code")
+        ]
+
+    def __str__(self) -> str:
+        return str(self.user)
+
+
+class Identity(models.Model):
+    """Who somebody is to the provider by which they sign in (OpenID Connect)."""
+
+    user = _person(related_name="identities")
+    issuer = models.CharField(_("issuer"), max_length=200)
+    subject = models.CharField(_("subject"), max_length=255)
+    added_at = models.DateTimeField(_("added"), auto_now_add=True)
+
+    class Meta:
+        verbose_name = _("identity")
+        verbose_name_plural = _("identities")
+        constraints = [
+            models.UniqueConstraint(fields=["issuer", "subject"], name="one_identity")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.issuer} {self.subject}"
+
+
+class Attempts(models.Model):
+    """How often somebody tried to sign in, under a name, from an address, or both."""
+
+    key = models.CharField(_("key"), max_length=64, primary_key=True)
+    count = models.PositiveIntegerField(_("in vain"), default=0)
+    last_at = models.DateTimeField(_("last time"), db_index=True)
+    wait_until = models.DateTimeField(_("none before"), null=True, blank=True)
+    succeeded_at = models.DateTimeField(_("last success"), null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("attempts to sign in")
+        verbose_name_plural = _("attempts to sign in")
+
+    def __str__(self) -> str:
+        return f"{self.key[:8]}: {self.count}"

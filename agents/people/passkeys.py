@@ -1,0 +1,159 @@
+"""Passkeys (WebAuthn): what a browser is asked to do with them, and whether it did."""
+
+import logging
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from fido2.server import Fido2Server
+from fido2.utils import websafe_decode, websafe_encode
+from fido2.webauthn import (
+    AttestedCredentialData,
+    AuthenticationResponse,
+    PublicKeyCredentialDescriptor,
+    PublicKeyCredentialRpEntity,
+    PublicKeyCredentialType,
+    PublicKeyCredentialUserEntity,
+    ResidentKeyRequirement,
+    UserVerificationRequirement,
+)
+
+from agents import audit
+from agents.people import factors, totp
+from agents.people.models import Passkey
+
+logger = logging.getLogger(__name__)
+
+ASKED = "passkey_asked"
+LASTS = 300  # seconds
+MOST_KEYS = 20
+MOST_KEY_ID = 1400
+MOST_NAME = 60
+
+
+class NotTaken(Exception):
+    """A passkey was not accepted; the text says so to the person."""
+
+
+def ask_to_make(request: HttpRequest, user: Any) -> dict[str, Any]:
+    """What the browser needs to make one for this person."""
+    known = [_named(key) for key in user.passkeys.all()]
+    if len(known) >= MOST_KEYS:
+        raise NotTaken(_("There are %(most)d passkeys already.") % {"most": MOST_KEYS})
+    name = user.get_username()
+    options, state = _server(request).register_begin(
+        PublicKeyCredentialUserEntity(
+            id=str(user.pk).encode(), name=name, display_name=user.get_full_name() or name
+        ),
+        known,
+        resident_key_requirement=ResidentKeyRequirement.PREFERRED,
+        user_verification=UserVerificationRequirement.PREFERRED,
+    )
+    return _asked(request, options, state, "make")
+
+
+def made(request: HttpRequest, user: Any, answer: Mapping[str, Any], name: str) -> Passkey:
+    """Keep what the browser has made."""
+    state = _state(request, "make")
+    data = _judged(lambda: _server(request).register_complete(state, answer))
+    found, key_id = data.credential_data, websafe_encode(data.credential_data.credential_id)
+    if len(key_id) > MOST_KEY_ID:
+        raise NotTaken(_("The passkey was not accepted."))
+    name = name.strip()[:MOST_NAME] or _("Passkey")
+    about = {"public_key": websafe_encode(bytes(found)), "uses": data.counter}
+    try:
+        with transaction.atomic():
+            key = Passkey.objects.create(user=user, name=name, key_id=key_id, **about)
+            audit.record(user, audit.MFA_ADDED, factors.name_of(user), what="passkey")
+    except IntegrityError:
+        raise NotTaken(_("This passkey is known already.")) from None
+    return key
+
+
+def ask_to_show(request: HttpRequest, user: Any = None) -> dict[str, Any]:
+    """What the browser needs to show one: of this person, or of whoever it is.
+
+    Where it is all that is shown, it is to see to it that it is the right person.
+    """
+    known = [_named(key) for key in user.passkeys.all()] if user else None
+    needed = UserVerificationRequirement
+    options, state = _server(request).authenticate_begin(
+        known, user_verification=needed.PREFERRED if user else needed.REQUIRED
+    )
+    return _asked(request, options, state, "show")
+
+
+def shown(request: HttpRequest, answer: Mapping[str, Any], user: Any = None) -> Any:
+    """Whose passkey was shown; if it has to be this person's, it is."""
+    state = _state(request, "show")
+    response = _judged(lambda: AuthenticationResponse.from_dict(answer))
+    whose = Q(user=user.pk) if user else Q()
+    key_id = websafe_encode(response.raw_id)[:MOST_KEY_ID]
+    keys = Passkey.objects.filter(whose, user__is_active=True, key_id=key_id)
+    key = keys.select_related("user").first()
+    if key is None:
+        raise NotTaken(_("This passkey is not known here."))
+    _judged(lambda: _server(request).authenticate_complete(state, [_credential(key)], response))
+    _count(key, response.response.authenticator_data.counter)
+    return key.user
+
+
+@transaction.atomic
+def remove(user: Any, pk: int) -> bool:
+    is_gone = user.passkeys.filter(pk=pk).delete()[0] > 0
+    if is_gone:
+        audit.record(user, audit.MFA_REMOVED, factors.name_of(user), what="passkey")
+        factors.drop_codes(user)
+    return is_gone
+
+
+def _count(key: Passkey, uses: int) -> None:
+    """A key that counts less than it did is a copy; of two at once, one is taken."""
+    same = Passkey.objects.filter(pk=key.pk)
+    fresh = same.filter(uses__lt=uses) if uses else same.filter(uses=0)
+    if not fresh.update(uses=uses, used_at=timezone.now()):
+        logger.warning("Passkey %s was used before: it may have been copied.", key.pk)
+        raise NotTaken(_("The passkey was not accepted."))
+
+
+def _server(request: HttpRequest) -> Fido2Server:
+    host = request.get_host().rsplit(":", 1)[0]
+    rp = PublicKeyCredentialRpEntity(name=totp.ISSUER, id=host)
+    return Fido2Server(rp, verify_origin=lambda origin: origin in settings.ORIGINS)
+
+
+def _named(key: Passkey) -> PublicKeyCredentialDescriptor:
+    kind = PublicKeyCredentialType.PUBLIC_KEY
+    return PublicKeyCredentialDescriptor(type=kind, id=websafe_decode(key.key_id))
+
+
+def _credential(key: Passkey) -> AttestedCredentialData:
+    return AttestedCredentialData(websafe_decode(key.public_key))
+
+
+def _asked(request: HttpRequest, options: Any, state: Any, what: str) -> dict[str, Any]:
+    request.session[ASKED] = {"what": what, "state": state, "at": time.time()}
+    return dict(options)
+
+
+def _state(request: HttpRequest, what: str) -> Any:
+    """What was asked of this browser a moment ago, for one answer."""
+    asked = request.session.pop(ASKED, None)
+    if not asked or asked["what"] != what or time.time() - asked["at"] > LASTS:
+        raise NotTaken(_("That took too long. Try again."))
+    return asked["state"]
+
+
+def _judged(act: Any) -> Any:
+    """What comes from a browser may be anything, and the library says so in many ways."""
+    try:
+        return act()
+    except Exception as error:
+        logger.info("A passkey was refused: %r", error)
+        raise NotTaken(_("The passkey was not accepted.")) from error

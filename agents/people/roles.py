@@ -1,0 +1,97 @@
+"""What people may do, as one choice: person, reviewer or administrator."""
+
+from typing import Any
+
+from django.apps import apps
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group, Permission
+from django.db import models, transaction
+from django.db.models import Q, QuerySet
+from django.utils.translation import gettext_lazy as _
+
+from agents.audit import circumstances
+
+REVIEWS = "review_runs"
+# Each is given to a person by itself, by a superuser: no role has them.
+APART = {
+    "see_personal_data": _("See personal data in the runs of others"),
+    "use_stdio_servers": _("Set up MCP servers that are programs on this machine"),
+}
+OURS = ("agents", "review", "chat", "people", "auth")
+
+
+class Role(models.TextChoices):
+    PERSON = "person", _("Person")
+    REVIEWER = "reviewer", _("Reviewer")
+    ADMINISTRATOR = "administrator", _("Administrator")
+
+
+def of(user: Any) -> Role:
+    if user.is_superuser:
+        return Role.ADMINISTRATOR
+    names = {group.name for group in user.groups.all()}
+    held = [role for role in (Role.ADMINISTRATOR, Role.REVIEWER) if role in names]
+    return held[0] if held else Role.PERSON
+
+
+@transaction.atomic
+def give(user: Any, role: Role) -> None:
+    """This role and no other; whoever is a superuser stays one."""
+    others = Group.objects.filter(name__in=Role.values).exclude(name=role)
+    user.groups.remove(*others)
+    user.groups.add(group(role))
+    user.is_staff = role == Role.ADMINISTRATOR or user.is_superuser
+    user.save(update_fields=["is_staff"])
+
+
+def group(role: Role) -> Group:
+    """The group in which all people of a role are."""
+    found, is_new = Group.objects.get_or_create(name=role.value)
+    if is_new:
+        found.permissions.set(_permissions(role))
+    return found
+
+
+def administrators() -> QuerySet:
+    """Those who can set things up now."""
+    people = get_user_model()._default_manager.filter(is_active=True)
+    members = people.filter(groups__name=Role.ADMINISTRATOR).values("pk")
+    return people.filter(Q(is_superuser=True) | Q(pk__in=members))
+
+
+def is_last_administrator(user: Any) -> bool:
+    """Whether nobody could set anything up any more without this person.
+
+    Asked in the transaction that changes them: two do not go at once.
+    """
+    rows = administrators().select_for_update().order_by("pk")
+    there = set(rows.values_list("pk", flat=True))
+    return there == {user.pk}
+
+
+def make_all(using: str = "default", **about: Any) -> None:
+    """The groups of the roles, with the rights that there are by now; and everybody in one.
+
+    Asked after each application was migrated: only the last has them all.
+    """
+    if about["sender"].label != _last_migrated() or using != "default":
+        return
+    without = get_user_model()._default_manager.exclude(groups__name__in=Role.values)
+    with circumstances.of_ours():
+        for role in Role:
+            group(role).permissions.set(_permissions(role))
+        group(Role.PERSON).user_set.add(*without.filter(is_superuser=False))
+
+
+def _last_migrated() -> str:
+    return [config.label for config in apps.get_app_configs() if config.models_module][-1]
+
+
+def _permissions(role: Role) -> QuerySet[Permission]:
+    if role == Role.PERSON:
+        return Permission.objects.none()
+    if role == Role.REVIEWER:
+        return Permission.objects.filter(codename=REVIEWS, content_type__app_label="agents")
+    ours = Permission.objects.filter(content_type__app_label__in=OURS)
+    # Whoever could change what rights there are could give themselves any.
+    return ours.exclude(codename__in=APART).exclude(content_type__model="permission")

@@ -1,0 +1,112 @@
+"""How fast passwords may be tried: under a name, from an address, and under a name from there.
+
+Waits grow with each attempt, and are kept in rows, for all processes. Whoever tries the name
+of somebody else can make that person wait a minute at most, and not at all where they have
+signed in from before.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+from ipaddress import IPv6Address, ip_network
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from agents.audit.circumstances import parsed
+from agents.people.models import Attempts
+
+FORGOTTEN = timedelta(hours=1)
+REMEMBERED = timedelta(days=90)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """So many at once; then a wait that doubles from a second on, to its longest."""
+
+    free: int
+    longest: timedelta
+
+    def wait(self, count: int) -> timedelta | None:
+        over = count - self.free
+        return min(timedelta(seconds=2 ** min(over, 20)), self.longest) if over >= 0 else None
+
+
+BOTH = Limit(free=5, longest=timedelta(minutes=15))
+FROM_THERE = Limit(free=30, longest=timedelta(minutes=15))
+UNDER_THE_NAME = Limit(free=10, longest=timedelta(minutes=1))
+
+
+class TooOften(Exception):
+    """There were too many attempts; `seconds` says when there may be another one."""
+
+    def __init__(self, seconds: int) -> None:
+        super().__init__(seconds)
+        self.seconds = seconds
+
+
+def enter(name: str, address: str) -> None:
+    """Count an attempt before it is judged, so that many at once are many; raises TooOften."""
+    now = timezone.now()
+    with transaction.atomic():
+        rows = _held(_keys(name, address), now)
+        asked = [pair for pair in zip(rows, _limits(rows[0], now), strict=True) if pair[1]]
+        late = max((row.wait_until or now for row, _limit in asked), default=now)
+        if late <= now:
+            for row, limit in asked:
+                _count(row, limit, now)
+    if late > now:
+        raise TooOften(int((late - now).total_seconds()) + 1)
+
+
+def succeeded(name: str, address: str) -> None:
+    """It was the right person: under their name nothing is held against them any more."""
+    now = timezone.now()
+    both, there, under = _keys(name, address)
+    calm = {"count": 0, "wait_until": None, "last_at": now}
+    Attempts.objects.filter(key=under).update(**calm)
+    counted = Attempts.objects.filter(key=there, count__gt=0)
+    counted.update(count=F("count") - 1, wait_until=None)
+    Attempts.objects.filter(key=both).update(**calm, succeeded_at=now)
+    _forget(now)
+
+
+def _keys(name: str, address: str) -> tuple[str, str, str]:
+    place = parsed(address)
+    # Whoever has one address of the sixth version has all that begin like it.
+    near = ip_network((place, 64), strict=False) if isinstance(place, IPv6Address) else place
+    who = name.casefold()
+    return _digest("both", who, str(near)), _digest("there", str(near)), _digest("name", who)
+
+
+def _digest(*parts: str) -> str:
+    return sha256("\0".join(parts).encode(errors="replace")).hexdigest()
+
+
+def _held(keys: Iterable[str], now: datetime) -> list[Attempts]:
+    """The rows, in an order in which nobody waits for another in a circle."""
+    ordered = sorted(keys)
+    rows = [Attempts(key=key, last_at=now) for key in ordered]
+    Attempts.objects.bulk_create(rows, ignore_conflicts=True)
+    found = Attempts.objects.select_for_update().order_by("key").in_bulk(ordered)
+    return [found[key] for key in keys]
+
+
+def _limits(both: Attempts, now: datetime) -> tuple[Limit, Limit, Limit | None]:
+    was_here = both.succeeded_at is not None and now - both.succeeded_at < REMEMBERED
+    return BOTH, FROM_THERE, None if was_here else UNDER_THE_NAME
+
+
+def _count(row: Attempts, limit: Limit, now: datetime) -> None:
+    is_old = now - row.last_at > FORGOTTEN
+    row.count, row.last_at = 1 if is_old else row.count + 1, now
+    wait = limit.wait(row.count)
+    row.wait_until = now + wait if wait else None
+    row.save()
+
+
+def _forget(now: datetime) -> None:
+    old = Attempts.objects.filter(last_at__lt=now - FORGOTTEN)
+    old.exclude(succeeded_at__gt=now - REMEMBERED).delete()

@@ -1,0 +1,56 @@
+"""Codes of an app that shows a new one every half minute (TOTP, RFC 6238)."""
+
+import base64
+import hmac
+import secrets
+import time
+from dataclasses import dataclass
+from hashlib import sha1
+from urllib.parse import quote, urlencode
+
+from qrcode import QRCode
+
+ISSUER = "Ashiato"
+BYTES, DIGITS, PERIOD = 20, 6, 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    """A QR code as one line of an SVG, and the side of its square."""
+
+    path: str
+    side: int
+
+
+def new_secret() -> str:
+    return base64.b32encode(secrets.token_bytes(BYTES)).decode()
+
+
+def address(secret: str, name: str) -> str:
+    """What the app reads: whose secret it is, and for what."""
+    label = quote(f"{ISSUER}:{name}")
+    return f"otpauth://totp/{label}?{urlencode({'secret': secret, 'issuer': ISSUER})}"
+
+
+def drawn(text: str) -> Drawing:
+    code = QRCode(border=4)
+    code.add_data(text)
+    rows = code.get_matrix()
+    dark = [(x, y) for y, row in enumerate(rows) for x, is_dark in enumerate(row) if is_dark]
+    return Drawing(path="".join(f"M{x} {y}h1v1h-1z" for x, y in dark), side=len(rows))
+
+
+def code(secret: str, step: int) -> str:
+    """What the app shows in that half minute."""
+    digest = hmac.digest(base64.b32decode(secret), step.to_bytes(8, "big"), sha1)
+    at = digest[-1] & 0xF
+    number = int.from_bytes(digest[at : at + 4], "big") & 0x7FFFFFFF
+    return str(number % 10**DIGITS).zfill(DIGITS)
+
+
+def step_of(secret: str, text: str, after: int = 0) -> int | None:
+    """The half minute to which this code belongs: this one, or one beside it, not used yet."""
+    now, given = int(time.time()) // PERIOD, "".join(text.split()).encode(errors="replace")
+    near = [step for step in (now - 1, now, now + 1) if step > after]
+    right = [s for s in near if hmac.compare_digest(code(secret, s).encode(), given)]
+    return right[-1] if right else None

@@ -1,0 +1,264 @@
+"""“Sign-in and security”: what somebody signs in with, and where they are signed in."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from agents import audit
+from agents.audit import circumstances
+from agents.people import door, factors, passkeys, throttle, totp, visits
+from agents.people.models import Visit
+from agents.people.views import answers
+from agents.people.views.signing_in import (
+    MOST_PASSWORD,
+    NEW_SECRET,
+    NOT_RIGHT,
+    app_page,
+    codes_page,
+    too_often,
+)
+from agents.visitors import PROVED_TWICE, demands_more
+
+DEMANDED = gettext_lazy(
+    "More than a password is demanded of you here. Set up something else first."
+)
+
+View = Callable[..., HttpResponse]
+
+
+def confirmed(view: View) -> View:
+    """Only for whoever has shown who they are in the last minutes: a page left open is not."""
+
+    @wraps(view)
+    def asked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if door.is_confirmed(request):
+            return view(request, *args, **kwargs)
+        return redirect("people:confirm")
+
+    return asked
+
+
+@never_cache
+@require_GET
+def page(request: HttpRequest) -> HttpResponse:
+    return _page(request)
+
+
+def _page(request: HttpRequest, status: int = 200, **told: Any) -> HttpResponse:
+    user, here = request.user, request.session.session_key
+    seen = Visit.objects.for_user(user)
+    about = {
+        "app": getattr(user, "authenticator", None),
+        "passkeys": user.passkeys.all(),
+        "codes": user.recovery_codes.count(),
+        "has_factor": factors.has_any(user),
+        "identities": user.identities.all(),
+        "service": door.service(),
+        "visits": [(visit, visits.device(visit.device), visit.pk) for visit in seen],
+        "here": next((visit.pk for visit in seen if visit.session_id == here), None),
+        "form": _password_form(user),
+        **told,
+    }
+    return render(request, "people/account.html", about, status=status)
+
+
+def _password_form(user: Any, typed: Any = None) -> SetPasswordForm:
+    """Whoever has none yet, and comes by another service, can choose one."""
+    return (PasswordChangeForm if user.has_usable_password() else SetPasswordForm)(user, typed)
+
+
+@never_cache
+@sensitive_post_parameters("password")
+@require_http_methods(["GET", "POST"])
+def confirm(request: HttpRequest) -> HttpResponse:
+    """Show once more who you are, before something about that is changed."""
+    if request.method == "GET":
+        return _confirm(request)
+    user = request.user
+    try:
+        throttle.enter(user.get_username(), circumstances.address(request))
+    except throttle.TooOften as wait:
+        return _confirm(request, 429, problem=too_often(wait))
+    if not _is_right(request, user):
+        door.refuse(request, user.get_username(), "confirm")
+        return _confirm(request, problem=_("That is not right."))
+    throttle.succeeded(user.get_username(), circumstances.address(request))
+    door.confirm(request)
+    return redirect("people:account")
+
+
+def _is_right(request: HttpRequest, user: Any) -> bool:
+    password, code = request.POST.get("password", ""), request.POST.get("code", "")
+    if password and user.has_usable_password():
+        return user.check_password(password[:MOST_PASSWORD])
+    return bool(code and factors.used(user, code[:100]))
+
+
+def _confirm(request: HttpRequest, status: int = 200, **told: str) -> HttpResponse:
+    user = request.user
+    about = {
+        "has_password": user.has_usable_password(),
+        "has_app": hasattr(user, "authenticator"),
+        "has_passkey": user.passkeys.exists(),
+        "service": door.service() if user.identities.exists() else "",
+        **told,
+    }
+    return render(request, "people/confirm.html", about, status=status)
+
+
+@never_cache
+@require_POST
+def confirm_options(request: HttpRequest) -> HttpResponse:
+    return answers.asked(lambda: passkeys.ask_to_show(request, request.user))
+
+
+@never_cache
+@require_POST
+def confirm_passkey(request: HttpRequest) -> HttpResponse:
+    def take(told: dict[str, Any]) -> str:
+        passkeys.shown(request, told["answer"], request.user)
+        door.confirm(request)
+        return reverse("people:account")
+
+    return answers.answered(request, take)
+
+
+@never_cache
+@sensitive_post_parameters()
+@require_POST
+@confirmed
+def password(request: HttpRequest) -> HttpResponse:
+    """A new one; every other session ends with the old one."""
+    user = request.user
+    form = _password_form(user, request.POST)
+    if not form.is_valid():
+        return _page(request, form=form)
+    form.save()
+    way = getattr(Visit.objects.for_user(user).first(), "way", "password")
+    visits.end(_others(request))
+    update_session_auth_hash(request, user)
+    visits.begin(request, user, way)
+    audit.record(user, audit.PASSWORD_SET, factors.name_of(user))
+    return _done(request, _("Your password is changed. You are signed out everywhere else."))
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+@confirmed
+def app(request: HttpRequest) -> HttpResponse:
+    """Set up an app that shows codes, in place of one that was there."""
+    secret = request.session.setdefault(NEW_SECRET, totp.new_secret())
+    if request.method == "GET":
+        return app_page(request, request.user, secret, "people:app")
+    step = totp.step_of(secret, request.POST.get("code", "")[:100])
+    if step is None:
+        return app_page(request, request.user, secret, "people:app", problem=NOT_RIGHT)
+    del request.session[NEW_SECRET]
+    made = factors.add_app(request.user, secret, step)
+    request.session[PROVED_TWICE] = True
+    messages.success(request, _("Your authenticator app is set up."))
+    return _told_codes(request, made)
+
+
+@never_cache
+@require_POST
+@confirmed
+def remove_app(request: HttpRequest) -> HttpResponse:
+    if _is_last(request, 1):
+        return _page(request, problem=DEMANDED)
+    factors.remove_app(request.user)
+    return _done(request, _("The authenticator app is removed."))
+
+
+def _is_last(request: HttpRequest, going: int) -> bool:
+    """Whether nothing would be left of what is demanded of this person."""
+    user = request.user
+    there = hasattr(user, "authenticator") + user.passkeys.count()
+    return demands_more(user) and there <= going
+
+
+@never_cache
+@require_POST
+@confirmed
+def codes(request: HttpRequest) -> HttpResponse:
+    """New codes for paper; those before are of no use any more."""
+    if not factors.has_any(request.user):
+        raise Http404
+    return _told_codes(request, factors.new_codes(request.user))
+
+
+def _told_codes(request: HttpRequest, made: list[str]) -> HttpResponse:
+    if not made:
+        return redirect("people:account")
+    return codes_page(request, made, reverse("people:account"))
+
+
+@never_cache
+@require_POST
+def passkey_options(request: HttpRequest) -> HttpResponse:
+    if not door.is_confirmed(request):
+        return JsonResponse({"to": reverse("people:confirm")})
+    return answers.asked(lambda: passkeys.ask_to_make(request, request.user))
+
+
+@never_cache
+@require_POST
+def add_passkey(request: HttpRequest) -> HttpResponse:
+    def take(told: dict[str, Any]) -> str:
+        name = str(told.get("name", "")).replace("\0", "").encode("utf-8", "replace").decode()
+        passkeys.made(request, request.user, told["answer"], name)
+        messages.success(request, _("The passkey is added."))
+        return reverse("people:account")
+
+    return answers.answered(request, take)
+
+
+@never_cache
+@require_POST
+def remove_passkey(request: HttpRequest, pk: int) -> HttpResponse:
+    get_object_or_404(request.user.passkeys, pk=pk)
+    if not door.is_confirmed(request):
+        return redirect("people:confirm")
+    if _is_last(request, 1):
+        return _page(request, problem=DEMANDED)
+    passkeys.remove(request.user, pk)
+    return _done(request, _("The passkey is removed."))
+
+
+@require_POST
+def end_one(request: HttpRequest, pk: int) -> HttpResponse:
+    """Needs no proof: whoever finds a stranger in their account is in a hurry."""
+    mine = Visit.objects.for_user(request.user).filter(pk=pk)
+    if not visits.end(mine):
+        raise Http404
+    audit.record(request.user, audit.SESSION_ENDED, factors.name_of(request.user))
+    return _done(request, _("That session has ended."))
+
+
+@require_POST
+def end_others(request: HttpRequest) -> HttpResponse:
+    visits.end(_others(request))
+    audit.record(request.user, audit.SESSION_ENDED, factors.name_of(request.user))
+    return _done(request, _("You are signed out everywhere else."))
+
+
+def _others(request: HttpRequest):
+    here = request.session.session_key
+    return Visit.objects.filter(user=request.user).exclude(session=here)
+
+
+def _done(request: HttpRequest, sentence: str) -> HttpResponse:
+    messages.success(request, sentence)
+    return redirect("people:account")

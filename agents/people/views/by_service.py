@@ -1,0 +1,40 @@
+"""To another service and back, for whoever signs in by it."""
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
+
+from agents.people import door, oidc
+from agents.people.views.signing_in import sign_in_page
+
+
+@never_cache
+@require_GET
+def begin(request: HttpRequest) -> HttpResponse:
+    if not door.service():
+        return redirect("login")
+    try:
+        place, kept = oidc.begin(request, door.onward(request))
+    except oidc.NotKnown as reason:
+        return sign_in_page(request, problem=str(reason))
+    response = HttpResponseRedirect(place)
+    oidc.keep(response, kept)
+    return response
+
+
+@never_cache
+@require_GET
+def back(request: HttpRequest) -> HttpResponse:
+    if not door.service():
+        return redirect("login")
+    try:
+        kept = oidc.begun(request)
+        user = oidc.person(oidc.claims(request, kept))
+    except oidc.NotKnown as reason:
+        return sign_in_page(request, problem=str(reason))
+    door.let_in(request, user, "oidc", twice=True)
+    response = redirect(kept.onward)
+    response.delete_cookie(oidc.COOKIE, path=reverse("people:oidc"))
+    return response

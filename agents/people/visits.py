@@ -1,0 +1,132 @@
+"""Where somebody is signed in, and how that ends: at once, wherever they look."""
+
+import asyncio
+import logging
+import re
+import time
+from functools import partial
+from typing import Any
+
+from asgiref.sync import async_to_sync, iscoroutinefunction, markcoroutinefunction
+from channels.db import database_sync_to_async
+from django.conf import settings
+from django.contrib.sessions.models import Session
+from django.db import OperationalError, transaction
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from agents import live, runs
+from agents.audit import circumstances
+from agents.models import Run
+from agents.people.models import Visit
+
+logger = logging.getLogger(__name__)
+
+SEEN_EVERY = 60.0
+MOST_KNOWN = 10_000
+BROWSERS = {
+    "Edg": "Edge",
+    "OPR": "Opera",
+    "SamsungBrowser": "Samsung Internet",
+    "Firefox": "Firefox",
+    "FxiOS": "Firefox",
+    "CriOS": "Chrome",
+    "Chrome": "Chrome",
+    "Safari": "Safari",
+}
+SYSTEMS = {
+    "iPhone": "iPhone",
+    "iPad": "iPad",
+    "Android": "Android",
+    "CrOS": "ChromeOS",
+    "Windows": "Windows",
+    "Macintosh": "macOS",
+    "Linux": "Linux",
+}
+
+
+def begin(request: HttpRequest, user: Any, way: str) -> Visit:
+    return Visit.objects.create(
+        session_id=request.session.session_key,
+        user=user,
+        way=way,
+        device=request.headers.get("User-Agent", "").replace("\0", "")[:300],
+        address=circumstances.address(request),
+    )
+
+
+def end(visits) -> int:
+    """End these sessions, and tell whatever is open in them; say how many there were."""
+    with transaction.atomic():
+        people = set(visits.order_by().values_list("user", flat=True))
+        keys = list(visits.order_by().values_list("session", flat=True))
+        Session.objects.filter(pk__in=keys).delete()
+        for person in people:
+            ask_again(person)
+    return len(keys)
+
+
+def ask_again(person: int) -> None:
+    """Have everything that somebody looks at ask what they may see, once that is kept."""
+    tell = partial(async_to_sync(live.publish), live.of_person(person), live.LOOK_AGAIN)
+    transaction.on_commit(tell)
+
+
+def stop_runs(user: Any) -> None:
+    """End what still goes on for somebody who may ask no more."""
+    async_to_sync(_stop)(list(Run.objects.live().filter(user=user)))
+
+
+async def _stop(live_runs: list[Run]) -> None:
+    await asyncio.gather(*map(runs.stop, live_runs))
+
+
+def device(agent: str) -> str:
+    """The browser and the system that call themselves so, in a few words."""
+    browser = next((name for mark, name in BROWSERS.items() if f"{mark}/" in agent), "")
+    system = next((name for mark, name in SYSTEMS.items() if re.search(mark, agent)), "")
+    if browser and system:
+        return _("%(browser)s on %(system)s") % {"browser": browser, "system": system}
+    return browser or system or _("unknown device")
+
+
+def _keep_seen(visit: Any) -> None:
+    """Where nothing can be kept, pages can still be read."""
+    try:
+        visit.update(seen_at=timezone.now())
+    except OperationalError as error:
+        logger.warning("When somebody was last seen could not be kept: %s", error)
+
+
+class LastSeen:
+    """Keeps, once a minute at most, that a session is in use."""
+
+    sync_capable = async_capable = True
+
+    def __init__(self, get_response: Any) -> None:
+        self.get_response = get_response
+        self.seen: dict[str, float] = {}
+        if iscoroutinefunction(get_response):
+            markcoroutinefunction(self)
+
+    def __call__(self, request: HttpRequest) -> Any:
+        if iscoroutinefunction(self):
+            return self._later(request)
+        if (visit := self._due(request)) is not None:
+            _keep_seen(visit)
+        return self.get_response(request)
+
+    async def _later(self, request: HttpRequest) -> Any:
+        if (visit := self._due(request)) is not None:
+            await database_sync_to_async(_keep_seen)(visit)
+        return await self.get_response(request)
+
+    def _due(self, request: HttpRequest) -> Any:
+        key, now = request.COOKIES.get(settings.SESSION_COOKIE_NAME), time.monotonic()
+        if not key or now - self.seen.get(key, -SEEN_EVERY) < SEEN_EVERY:
+            return None
+        if len(self.seen) >= MOST_KNOWN:
+            self.seen.clear()
+        self.seen[key] = now
+        return Visit.objects.filter(session=key.replace("\0", ""))

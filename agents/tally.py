@@ -1,0 +1,157 @@
+"""Events → figures: what was kept, counted as it is kept.
+
+No label holds anything that people wrote: models and tools are named only as they were set up,
+and only so many of them.
+"""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Iterable
+from datetime import datetime
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+from agents.engine.events import Event, Type
+from agents.engine.termination import StopReason
+from agents.meaning import STATUS_OF
+from agents.models import Run
+
+logger = logging.getLogger(__name__)
+
+MOST_NAMES = 200
+MOST_OPEN = 10_000
+OTHER = "other"
+SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
+MADE = {"done", "failed", "unknown"}
+
+
+class Names:
+    """Names that were set up, and no others: what a model makes up is not one of them."""
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+
+    def learn(self, names: Iterable[str]) -> None:
+        for name in names:
+            if len(self._known) < MOST_NAMES:
+                self._known.add(name)
+
+    def __getitem__(self, name: str) -> str:
+        return name if name in self._known else OTHER
+
+
+class Tally:
+    """Counts what it hears. It is called for every batch on the event loop, so it only adds."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def counter(name: str, words: str, *labels: str) -> Counter:
+            return Counter(f"ashiato_{name}", words, labels, registry=registry)
+
+        def histogram(name: str, words: str, *labels: str) -> Histogram:
+            name = f"ashiato_{name}"
+            return Histogram(name, words, labels, buckets=SECONDS, registry=registry)
+
+        self.events = counter("events_kept", "Events that were kept.")
+        self.started = counter("runs_started", "Runs that began.")
+        self.ended = counter("runs_ended", "Runs that ended, by status.", "status")
+        self.asked = counter("model_calls", "Turns of a model.", "model")
+        self.failed = counter("model_errors", "Turns that failed for good.", "model")
+        self.retried = counter("model_retries", "Turns asked for once more.", "model")
+        self.tokens = counter("model_tokens", "Tokens, by direction.", "model", "direction")
+        self.cost = counter("model_cost_dollars", "What turns cost, where known.", "model")
+        self.first_word = histogram(
+            "first_word_seconds", "From the request of a turn to its first word.", "model"
+        )
+        self.called = counter("tool_calls", "Calls of a tool.", "tool")
+        self.broken = counter("tool_errors", "Calls of a tool that failed.", "tool")
+        self.took = histogram("tool_seconds", "How long calls took.", "tool")
+        self._models, self._tools = Names(), Names()
+        # The turns under way: the model of each, and since when it has said nothing.
+        self._open: OrderedDict[tuple[int, int], tuple[str, datetime | None]] = OrderedDict()
+
+    def hear(self, run: Run, events: list[Event]) -> None:
+        try:
+            self._count(run, events)
+        except Exception:  # whatever it was, it is not worth the journal, which calls this
+            logger.exception("What happened in run %s could not be counted.", run.pk)
+
+    def _count(self, run: Run, events: list[Event]) -> None:
+        self.events.inc(len(events))
+        for event in events:
+            if (meaning := MEANING.get(event.type)) is not None and not event.is_replayed:
+                meaning(self, run, event)
+
+    def _begun(self, run: Run, event: Event) -> None:
+        """A run, or an agent that works for another: what it has is what it was set up with."""
+        self._models.learn([event.data["model"]])
+        self._tools.learn(tool["function"]["name"] for tool in event.data["tools"])
+        if event.type is Type.RUN_STARTED:
+            self.started.inc()
+
+    def _ended(self, run: Run, event: Event) -> None:
+        reason = StopReason(event.data["stopped_reason"])
+        self.ended.labels(STATUS_OF.get(reason, Run.Status.STOPPED).value).inc()
+
+    def _turn(self, run: Run, event: Event) -> None:
+        name = event.data["request"].get("model") or run.model
+        self._models.learn([name])
+        model = self._models[name]
+        self.asked.labels(model).inc()
+        self._open[run.pk, event.data["step"]] = model, event.time
+        if len(self._open) > MOST_OPEN:
+            self._open.popitem(last=False)
+
+    def _word(self, run: Run, event: Event) -> None:
+        turn = run.pk, event.data["step"]
+        model, began = self._open.get(turn, ("", None))
+        if began is not None:
+            self._open[turn] = model, None
+            self.first_word.labels(model).observe((event.time - began).total_seconds())
+
+    def _used(self, run: Run, event: Event) -> None:
+        data = event.data
+        model = self._models[data.get("model") or run.model]
+        self.tokens.labels(model, "prompt").inc(data["prompt_tokens"])
+        self.tokens.labels(model, "completion").inc(data["completion_tokens"])
+        self.cost.labels(model).inc(data["cost"] or 0)
+
+    def _error(self, run: Run, event: Event) -> None:
+        """Of a turn; what else ends a run is no fault of a model."""
+        if (turn := self._open.pop((run.pk, event.data["step"]), None)) is not None:
+            self.failed.labels(turn[0]).inc()
+
+    def _status(self, run: Run, event: Event) -> None:
+        turn = self._open.get((run.pk, event.data["step"]))
+        if event.data["kind"] == "retry" and turn is not None:
+            self.retried.labels(turn[0]).inc()
+
+    def _step(self, run: Run, event: Event) -> None:
+        data = event.data
+        self._open.pop((run.pk, data["step"]), None)
+        if data["kind"] != "tool" or data["status"] not in MADE:
+            return
+        tool = self._tools[data["action"]]
+        self.called.labels(tool).inc()
+        if data["status"] == "failed":
+            self.broken.labels(tool).inc()
+        self.took.labels(tool).observe(_seconds(event))
+
+
+def _seconds(event: Event) -> float:
+    began = datetime.fromisoformat(event.data["started"])
+    ended = datetime.fromisoformat(event.data["ended"]) if "ended" in event.data else event.time
+    return max(0.0, (ended - began).total_seconds())
+
+
+MEANING = {
+    Type.RUN_STARTED: Tally._begun,
+    Type.HANDOFF: Tally._begun,
+    Type.RUN_FINISHED: Tally._ended,
+    Type.STEP_STARTED: Tally._turn,
+    Type.DELTA: Tally._word,
+    Type.THOUGHT_DELTA: Tally._word,
+    Type.USAGE: Tally._used,
+    Type.ERROR: Tally._error,
+    Type.STATUS: Tally._status,
+    Type.STEP: Tally._step,
+}

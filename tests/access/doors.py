@@ -1,0 +1,133 @@
+"""Every door of the product, how one knocks, and who is let in.
+
+Whoever is not let in finds nothing there (404), unless they may know of it: then they are
+refused (403). Nobody without an account gets further than the login page, but for open doors.
+"""
+
+from dataclasses import dataclass
+
+from tests.access.world import ROLES
+
+NOBODY = frozenset[str]()
+OWNER = frozenset({"owner"})
+WRITERS = OWNER | {"writer"}
+GUESTS = frozenset({"writer", "reader"})
+MEMBERS = WRITERS | {"reader"}
+REVIEWERS = frozenset({"reviewer", "root"})
+READERS = MEMBERS | REVIEWERS
+ALL_REVIEWERS = REVIEWERS | {"scoped"}
+ROOT = frozenset({"root"})
+ACCOUNTS = frozenset(ROLES) - {"nobody"}
+EVERYBODY = frozenset(ROLES)
+
+
+@dataclass(frozen=True)
+class Door:
+    method: str
+    let_in: frozenset[str]
+    refused: frozenset[str] = NOBODY
+    sent_back: frozenset[str] = frozenset({"nobody"})  # to the login page
+
+
+def read(let_in: frozenset[str], refused: frozenset[str] = NOBODY) -> Door:
+    return Door("GET", let_in, refused)
+
+
+def change(let_in: frozenset[str], refused: frozenset[str] = NOBODY) -> Door:
+    return Door("POST", let_in, refused)
+
+
+DOORS = {
+    "": read(ACCOUNTS),
+    "chat/": change(ACCOUNTS),
+    "chat/sessions/": read(ACCOUNTS),
+    "chat/<int:pk>/": read(MEMBERS),
+    "chat/<int:pk>/messages/": change(MEMBERS),  # who only reads is told so
+    "chat/<int:pk>/stop/": change(WRITERS),
+    "chat/<int:pk>/queue/<int:message>/now/": change(WRITERS),
+    "chat/<int:pk>/queue/<int:message>/withdraw/": change(WRITERS),
+    "chat/<int:pk>/rename/": change(OWNER),
+    "chat/<int:pk>/delete/": change(OWNER),
+    "chat/<int:pk>/people/": read(MEMBERS),
+    "chat/<int:pk>/people/<int:user>/remove/": change(OWNER),
+    "chat/<int:pk>/leave/": change(GUESTS),
+    "chat/<int:pk>/links/": change(OWNER),
+    "chat/<int:pk>/links/<int:link>/withdraw/": change(OWNER),
+    "join/<str:token>/": read(ACCOUNTS),
+    "account/data/": read(ACCOUNTS),
+    "account/data/download/": change(ACCOUNTS),
+    "account/erase/": change(NOBODY),  # unless people may
+    "traces/": read(ACCOUNTS),
+    "traces/completions/": read(ACCOUNTS),
+    "traces/views/": change(ACCOUNTS),
+    "traces/views/<int:pk>/delete/": change(OWNER),
+    "traces/<int:pk>/": read(READERS),
+    "traces/<int:pk>/rating/": change(OWNER),
+    "traces/<int:pk>/notes/": change(REVIEWERS),
+    "traces/<int:pk>/notes/<int:note>/": change(REVIEWERS - ROOT),  # whose note it is
+    "traces/<int:pk>/comments/": change(MEMBERS),
+    "traces/<int:pk>/comments/<int:comment>/delete/": change(OWNER),
+    "traces/<int:pk>/labels/": change(REVIEWERS),
+    "traces/<int:pk>/flag/": change(REVIEWERS | OWNER),
+    "traces/<int:pk>/assignee/": change(REVIEWERS),
+    "traces/<int:pk>/verdict/": change(REVIEWERS),
+    "traces/<int:pk>/correction/": change(REVIEWERS),
+    "traces/<int:pk>/example/": change(REVIEWERS),
+    "traces/<int:pk>/steps/<int:step>/review/": read(REVIEWERS),
+    "traces/compare/": read(NOBODY),  # it takes two
+    "traces/<int:pk>/compare/": read(READERS),
+    "traces/<int:pk>/compare/<int:other>/": read(READERS),
+    "traces/<int:pk>/again/<int:step>/": read(OWNER | ROOT, READERS - OWNER - ROOT),
+    "traces/<int:pk>/rerun/<int:step>/": change(OWNER | ROOT, READERS - OWNER - ROOT),
+    "traces/<int:pk>/stop/": change(NOBODY),  # it is over
+    "traces/<int:pk>/replay/": read(READERS),
+    "traces/<int:pk>/replay/scene/": read(READERS),
+    "traces/<int:pk>/steps/": read(READERS),
+    "traces/<int:pk>/steps/<int:number>/": read(READERS),
+    "traces/<int:pk>/steps/<int:number>/<slug:name>/": read(READERS),
+    "traces/<int:pk>/unmask/": change(ROOT),
+    "traces/<int:pk>/export.json": read(READERS),
+    "traces/<int:pk>/export.md": read(READERS),
+    "traces/<int:pk>/share/": read(REVIEWERS | OWNER),
+    "traces/<int:pk>/share/<int:link>/revoke/": change(OWNER),
+    "shared/<str:token>/": read(EVERYBODY),
+    "review/": read(ALL_REVIEWERS),
+    "review/open/": read(ALL_REVIEWERS),
+    "workflows/": read(ACCOUNTS),
+    "workflows/new/": read(ROOT, ACCOUNTS - ROOT),
+    "workflows/check/": change(ROOT, ACCOUNTS - ROOT),
+    "workflows/completions/": read(ACCOUNTS),
+    "workflows/<int:pk>/": read(ACCOUNTS),
+    "workflows/<int:pk>/start/": change(ACCOUNTS),
+    "workflows/<int:pk>/edit/": read(ROOT),
+    "workflows/<int:pk>/versions/<int:number>/": read(ROOT),
+    "workflows/<int:pk>/versions/<int:number>/restore/": change(ROOT),
+    "approvals/": read(ACCOUNTS),
+    "approvals/link/": read(ACCOUNTS),
+    "approvals/new/": read(ACCOUNTS),
+    "approvals/<int:pk>/": change(OWNER),
+    "api/runs/<int:pk>/events/": read(READERS),
+    "login/": read(EVERYBODY),
+    "login/second/": read(EVERYBODY),  # back to the first step, where that was not taken
+    "login/app/": read(EVERYBODY),
+    "login/passkey/": change(EVERYBODY),
+    "login/passkey/done/": change(EVERYBODY),
+    "login/oidc/": read(EVERYBODY),
+    "login/oidc/back/": read(EVERYBODY),
+    "welcome/<str:uid>/<str:token>/": read(EVERYBODY),
+    "account/": read(ACCOUNTS),
+    "account/confirm/": read(ACCOUNTS),
+    "account/confirm/passkey/": change(ACCOUNTS),
+    "account/confirm/passkey/done/": change(ACCOUNTS),
+    "account/password/": change(ACCOUNTS),
+    "account/app/": read(ACCOUNTS),
+    "account/app/remove/": change(ACCOUNTS),
+    "account/codes/": change(ACCOUNTS),
+    "account/passkeys/": change(ACCOUNTS),
+    "account/passkeys/done/": change(ACCOUNTS),
+    "account/passkeys/<int:pk>/remove/": change(OWNER),
+    "account/sessions/end/": change(ACCOUNTS),
+    "account/sessions/<int:pk>/end/": change(OWNER),
+    "logout/": change(ACCOUNTS),
+    "language/": read(EVERYBODY),
+}

@@ -1,0 +1,211 @@
+"""Every route, for everybody, with what is there and with what is not."""
+
+import inspect
+import re
+
+import pytest
+from asgiref.sync import sync_to_async
+from channels.testing import WebsocketCommunicator
+from django.apps import apps
+from django.contrib import admin
+from django.urls import get_resolver
+
+from agents.models import AuditEntry, AuditHead, AuditPerson, Run, Workflow
+from chat.consumers import ChatConsumer
+from chat.sharing import READS_ONLY
+from project.asgi import application
+from tests.access.doors import ACCOUNTS, DOORS, MEMBERS, READERS, WRITERS
+from tests.access.world import MISSING, ROLES, World, made
+from tests.conftest import ORIGIN, frames_until
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+# What a page may say over its socket; the text that only writers are not answered with.
+FRAMES = {
+    "message": {"text": "hello", "client_id": "m"},
+    "stop": {"run": MISSING},
+    "send_now": {"message": MISSING},
+    "withdraw": {"message": MISSING},
+}
+VOLATILE = {"Set-Cookie", "Content-Length", "Vary"}
+IN, NONE, REFUSED, LOGIN = "let in", "nothing there", "refused", "to the login page"
+
+
+@pytest.fixture
+def fresh(agent, django_user_model):
+    def make() -> World:
+        Run.objects.all().delete()
+        Workflow.objects.all().delete()
+        django_user_model.objects.all().delete()
+        return made(agent, django_user_model.objects)
+
+    return sync_to_async(make)
+
+
+async def knocked(world: World, role: str, route: str, *, missing: bool = False):
+    client, address = world.clients[role], world.address(route, missing=missing)
+    return await (client.post if DOORS[route].method == "POST" else client.get)(address)
+
+
+def outcome(answer) -> str:
+    if answer.status_code == 302 and answer.headers["Location"].startswith("/login/?next="):
+        return LOGIN
+    assert answer.status_code < 500
+    return {404: NONE, 403: REFUSED}.get(answer.status_code, IN)
+
+
+def expected(role: str, route: str) -> str:
+    door = DOORS[route]
+    if role in door.let_in:
+        return IN
+    if role in door.refused:
+        return REFUSED
+    return LOGIN if role in door.sent_back else NONE
+
+
+def rows() -> dict[str, int]:
+    """How many there are of everything that is not about who looks."""
+    looks = {AuditEntry, AuditHead, AuditPerson}
+    kept = [m for m in apps.get_models() if m._meta.app_label != "sessions" and m not in looks]
+    return {model._meta.label: model._default_manager.count() for model in kept}
+
+
+def test_every_route_has_a_door():
+    outer = [p for p in get_resolver().url_patterns if str(p.pattern) != "admin/"]
+    routes = [str(p.pattern) for q in outer for p in getattr(q, "url_patterns", [q])]
+
+    assert sorted(routes) == sorted(DOORS)
+
+
+@pytest.mark.parametrize("route", DOORS)
+async def test_who_is_let_in_and_who_is_not(route, fresh):
+    door, world = DOORS[route], await fresh()
+    before = await sync_to_async(rows)()
+    for role in [role for role in ROLES if role not in door.let_in]:
+        theirs = await knocked(world, role, route)
+        missing = await knocked(world, role, route, missing=True)
+        assert outcome(theirs) == expected(role, route), role
+        if outcome(theirs) == NONE:
+            assert alike(theirs, missing), role
+    assert await sync_to_async(rows)() == before
+    for role in [role for role in ROLES if role in door.let_in]:
+        answer = await knocked(world, role, route)
+        assert outcome(answer) == IN, role
+        world = await fresh() if door.method == "POST" else world
+
+
+def alike(one, other) -> bool:
+    """Whether nobody could tell by the answer that there is something."""
+    headers = [
+        {name: value for name, value in answer.headers.items() if name not in VOLATILE}
+        for answer in (one, other)
+    ]
+    return (one.status_code, one.content, headers[0]) == (
+        other.status_code,
+        other.content,
+        headers[1],
+    )
+
+
+async def test_looking_changes_nothing(fresh):
+    """But for the link by which one joins: who opens it is in."""
+    world = await fresh()
+    before = await sync_to_async(rows)()
+    for route, door in DOORS.items():
+        if door.method == "GET" and not route.startswith(("join/", "shared/")):
+            for role in ("owner", "root"):
+                await knocked(world, role, route)
+
+    assert await sync_to_async(rows)() == before
+
+
+# Sockets
+
+
+async def opened(world: World, role: str, path: str):
+    cookie = world.clients[role].cookies.get("sessionid")
+    cookies = [(b"cookie", f"sessionid={cookie.value}".encode())] if cookie else []
+    socket = WebsocketCommunicator(application, path, [ORIGIN, *cookies])
+    await socket.connect()
+    return socket
+
+
+async def last_frame(socket) -> dict:
+    return await socket.receive_output(10)
+
+
+@pytest.mark.parametrize(("path", "let_in"), [("chat", MEMBERS), ("runs", READERS)])
+async def test_whose_socket_stays_open(path, let_in, fresh):
+    world = await fresh()
+    pk = world.chat.pk if path == "chat" else world.run.pk
+    for role in ROLES:
+        socket = await opened(world, role, f"/ws/{path}/{pk}/")
+        frame = await last_frame(socket)
+        await socket.disconnect()
+        if role in let_in:
+            assert frame["type"] == "websocket.send", role
+            continue
+        nowhere = await opened(world, role, f"/ws/{path}/{MISSING}/")
+        assert frame == await last_frame(nowhere), role
+        assert frame["code"] == 4404, role
+        await nowhere.disconnect()
+
+
+def test_every_frame_that_a_page_may_send_has_a_row():
+    known = re.findall(r'"type": "(\w+)"', inspect.getsource(ChatConsumer.handle))
+
+    assert sorted(known) == sorted(FRAMES)
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+async def test_who_only_reads_changes_nothing_over_the_socket(kind, fresh):
+    world = await fresh()
+    for role in MEMBERS - WRITERS:
+        socket = await opened(world, role, f"/ws/chat/{world.chat.pk}/")
+        await frames_until(socket, "composer-state")
+        before = await sync_to_async(rows)()
+        await socket.send_json_to({"type": kind, **FRAMES[kind]})
+        await frames_until(socket, str(READS_ONLY))
+        assert await sync_to_async(rows)() == before
+        await socket.disconnect()
+
+
+# The console
+
+
+CONSOLE = sorted(admin.site._registry, key=lambda model: model._meta.label)
+OUTSIDERS = sorted(ACCOUNTS - {"staff", "root"})
+
+
+def pages(model) -> list[str]:
+    base = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
+    return [
+        base,
+        f"{base}add/",
+        *(f"{base}1/{name}/" for name in ("change", "delete", "history")),
+    ]
+
+
+@pytest.mark.parametrize("model", CONSOLE, ids=lambda model: model._meta.label)
+async def test_the_console_is_for_those_who_have_a_right_in_it(model, fresh):
+    """People and reviewers are sent to its door, staff without a right are refused."""
+    world = await fresh()
+    for page in pages(model):
+        for role in ["nobody", *OUTSIDERS]:
+            for answer in [await call(world, role, page) for call in (looked, posted)]:
+                assert answer.status_code == 302, (role, page)
+                assert "/login/" in answer.headers["Location"], (role, page)
+        for answer in [await call(world, "staff", page) for call in (looked, posted)]:
+            assert answer.status_code == 403, page
+    assert (await looked(world, "root", pages(model)[0])).status_code == 200
+
+
+async def looked(world: World, role: str, page: str):
+    return await world.clients[role].get(page)
+
+
+async def posted(world: World, role: str, page: str):
+    return await world.clients[role].post(page)

@@ -1,0 +1,158 @@
+"""A conversation, a run and whatever belongs to them, and everybody who might come by."""
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.auth.models import Permission
+from django.contrib.auth.tokens import default_token_generator
+from django.test import AsyncClient
+from django.utils import timezone
+from django.utils.http import urlsafe_base64_encode
+
+from agents import runs
+from agents.models import (
+    Agent,
+    AgentStep,
+    Approval,
+    ReviewScope,
+    Run,
+    RunEvent,
+    Workflow,
+    WorkflowVersion,
+)
+from agents.people.models import Passkey, Visit
+from agents.review.models import Comment, Note, SavedView, ShareLink
+from agents.review.sharing import digest
+from chat.models import ChatSession, Invitation, Member, Message
+
+MISSING = 987_654_321
+TOKEN = "a-token-that-was-given-out"
+# Who might come by. Everybody from the stranger on has nothing to do with the conversation.
+ROLES = (
+    "nobody",
+    "owner",
+    "writer",
+    "reader",
+    "stranger",
+    "reviewer",
+    "scoped",
+    "staff",
+    "root",
+)
+WORKFLOW = "steps:\n  - name: sum\n    tool: calculator\n    input: {expression: 6 * 7}\n"
+
+
+@dataclass
+class World:
+    """Made of rows; `clients` are browsers, by the role of whoever sits at them."""
+
+    chat: ChatSession
+    run: Run
+    ids: dict[str, Any]
+    clients: dict[str, AsyncClient]
+
+    def address(self, route: str, *, missing: bool = False) -> str:
+        """Where a route leads: to what is there, or to a row that is not."""
+
+        def value(found: re.Match[str]) -> str:
+            so_far = route[: found.end()]
+            if missing and found.start() == route.find("<"):
+                return str(MISSING)
+            return str(self.ids.get(so_far, self.ids.get(found[1])))
+
+        return "/" + re.sub(r"<\w+:(\w+)>", value, route)
+
+
+def made(agent: Agent, accounts: Any) -> World:
+    people = {role: accounts.create_user(role) for role in ROLES[1:-1]}
+    people["root"] = accounts.create_superuser("root")
+    for role in ("reviewer", "scoped"):
+        people[role].user_permissions.add(Permission.objects.get(codename="review_runs"))
+    ReviewScope.objects.create(user=people["scoped"])  # of no agent at all
+    people["staff"].is_staff = True
+    people["staff"].save()
+    chat, run, ids = _conversation(agent, people)
+    ids |= _of_people(people["owner"], accounts.create_user("invited"))
+    return World(chat, run, ids, {role: _client(people.get(role)) for role in ROLES})
+
+
+def _of_people(owner: Any, invited: Any) -> dict:
+    elsewhere = AsyncClient()
+    elsewhere.force_login(owner)
+    session = elsewhere.cookies["sessionid"].value
+    visit = Visit.objects.create(user=owner, session_id=session, way="password")
+    key = Passkey.objects.create(user=owner, name="phone", key_id="a2V5", public_key="p")
+    return {
+        "account/sessions/<int:pk>": visit.pk,
+        "account/passkeys/<int:pk>": key.pk,
+        "uid": urlsafe_base64_encode(str(invited.pk).encode()),
+        "welcome/<str:uid>/<str:token>": default_token_generator.make_token(invited),
+    }
+
+
+def _client(user: Any) -> AsyncClient:
+    client = AsyncClient(raise_request_exception=False)
+    if user is not None:
+        client.force_login(user)
+    return client
+
+
+def _conversation(agent: Agent, people: dict[str, Any]) -> tuple[ChatSession, Run, dict]:
+    owner, now = people["owner"], timezone.now()
+    chat = ChatSession.objects.create(user=owner, title="Sums", is_shared=True)
+    for role in ("owner", "writer", "reader"):
+        place = {"topic": chat.topic, "may_write": role != "reader"}
+        Member.objects.create(session=chat, user=people[role], **place)
+    run = Run.objects.create(
+        user=owner, agent=agent, agent_name=agent.name, topic=chat.topic, model="demo",
+        query="6 * 7", answer="42", status="completed", started_at=now, ended_at=now,
+    )  # fmt: skip
+    about = {"run": run, "number": 1, "kind": "tool", "status": "done", "started_at": now}
+    AgentStep.objects.create(**about, ended_at=now, first_seq=2)
+    words = {"content": "42", "step": 1}
+    RunEvent.objects.create(run=run, seq=1, type="delta", time=now, data=words)
+    said = Message.objects.create(session=chat, author=owner, run=run, text="6", client_id="a")
+    return chat, run, _ids(chat, run, said, people, now + timedelta(hours=1))
+
+
+def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soon: Any) -> dict:
+    owner = people["owner"]
+    queued = Message.objects.create(
+        session=chat, author=owner, text="7", client_id="b", place=1
+    )
+    waiting = runs.prepare(query="7 * 7", topic="elsewhere", user=owner)
+    Run.objects.filter(pk=waiting.pk).update(status="waiting")
+    asked = Approval.objects.create(
+        run=waiting, step=1, call_id="c", agent_name="helper", tool="calculator",
+        arguments="{}", digest="d", asked_at=soon,
+    )  # fmt: skip
+    workflow = Workflow.objects.create(name="sums")
+    WorkflowVersion.objects.create(workflow=workflow, number=1, text=WORKFLOW, author=owner)
+    link = Invitation.objects.create(session=chat, digest=digest(TOKEN), expires_at=soon)
+    share = ShareLink.objects.create(
+        run=run, digest=digest(TOKEN), level="person", made_by=owner, expires_at=soon
+    )
+    note = Note.objects.create(run=run, step=1, text="Hm.", author=people["reviewer"])
+    comment = Comment.objects.create(run=run, step=1, text="Hm.", author=owner)
+    view = SavedView.objects.create(user=owner, name="mine", query="status:failed")
+    return {
+        "chat/<int:pk>": chat.pk,
+        "traces/<int:pk>": run.pk,
+        "api/runs/<int:pk>": run.pk,
+        "workflows/<int:pk>": workflow.pk,
+        "approvals/<int:pk>": asked.pk,
+        "traces/views/<int:pk>": view.pk,
+        "traces/<int:pk>/share/<int:link>": share.pk,
+        "chat/<int:pk>/links/<int:link>": link.pk,
+        "message": queued.pk,
+        "user": people["reader"].pk,
+        "note": note.pk,
+        "comment": comment.pk,
+        "other": run.pk,
+        "step": 1,
+        "number": 1,
+        "name": "result",
+        "token": TOKEN,
+    }

@@ -1,0 +1,238 @@
+"""A monitor that asks gets figures of what was kept, if it may, and nobody's words."""
+
+import logging
+import urllib.request
+from urllib.error import HTTPError
+
+import pytest
+from channels.testing import HttpCommunicator
+from django.db import OperationalError
+from django.test import AsyncClient
+from prometheus_client import CollectorRegistry
+from prometheus_client.parser import text_string_to_metric_families
+from pydantic import SecretStr
+
+from agents import journal, metrics, pulse
+from agents.engine.errors import ModelError
+from agents.engine.events import Event, Type, replayed
+from agents.models import McpServer, Run
+from agents.tally import MOST_NAMES, Tally
+from agents.watchdog import Watchdog
+from project.asgi import doors
+from tests.conftest import asked
+from tests.scripted import Says
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("workshop")]
+
+TOKEN = "a long walk on the beach"
+
+
+@pytest.fixture
+def registry(monkeypatch):
+    registry = CollectorRegistry()
+    monkeypatch.setattr(journal, "readers", [Tally(registry).hear])
+    return registry
+
+
+@pytest.fixture
+def opened(settings):
+    """The door stands open, or for whoever has the token."""
+
+    def open(token=None):
+        update = {"metrics": True, "metrics_token": SecretStr(token) if token else None}
+        settings.ENVIRONMENT = settings.ENVIRONMENT.model_copy(update=update)
+
+    return open
+
+
+async def scraped(*headers):
+    request = HttpCommunicator(metrics.answer, "GET", "/metrics", headers=list(headers))
+    response = await request.get_response(timeout=10)
+    return response["status"], response["body"].decode()
+
+
+def bearer(token):
+    return b"authorization", f"Bearer {token}".encode()
+
+
+def value(text, name, **labels):
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            if sample.name == name and sample.labels == labels:
+                return sample.value
+    return None
+
+
+# Who may ask
+
+
+async def test_the_door_is_closed_unless_it_is_opened():
+    assert "metrics" not in {str(door.pattern) for door in doors}
+    assert (await AsyncClient().get("/metrics")).status_code == 404
+    assert (await scraped())[0] == 401
+
+
+async def test_whoever_has_the_token_is_let_in(opened):
+    opened(TOKEN)
+
+    assert (await scraped(bearer(TOKEN)))[0] == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [],
+        [bearer("")],
+        [bearer(TOKEN[:-1])],
+        [bearer(TOKEN), bearer(TOKEN)],
+        [(b"authorization", TOKEN.encode())],
+        [(b"authorization", b"Bearer \xff\xfe")],
+    ],
+)
+async def test_nobody_else_is(opened, headers):
+    opened(TOKEN)
+    status, body = await scraped(*headers)
+
+    assert status == 401
+    assert "ashiato" not in body
+
+
+async def test_an_open_door_needs_no_token(opened):
+    opened()
+    status, body = await scraped()
+
+    assert status == 200
+    assert value(body, "ashiato_build_info", version=pulse.version()) == 1
+
+
+# What is counted
+
+
+async def test_a_run_is_counted_with_its_model_and_its_tools(registry, agent, scripted):
+    scripted(Says.call("calculator", expression="6 * 7"), Says(answer="It is 42."))
+    run = await asked("6 * 7")
+
+    figure = registry.get_sample_value
+    assert run.status == "completed"
+    assert figure("ashiato_runs_started_total") == 1
+    assert figure("ashiato_runs_ended_total", {"status": "completed"}) == 1
+    assert figure("ashiato_model_calls_total", {"model": run.model}) == 2
+    assert figure("ashiato_tool_calls_total", {"tool": "calculator"}) == 1
+    assert figure("ashiato_tool_errors_total", {"tool": "calculator"}) is None
+    assert figure("ashiato_tool_seconds_count", {"tool": "calculator"}) == 1
+    assert figure("ashiato_first_word_seconds_count", {"model": run.model}) >= 1
+    tokens = {"model": run.model, "direction": "completion"}
+    assert figure("ashiato_model_tokens_total", tokens) == run.completion_tokens
+    assert figure("ashiato_events_kept_total") == await run.events.acount()
+
+
+async def test_a_tool_that_a_model_made_up_has_no_name_here(registry, agent, scripted):
+    scripted(Says.call("ada_lovelace_1815"), Says(answer="There is no such tool."))
+    await asked("?")
+
+    assert registry.get_sample_value("ashiato_tool_errors_total", {"tool": "other"}) == 1
+    names = {s.labels.get("tool") for family in registry.collect() for s in family.samples}
+    assert "ada_lovelace_1815" not in names
+
+
+def test_there_are_only_so_many_names():
+    registry = CollectorRegistry()
+    tally = Tally(registry)
+    for number in range(MOST_NAMES + 5):
+        about = {"model": f"m{number}", "tools": []}
+        turn = {"step": 1, "request": {"model": f"m{number}"}}
+        events = [
+            Event(type=Type.RUN_STARTED, data=about),
+            Event(type=Type.STEP_STARTED, data=turn),
+        ]
+        tally.hear(Run(pk=number), events)
+
+    assert registry.get_sample_value("ashiato_model_calls_total", {"model": "other"}) == 5
+
+
+def test_what_is_told_again_is_not_counted_again():
+    registry = CollectorRegistry()
+    begun = Event(type=Type.RUN_STARTED, data={"model": "m", "tools": []})
+    Tally(registry).hear(Run(pk=1), [replayed(begun)])
+
+    assert registry.get_sample_value("ashiato_runs_started_total") == 0
+
+
+def test_what_cannot_be_counted_is_no_harm_to_the_journal(caplog):
+    Tally(CollectorRegistry()).hear(Run(pk=7), [Event(type=Type.USAGE, data={})])
+
+    assert "What happened in run 7 could not be counted." in caplog.text
+
+
+async def test_a_model_that_fails_is_counted(registry, agent, scripted):
+    scripted(ModelError("It refused."))
+    run = await asked("?")
+
+    assert run.status == "failed"
+    figures = {"model": run.model}
+    assert registry.get_sample_value("ashiato_model_errors_total", figures) == 1
+
+
+# What the rows and the process say
+
+
+async def test_the_rows_say_what_lives_waits_and_is_out_of_order(opened):
+    opened()
+    await Run.objects.acreate(topic="a", query="?", status="waiting")
+    await McpServer.objects.acreate(name="files", state="failed")
+    _, body = await scraped()
+
+    assert value(body, "ashiato_runs_live", status="waiting") == 1
+    assert value(body, "ashiato_runs_live", status="running") == 0
+    assert value(body, "ashiato_mcp_server_state", server="files", state="failed") == 1
+    assert value(body, "ashiato_approvals_waiting") == 0
+    assert value(body, "ashiato_database_up") == 1
+
+
+async def test_while_the_database_is_away_the_process_still_says_how_it_is(
+    opened, monkeypatch, caplog
+):
+    def away():
+        raise OperationalError("password of ada is wrong")
+
+    opened()
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr(Run.objects, "live", away)
+    status, body = await scraped()
+
+    assert status == 200
+    assert value(body, "ashiato_database_up") == 0
+    assert value(body, "process_resident_memory_bytes") > 0
+    assert "ada" not in body
+
+
+async def test_a_process_says_how_late_its_loop_is(opened, monkeypatch):
+    opened()
+    dog = Watchdog()
+    try:
+        monkeypatch.setattr(pulse, "_latest", pulse._figures(dog))
+        _, body = await scraped()
+    finally:
+        dog.stop()
+
+    assert value(body, "ashiato_loop_lag_seconds") >= 0
+    assert value(body, "ashiato_loop_stalls_total") == 0
+    assert value(body, "ashiato_sockets") == 0
+    assert value(body, "ashiato_journal_lag_seconds") is not None
+
+
+def test_a_worker_answers_at_a_door_of_its_own(opened):
+    opened(TOKEN)
+    server = metrics.listen("127.0.0.1", 0)
+    try:
+        address = f"http://127.0.0.1:{server.server_port}/metrics"
+        with pytest.raises(HTTPError, match="401"):
+            urllib.request.urlopen(address, timeout=10)
+        request = urllib.request.Request(address, headers={"Authorization": f"Bearer {TOKEN}"})
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            body = answer.read().decode()
+    finally:
+        server.shutdown()
+        server.server_close()
+
+    assert "ashiato_runs_live" in body

@@ -1,0 +1,299 @@
+"""Models that an administrator set up, as runs use them."""
+
+import os
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import Group
+from django.core.exceptions import ValidationError
+from django.test import Client
+
+from agents import planners, runs, wording
+from agents.engine.errors import ModelError
+from agents.models import Agent, AgentStep, LanguageModel, Run
+from chat import sessions
+from tests.conftest import asked
+from tests.wire import WireServer, fail, say
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+HELLO = {"model": "fast", "messages": [{"role": "user", "content": "Hello?"}]}
+KEY = "sk-of-this-row-0123456789"
+
+
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch):
+    for name in [name for name in os.environ if name.endswith(("_API_KEY", "_API_BASE"))]:
+        monkeypatch.delenv(name)
+
+
+def added(label="fast", **columns):
+    given = {"provider": "compatible", "model": "openai/gpt-4.1", "api_key": KEY}
+    return LanguageModel.objects.create(label=label, **given | columns)
+
+
+def thinking_with(agent, name, **columns):
+    agent.model = name
+    for column, value in columns.items():
+        setattr(agent, column, value)
+    agent.save()
+    return agent
+
+
+async def answered(agent, user=None):
+    run = await asked("Hello?", agent=agent, user=user)
+    events = {event.type: event.data async for event in run.events.order_by("seq")}
+    return run, events
+
+
+@pytest.mark.parametrize("name", ["fast", "openai/gpt-4.1"])
+async def test_the_next_run_uses_key_address_parameters_and_price_of_the_row(agent, name):
+    async with WireServer([say("Hello.")]) as server:
+        columns = {"base_url": server.url, "parameters": {"temperature": 0.3}}
+        prices = {"input_price": 1_000_000, "output_price": 0}
+        await sync_to_async(added)(**columns, **prices)
+        await sync_to_async(thinking_with)(agent, name)
+        run, events = await answered(agent)
+
+    request = server.requests[0]
+    assert request.headers["authorization"] == f"Bearer {KEY}"
+    assert (request.body["model"], request.body["temperature"]) == ("gpt-4.1", 0.3)
+    assert (run.status, run.model, run.answer) == ("completed", name, "Hello.")
+    assert events["usage"]["cost"] == events["usage"]["prompt_tokens"] == run.cost
+    behind = events["run_started"].get("provider_model", events["run_started"]["model"])
+    assert behind == "openai/gpt-4.1"
+
+
+async def test_azure_is_asked_by_deployment_and_version():
+    async with WireServer([say("Hello.")]) as server:
+        about = {"provider": "azure", "model": "azure/mine", "api_version": "2024-10-21"}
+        row = await sync_to_async(added)(base_url=server.url.removesuffix("/v1"), **about)
+        [_ async for _ in planners.by_row(row).stream(**HELLO)]
+
+    request = server.requests[0]
+    path = "/openai/deployments/mine/chat/completions?api-version=2024-10-21"
+    assert (request.path, request.headers["api-key"]) == (path, KEY)
+
+
+async def test_bedrock_is_asked_with_the_keys_of_the_row_in_its_region():
+    async with WireServer() as server:
+        keys = {"aws_access_key_id": "AKIAOFTHISROW", "aws_secret_access_key": "never-shown-1"}
+        place = {"aws_bedrock_runtime_endpoint": server.url.removesuffix("/v1")}
+        about = {"model": "bedrock/anthropic.claude-x", "region": "eu-central-1", "api_key": ""}
+        row = await sync_to_async(added)(**about, secrets=keys, options=place)
+        with pytest.raises(ModelError) as refused:
+            [_ async for _ in planners.by_row(row).stream(**HELLO)]
+
+    signed = server.requests[0].headers["authorization"]
+    assert signed.startswith("AWS4-HMAC-SHA256 Credential=AKIAOFTHISROW/")
+    assert "/eu-central-1/bedrock/" in signed
+    assert "never-shown" not in str(refused.value)
+
+
+async def test_two_rows_may_be_the_same_model_at_two_addresses(agent):
+    async with WireServer([say("One.")]) as one, WireServer([say("Two.")]) as two:
+        await sync_to_async(added)("one", base_url=one.url)
+        await sync_to_async(added)("two", base_url=two.url)
+        await sync_to_async(thinking_with)(agent, "two")
+
+        assert (await answered(agent))[0].answer == "Two."
+
+
+async def test_the_page_of_a_step_says_which_model_was_behind_the_label(agent, person):
+    async with WireServer([say("Hello.")]) as server:
+        await sync_to_async(added)(base_url=server.url)
+        await sync_to_async(thinking_with)(agent, "fast")
+        run, _ = await answered(agent, person)
+    reader = Client()
+    await sync_to_async(reader.force_login)(person)
+    page = await sync_to_async(reader.get)(f"/traces/{run.pk}/steps/1/?tab=request")
+
+    assert "to fast (openai/gpt-4.1)" in page.content.decode()
+
+
+async def test_where_it_fails_those_of_the_agent_are_asked_and_then_those_of_the_row(agent):
+    refusal = fail(401, "Wrong key.")
+    async with WireServer([refusal]) as bad, WireServer([say("Hello.")]) as good:
+        await sync_to_async(added)("a", base_url=bad.url, fallbacks="c\nb")
+        await sync_to_async(added)("b", base_url=bad.url, enabled=False)
+        await sync_to_async(added)("c", base_url=good.url)
+        await sync_to_async(thinking_with)(agent, "a", fallback_models="b")
+        run, _ = await answered(agent)
+
+    steps = [event.data async for event in run.events.filter(type="status").order_by("seq")]
+    assert [(note["from"], note["to"]) for note in steps] == [("a", "b"), ("b", "c")]
+    assert run.answer == "Hello."
+    request = (await run.steps.alast()).request
+    assert (request["model"], request["provider_model"]) == ("c", "openai/gpt-4.1")
+
+
+async def test_the_window_and_the_most_output_of_the_row_count(agent):
+    added_row = sync_to_async(added)
+    await added_row(context_window=1000, parameters={"max_tokens": 64})
+    planner = (await sync_to_async(planners.of)(agent, "fast"))[0]
+
+    assert (planner.window, planner.parameters["max_tokens"]) == (1000, 64)
+
+
+TROUBLES = {
+    "off": ({"enabled": False}, "The model fast is switched off."),
+    "no key": ({"api_key": "", "model": "anthropic/claude-x"}, "The model fast has no key."),
+    "no address": ({"model": "azure/mine"}, "The model fast has no address."),
+    "azure without key": (
+        {"model": "azure/mine", "api_key": "", "base_url": "https://x.openai.azure.com"},
+        "The model fast has no key.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("columns", "sentence"), TROUBLES.values(), ids=TROUBLES)
+def test_what_is_wrong_is_told_before_a_run_begins(agent, person, columns, sentence):
+    added(**columns)
+    thinking_with(agent, "fast")
+
+    with pytest.raises(sessions.NotSaid, match=sentence):
+        sessions.begin(person, "Hello?", "a")
+    assert not Run.objects.exists()
+
+
+def test_a_key_that_cannot_be_read_any_more_is_told_before_a_run(agent, person, settings):
+    added()
+    thinking_with(agent, "fast")
+    settings.ENCRYPTION_KEYS = ["another one"]
+
+    with pytest.raises(sessions.NotSaid, match="cannot be read any more"):
+        sessions.begin(person, "Hello?", "a")
+
+
+def test_a_key_of_the_environment_will_do_for_its_provider_alone(monkeypatch):
+    added(model="anthropic/claude-x", api_key="")
+    added("other", model="anthropic/claude-x", api_key="", base_url="https://proxy.example")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-from-outside")
+
+    assert planners.trouble("fast") is None
+    assert planners.trouble("other") is None  # whose server may want none
+    assert planners.by_row(LanguageModel.objects.get(label="other")).llm._api_key is None
+
+
+def test_a_key_goes_to_its_provider_whatever_the_environment_says(monkeypatch):
+    row = added(model="openai/gpt-4.1", base_url="")
+    monkeypatch.setenv("OPENAI_API_BASE", "http://elsewhere.example/v1")
+
+    assert planners.by_row(row).base_url == "https://api.openai.com/v1"
+
+
+async def test_a_model_that_is_switched_off_meanwhile_ends_the_run_with_a_sentence(agent):
+    await sync_to_async(added)()
+    await sync_to_async(thinking_with)(agent, "fast")
+    run = await sync_to_async(runs.prepare)(query="Hello?", topic="chat.1", agent=agent)
+    await LanguageModel.objects.aupdate(enabled=False)
+
+    runs.launch(run)
+    await runs.wait(run)
+    await run.arefresh_from_db()
+
+    assert (run.status, run.detail) == ("failed", "The model fast is switched off.")
+
+
+def test_who_may_not_use_a_model_is_told_so(agent, person, stranger):
+    row = added()
+    row.groups.add(group := Group.objects.create(name="writers"))
+    person.groups.add(group)
+    thinking_with(agent, "fast")
+
+    assert planners.check(agent, "fast", person) is None
+    with pytest.raises(sessions.NotSaid, match="You may not use the model fast."):
+        sessions.begin(stranger, "Hello?", "a")
+
+
+def test_the_model_of_the_installation_is_not_taken_over_by_a_row():
+    found = planners.default_model()
+    added(model=found.model)
+
+    assert planners.chain(Agent(), found.model)[0].row is None
+
+
+def test_a_name_that_is_neither_a_label_nor_a_models_is_noticed():
+    added()
+
+    assert str(planners.trouble("slow")) == "There is no model called slow."
+    assert [planners.trouble(name) for name in ["fast", "gpt-4.1", "x/y", "demo"]] == [None] * 4
+
+
+@pytest.mark.parametrize("limit", ["concurrency", "requests_per_minute", "tokens_per_minute"])
+def test_runs_of_a_process_share_the_limits_of_a_row(agent, limit):
+    added(**{limit: 3})
+    one, two = (planners.of(agent, "fast")[0].gate for _ in range(2))
+    LanguageModel.objects.update(**{limit: 5})
+    planners.of(agent, "fast")
+
+    assert one is two
+    assert one.limits.most(limit.partition("_")[0]) == 5
+
+
+@pytest.mark.parametrize(
+    ("columns", "field"),
+    [
+        ({"label": "demo"}, "label"),
+        ({"label": "openai/x"}, "label"),
+        ({"label": "two words"}, "label"),
+        ({"base_url": "host/v1"}, "base_url"),
+        ({"base_url": "http://[::1"}, "base_url"),
+        ({"base_url": "https://me:secret@host/v1"}, "base_url"),
+        ({"input_price": 1.0}, "output_price"),
+        ({"output_price": -1.0, "input_price": 0}, "output_price"),
+        ({"concurrency": 0}, "concurrency"),
+    ],
+)
+def test_a_row_that_cannot_be_is_refused(columns, field):
+    row = LanguageModel(**{"label": "fast", "model": "openai/x"} | columns)
+
+    with pytest.raises(ValidationError) as wrong:
+        row.full_clean()
+    assert field in wrong.value.message_dict
+
+
+async def test_a_run_that_waits_for_its_turn_says_so_and_is_answered(agent):
+    async with WireServer(lambda request: say("Hello.", chunks=4, delay=0.1)) as server:
+        await sync_to_async(added)("crowded", base_url=server.url, concurrency=1)
+        await sync_to_async(thinking_with)(agent, "crowded")
+        both = [await sync_to_async(runs.prepare)(query="?", topic=f"chat.{n}") for n in (1, 2)]
+        for run in both:
+            runs.launch(run)
+        for run in both:
+            await runs.wait(run)
+
+    notes = [step.notes async for step in AgentStep.objects.all()]
+    waits = [note for some in notes for note in some if note["kind"] == "limited"]
+    sentence = "It waited for its turn: crowded answers at most 1 at once."
+    assert [wording.note(note) for note in waits] == [sentence]
+    assert await Run.objects.filter(status="completed").acount() == 2
+
+
+@pytest.mark.parametrize(
+    ("limit", "sentence"),
+    [
+        ("concurrency", "It waits for its turn: fast answers at most 3 at once."),
+        ("requests", "It waits for its turn: fast may be asked 3 times a minute."),
+        ("tokens", "It waits for its turn: fast may use 3 tokens a minute."),
+    ],
+)
+def test_which_limit_is_waited_for_is_said(limit, sentence):
+    facts = {"kind": "limited", "limit": limit, "most": 3, "model": "fast"}
+
+    assert wording.now([facts]) == sentence
+
+
+async def test_a_key_that_its_provider_repeats_is_kept_and_logged_nowhere(agent, caplog):
+    refusal = fail(401, f"Incorrect API key provided: {KEY}.")
+    async with WireServer([refusal]) as server:
+        await sync_to_async(added)(base_url=server.url)
+        await sync_to_async(thinking_with)(agent, "fast")
+        run, _ = await answered(agent)
+
+    told = [str(event.data) async for event in run.events.all()]
+    assert run.status == "failed"
+    assert "did not accept the key" in run.detail
+    assert KEY not in run.detail + caplog.text + "".join(told)

@@ -1,0 +1,388 @@
+"""Models in the console: set up, tried, and never showing a secret."""
+
+import json
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import Permission
+from django.forms import modelform_factory
+from django.test import AsyncClient, Client
+from django.urls import reverse
+
+from agents.admin.catalog import AgentForm
+from agents.models import Agent, LanguageModel
+from tests.llm.able import able
+from tests.wire import WireServer, closed_port, fail, serve_in_thread
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("agent")]
+LIST = reverse("admin:agents_languagemodel_changelist")
+ADD = reverse("admin:agents_languagemodel_add")
+TEST = reverse("admin:agents_languagemodel_test_new")
+KEY, OTHER = "sk-of-this-row-0123456789", "sk-another-one-987654321"
+FIELDS = {
+    "label": "fast",
+    "provider": "openai",
+    "model": "gpt-4.1",
+    "api_key": KEY,
+    "enabled": "on",
+    **dict.fromkeys(["base_url", "api_version", "region", "secrets", "options"], ""),
+    **dict.fromkeys(["parameters", "fallbacks", "context_window"], ""),
+}
+
+
+@pytest.fixture
+def root(administrator):
+    client = Client()
+    client.force_login(administrator)
+    return client
+
+
+def page(row):
+    return reverse("admin:agents_languagemodel_change", args=[row.pk])
+
+
+def add(client, **fields):
+    return client.post(ADD, FIELDS | fields)
+
+
+def change(client, row, **fields):
+    kept = {"provider": row.provider, "model": row.model, "base_url": row.base_url}
+    return client.post(page(row), FIELDS | kept | {"api_key": ""} | fields)
+
+
+def wrong(answer):
+    assert answer.status_code == 200, answer.content.decode()[:2000]
+    return answer.context["adminform"].form.errors
+
+
+def saved(root, **fields):
+    answer = add(root, **fields)
+    assert answer.status_code == 302, wrong(answer)
+    return LanguageModel.objects.get(label=fields.get("label", "fast"))
+
+
+NAMES = {
+    ("openai", "gpt-4.1"): "openai/gpt-4.1",
+    ("openai", "openai/gpt-4.1"): "openai/gpt-4.1",
+    ("anthropic", "claude-x"): "anthropic/claude-x",
+    ("gemini", "gemini-x"): "gemini/gemini-x",
+    ("azure", "mine"): "azure/mine",
+    ("bedrock", "anthropic.claude-x"): "bedrock/anthropic.claude-x",
+    ("ollama", "ollama_chat/llama3"): "ollama_chat/llama3",
+    ("compatible", "meta/llama3"): "openai/meta/llama3",
+    ("compatible", "mistral/small"): "openai/mistral/small",
+    ("other", "together_ai/x/y"): "together_ai/x/y",
+}
+
+
+@pytest.mark.parametrize(("typed", "name"), NAMES.items())
+def test_the_name_of_a_model_is_kept_as_litellm_wants_it(root, typed, name):
+    provider, model = typed
+    address = "" if provider == "bedrock" else "https://host.example/v1"
+    row = saved(root, provider=provider, model=model, base_url=address)
+
+    assert (row.model, row.api_key.reveal()) == (name, KEY)
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "words"),
+    [
+        ({"label": "a/b"}, "label", "no / in it"),
+        ({"label": "demo"}, "label", "demo model"),
+        ({"model": "two words"}, "model", "without spaces"),
+        ({"model": "anthropic/claude-x"}, "model", "a model of Anthropic"),
+        ({"provider": "other", "model": "gpt"}, "model", "provider/model"),
+        ({"provider": "azure"}, "base_url", "Say where it is"),
+        ({"provider": "compatible"}, "base_url", "Say where it is"),
+        ({"provider": "bedrock", "base_url": "https://x"}, "base_url", "from the region"),
+        ({"base_url": "host:8000"}, "base_url", "whole address"),
+        ({"base_url": "http://a:b@host/"}, "base_url", "password"),
+        ({"parameters": '{"temprature": 1}'}, "parameters", "temprature"),
+        ({"parameters": '{"api_base": "http://evil"}'}, "parameters", "api_base"),
+        ({"parameters": '{"max_tokens": "many"}'}, "parameters", "whole number"),
+        ({"parameters": "{"}, "parameters", "line 1"),
+        ({"options": '{"api_base": "http://evil"}'}, "options", "api_base"),
+        ({"options": '{"azure_ad_token": "x"}'}, "options", "further secrets"),
+        ({"secrets": '{"aws_access_key_id": 1}'}, "secrets", "texts"),
+        ({"secrets": "[]"}, "secrets", "texts"),
+        ({"fallbacks": "fast"}, "fallbacks", "itself"),
+        ({"fallbacks": "nobody"}, "fallbacks", "no model called nobody"),
+        ({"input_price": "1"}, "output_price", "both prices"),
+        ({"input_price": "nan", "output_price": "1"}, "input_price", "number"),
+        ({"concurrency": "0"}, "concurrency", "greater than or equal to 1"),
+        ({"model": "nul\0"}, "model", "Null characters"),
+        ({"api_key": "two words"}, "api_key", "without blanks"),
+        ({"api_key": "鍵"}, "api_key", "plain ASCII"),
+    ],
+)
+def test_a_model_that_could_not_be_asked_is_not_saved(root, fields, field, words):
+    errors = wrong(add(root, **fields))
+
+    assert words in " ".join(errors[field])
+    assert not LanguageModel.objects.exists()
+
+
+@pytest.mark.parametrize("field", ["options", "parameters", "secrets"])
+def test_half_a_character_is_refused_in_words(root, field):
+    assert wrong(add(root, **{field: r'{"stop": "\ud800"}'}))[field]
+
+
+def test_models_fall_back_to_labels_and_names_even_to_one_that_is_off(root):
+    saved(root, label="off", enabled="")
+    row = saved(root, fallbacks="off  mistral/small\ndemo off")
+
+    assert row.fallbacks == "off\nmistral/small\ndemo"
+
+
+def test_prices_of_nothing_are_prices(root):
+    row = saved(root, input_price="0", output_price="0")
+
+    assert (row.input_price, row.output_price) == (0, 0)
+
+
+def test_no_page_shows_a_secret(root, person):
+    secrets = {"secrets": '{"aws_secret_access_key": "of-amazon-12345"}'}
+    row = saved(root, provider="bedrock", model="anthropic.x", **secrets)
+    person.is_staff = True
+    person.save()
+    person.user_permissions.add(Permission.objects.get(codename="view_languagemodel"))
+    looker = Client()
+    looker.force_login(person)
+
+    for client in (root, looker):
+        shown = "".join(client.get(at).content.decode() for at in (LIST, page(row)))
+        assert KEY not in shown
+        assert "of-amazon" not in shown
+    assert "It is set." in root.get(page(row)).content.decode()
+    column = LanguageModel.objects.values_list("api_key").query
+    assert KEY not in str(column)
+
+
+def test_a_key_stays_unless_another_is_typed_or_it_is_to_be_forgotten(root):
+    row = saved(root)
+    for fields, key in [({}, KEY), ({"api_key": OTHER}, OTHER), ({"forget_key": "on"}, "")]:
+        assert change(root, row, **fields).status_code == 302
+        row.refresh_from_db()
+        assert row.api_key.reveal() == key
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"base_url": "https://elsewhere.example/v1"},
+        {"provider": "anthropic", "model": "claude-x"},
+        {"provider": "other", "model": "openai/https://elsewhere.example"},
+        {"options": '{"aws_bedrock_runtime_endpoint": "https://elsewhere.example"}'},
+    ],
+    ids=["address", "provider", "name", "settings"],
+)
+def test_a_key_does_not_follow_to_somebody_else(root, fields):
+    row = saved(root)
+
+    errors = wrong(change(root, row, **fields))
+    assert "enter it again" in " ".join(errors["api_key"])
+    assert change(root, row, api_key=OTHER, **fields).status_code == 302
+
+
+def test_another_model_of_the_same_provider_keeps_the_key(root):
+    row = saved(root)
+
+    assert change(root, row, model="openai/gpt-5").status_code == 302
+    row.refresh_from_db()
+    assert (row.model, row.api_key.reveal()) == ("openai/gpt-5", KEY)
+
+
+def test_a_key_that_cannot_be_read_any_more_has_to_be_entered_again(root, settings):
+    row = saved(root)
+    settings.ENCRYPTION_KEYS = ["another one"]
+
+    assert "enter it again" in " ".join(wrong(change(root, row))["api_key"])
+    assert "cannot be read any more" in root.get(LIST).content.decode()
+    assert change(root, row, api_key=OTHER).status_code == 302
+
+
+def test_a_label_stays_and_whoever_names_a_model_that_goes_is_told(root, agent):
+    row = saved(root)
+    change(root, row, label="slow")
+    agent.model = "fast"
+    agent.save()
+    delete = reverse("admin:agents_languagemodel_delete", args=[row.pk])
+    answer = root.post(delete, {"post": "yes"}, follow=True)
+
+    told = [str(message) for message in answer.context["messages"]]
+    assert "fast is gone, and these agents still name it: helper." in told
+
+
+def test_a_model_without_a_key_is_saved_with_a_warning(root, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    answer = root.post(ADD, FIELDS | {"api_key": ""}, follow=True)
+
+    assert "The model fast has no key." in answer.content.decode()
+
+
+def agent_form(agent):
+    return reverse("admin:agents_agent_change", args=[agent.pk])
+
+
+def test_an_agent_is_offered_the_models_that_are_set_up(root, agent):
+    saved(root)
+    saved(root, label="off", enabled="")
+
+    shown = root.get(agent_form(agent)).content.decode()
+    assert '<option value="fast">openai/gpt-4.1</option>' in shown
+    assert 'value="off"' not in shown
+
+
+def test_an_agent_whose_model_cannot_be_asked_is_saved_with_a_warning(root, agent):
+    saved(root, enabled="")
+    form = root.get(agent_form(agent)).context["adminform"].form
+    fields = {k: v for k, v in form.initial.items() if v is not None}
+    fields["tools"] = [tool.pk for tool in fields["tools"]]
+    chosen = {"model": "fast", "fallback_models": "openai/gpt-4.1"}
+
+    answer = root.post(agent_form(agent), fields | chosen, follow=True)
+    told = [str(message) for message in answer.context["messages"]]
+    assert "The model fast is switched off." in told
+    agent.refresh_from_db()
+    assert agent.model == "fast"
+
+
+def test_a_label_may_be_fallen_back_to(root, agent):
+    saved(root)
+    agent.fallback_models = "fast\nnobody"
+    form = modelform_factory(Agent, AgentForm, fields=["fallback_models"])
+    errors = form({"fallback_models": "fast\nnobody"}, instance=agent).errors
+
+    assert "Line 2, nobody" in str(errors)
+    assert "Line 1" not in str(errors)
+
+
+def test_the_health_page_says_which_models_of_agents_cannot_be_asked(root, agent):
+    row = saved(root)
+    agent.model = "fast"
+    agent.save()
+    good = root.get(reverse("admin:agents_health")).content.decode()
+    LanguageModel.objects.filter(pk=row.pk).update(enabled=False)
+    bad = root.get(reverse("admin:agents_health")).content.decode()
+
+    sentence = "The model fast is switched off."
+    assert (sentence in good, sentence in bad) == (False, True)
+
+
+def test_the_chat_shows_the_label_of_the_model(root, agent):
+    saved(root)
+    agent.model = "openai/gpt-4.1"
+    agent.save()
+
+    assert [choice.label for choice in root.get("/").context["agents"]] == ["fast"]
+
+
+async def lines(client, address=TEST, **fields):
+    answer = await client.post(
+        address, FIELDS | fields, headers={"accept": "application/x-ndjson"}
+    )
+    assert answer.headers["Content-Type"] == "application/x-ndjson"
+    pieces = [json.loads(line) async for part in answer for line in part.decode().splitlines()]
+    said = "".join(piece.get("said", "") for piece in pieces)
+    return said, "".join(piece.get("html", "") for piece in pieces)
+
+
+@pytest.fixture
+def tester(administrator):
+    client = AsyncClient()
+    client.force_login(administrator)
+    return client
+
+
+async def test_an_unsaved_model_is_tried_and_nothing_is_kept(tester):
+    async with WireServer(able("tools", "vision", "schema")) as server:
+        fields = {"provider": "compatible", "base_url": server.url, "label": ""}
+        said, html = await lines(tester, **fields, input_price="1000", output_price="2000")
+
+    assert said == "Good morning to you."
+    for sentence in [
+        "It answers.",
+        "It calls tools.",
+        "It sees pictures.",
+        "keeps to a schema",
+    ]:
+        assert sentence in html
+    assert "11 read, 7 written." in html
+    assert "Cost: $0.0250." in html
+    assert {r.headers["authorization"] for r in server.requests} == {f"Bearer {KEY}"}
+    assert KEY not in html
+    assert not await LanguageModel.objects.aexists()
+
+
+async def test_what_it_cannot_do_is_said_with_what_follows(tester):
+    async with WireServer(able("schema")) as server:
+        _, html = await lines(tester, provider="compatible", base_url=server.url)
+
+    assert "This model does not support tools." in html
+    assert "Its agents need the dialect “ReAct text”." in html
+    assert "It does not see pictures." in html
+
+
+async def test_a_saved_model_is_tried_with_the_key_that_was_kept(tester, root):
+    async with WireServer(able()) as server:
+        about = {"provider": "compatible", "base_url": server.url}
+        row = await sync_to_async(saved)(root, **about)
+        address = reverse("admin:agents_languagemodel_test", args=[row.pk])
+        about |= {"model": row.model, "api_key": "", "_seen": "{}"}
+        await lines(tester, address, **about)
+        _, html = await lines(tester, address, **about | {"base_url": f"{server.url}/x"})
+
+    assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+    assert "enter it again" in html  # and nobody at the other address was asked
+    assert not any("/x/" in request.path for request in server.requests)
+
+
+async def test_a_failure_is_a_sentence_with_advice_and_without_the_key(tester):
+    async with WireServer([fail(401, f"Incorrect API key provided: {KEY}")]) as server:
+        said, html = await lines(tester, provider="compatible", base_url=server.url)
+
+    assert "did not accept the key" in html
+    assert "Check the API key of this model." in html
+    assert KEY not in html + said
+
+
+async def test_an_address_where_nobody_is_is_told_in_words(tester):
+    nowhere = f"http://127.0.0.1:{closed_port()}/v1"
+    _, html = await lines(tester, provider="compatible", base_url=nowhere)
+
+    assert "the connection was refused" in html
+    assert "Check that its address is right and that it is running" in html
+
+
+async def test_the_words_of_a_test_are_in_the_language_of_the_reader(tester):
+    tester.cookies["django_language"] = "ja"
+    async with WireServer([fail(401, "No.")]) as server:
+        _, html = await lines(tester, provider="compatible", base_url=server.url)
+
+    assert "キー" in html
+
+
+def test_without_a_script_the_test_is_a_page(root):
+    with serve_in_thread(able("tools", "vision", "schema")) as server:
+        about = {"provider": "compatible", "base_url": server.url}
+        answer = root.post(TEST, FIELDS | about, headers={"accept": "text/html,*/*"})
+
+    shown = answer.content.decode()
+    assert "Good morning to you." in shown
+    assert "It sees pictures." in shown
+    assert KEY not in shown
+
+
+def test_tests_are_posted_by_those_who_may_change_models(root, person):
+    person.is_staff = True
+    person.save()
+    client = Client()
+    client.force_login(person)
+
+    row = saved(root)
+    theirs, missing = (
+        reverse("admin:agents_languagemodel_test", args=[n]) for n in (row.pk, 99)
+    )
+    assert root.get(TEST).status_code == 405
+    assert [client.post(at, FIELDS).status_code for at in (TEST, theirs, missing)] == [403] * 3
+    assert root.post(missing, FIELDS).status_code == 404

@@ -1,0 +1,162 @@
+"""Who may use which agent and which tool holds for everything that is done for them."""
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import Group
+from django.utils import timezone
+
+from agents import assembly, permits
+from agents.models import Agent, Run, Schedule, ToolRegistration, Workflow
+from agents.review import rerunning
+from agents.workflows import schedules, starting
+from chat import sessions
+from tests.conftest import asked
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+STEPS = """\
+name: sum
+steps:
+  - name: Sum
+    tool: calculator
+    arguments: {expression: 6 * 7}
+"""
+
+
+@pytest.fixture
+def finance(person):
+    """A group, with Ada in it and Eve not."""
+    group = Group.objects.create(name="finance")
+    group.user_set.add(person)
+    return group
+
+
+@pytest.fixture
+def ledger(finance):
+    agent = Agent.objects.create(name="ledger", model="demo")
+    agent.groups.add(finance)
+    return agent
+
+
+@pytest.fixture
+def workflow():
+    workflow = Workflow.objects.create(name="sum")
+    workflow.versions.create(number=1, text=STEPS)
+    return workflow
+
+
+def closed(tool, group):
+    row = ToolRegistration.objects.get(name=tool)
+    row.groups.add(group)
+    return row
+
+
+def offered(run):
+    return {t["function"]["name"] for t in run.events.get(type="run_started").data["tools"]}
+
+
+def test_what_is_for_a_group_is_for_nobody_else(person, stranger, administrator, ledger):
+    usable = Agent.objects.usable_by
+
+    assert ledger in usable(person)
+    assert ledger not in usable(stranger)
+    assert ledger in usable(administrator)
+    assert ledger in usable(None)
+    assert permits.closed_to(stranger.pk).agents == {ledger.pk}
+    assert permits.closed_to(person.pk) == permits.closed_to(administrator.pk)
+
+
+def test_an_agent_for_others_is_not_on_the_page(client, person, stranger, ledger):
+    pages = {}
+    for user in (person, stranger):
+        client.force_login(user)
+        pages[user] = client.get("/").content.decode()
+
+    assert 'value="ledger"' in pages[person]
+    assert "ledger" not in pages[stranger]
+
+
+@pytest.mark.parametrize("name", ["ledger", "no-such-agent"])
+def test_an_agent_for_others_is_no_other_than_none(stranger, ledger, name):
+    with pytest.raises(sessions.NotSaid, match="This agent is not available any more"):
+        sessions.begin(stranger, "hello", "1", name)
+
+    assert not Run.objects.exists()
+
+
+def test_the_default_agent_is_the_first_that_one_may_use(agent, person, stranger, finance):
+    agent.groups.add(finance)
+    other = Agent.objects.create(name="other", model="demo")
+
+    assert assembly.default_agent(person.pk) == agent
+    assert assembly.default_agent(stranger.pk) == other
+    assert assembly.default_agent() == agent
+
+
+async def test_a_run_of_an_agent_that_was_closed_meanwhile_ends_in_words(stranger, ledger):
+    run = await asked("6 * 7", user=stranger, agent=ledger)
+
+    assert run.status == "failed"
+    assert run.detail == "You may not use this agent any more."
+
+
+async def test_a_tool_for_others_is_not_offered(person, stranger, finance):
+    await sync_to_async(closed)("calculator", finance)
+
+    theirs = await asked("hello", user=person)
+    others = await asked("hello", user=stranger, topic="chat.2")
+
+    assert "calculator" in await sync_to_async(offered)(theirs)
+    assert "calculator" not in await sync_to_async(offered)(others)
+    assert "search" in await sync_to_async(offered)(others)
+
+
+async def test_a_colleague_for_others_is_not_offered(agent, person, stranger, ledger):
+    await agent.handoffs.aadd(ledger)
+
+    theirs = await asked("hello", user=person)
+    others = await asked("hello", user=stranger, topic="chat.2")
+
+    assert "ask_ledger" in await sync_to_async(offered)(theirs)
+    assert "ask_ledger" not in await sync_to_async(offered)(others)
+
+
+def test_a_workflow_with_a_step_for_others_does_not_start(person, stranger, finance, workflow):
+    closed("calculator", finance)
+
+    assert starting.wished("/workflow sum", person) is not None
+    with pytest.raises(starting.NotStarted, match="calculator"):
+        starting.wished("/workflow sum", stranger)
+
+
+def test_a_schedule_has_the_rights_of_its_person_when_it_is_due(person, finance, workflow):
+    closed("calculator", finance)
+    due = {"cron": "* * * * *", "next_at": timezone.now()}
+    schedule = Schedule.objects.create(workflow=workflow, user=person, **due)
+    finance.user_set.remove(person)
+
+    assert schedules.start_due(timezone.now()) == []
+
+    schedule.refresh_from_db()
+    assert "calculator" in schedule.trouble
+
+
+async def test_a_run_cannot_be_run_again_with_an_agent_for_others(person, ledger, finance):
+    run = await asked("6 * 7", user=person, agent=ledger)
+    await finance.user_set.aremove(person)
+
+    with pytest.raises(rerunning.NotRerun, match="You may not use the agent of this run"):
+        await sync_to_async(rerunning.Setup)(run, person.pk)
+
+
+async def test_tools_for_others_cannot_be_chosen_for_a_run_again(person, finance):
+    run = await asked("6 * 7", user=person)
+    await sync_to_async(closed)("calculator", finance)
+    await finance.user_set.aremove(person)
+
+    setup = await sync_to_async(rerunning.Setup)(run, person.pk)
+
+    assert "calculator" not in await sync_to_async(lambda: setup.tools)()

@@ -1,0 +1,244 @@
+"""What an agent does with personal data: not shown to its model, not kept, or only masked."""
+
+import json
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.utils import timezone
+
+from agents import approvals, masking, planners, runs, trace
+from agents.engine.stopping import Fate
+from agents.engine.termination import StopReason
+from agents.llm.direct_model import DirectModel
+from agents.llm.litellm_model import LiteLLMModel
+from agents.models import Agent, AgentStep, Run, RunEvent
+from agents.review.details import Details, values_replaced
+from chat import sessions
+from chat.models import ChatSession, Message
+from tests.agents import test_plans_over_the_wire as plans
+from tests.conftest import asked, checked
+from tests.scripted import Says, delta, finish
+from tests.wire import WireServer, call, say
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "samples", "workshop"),
+]
+
+ROADS = {"direct": DirectModel, "litellm": LiteLLMModel}
+MAIL, PHONE, ACCOUNT = "ann@example.com", "090-1234-5678", "7654321"
+QUESTION = f"What is the phone of {MAIL}? Her account number is {ACCOUNT}."
+SQL = f"SELECT '‹email 1›' AS mail, '‹account 1›' AS paid_by, '{PHONE}' AS phone"
+ANSWER = "‹phone 1› is the phone of Email 1 (‹account 1›)."
+
+
+class Echoes:
+    """Says of everybody that it is the first one it was told of."""
+
+    def __init__(self):
+        self.requests = []
+
+    async def stream(self, **request):
+        self.requests.append(request["messages"])
+        yield delta(content="It is ‹email 1›.")
+        yield finish("stop")
+
+
+def ask_for(rule, **more):
+    Agent.objects.update(personal_data=rule, **more)
+
+
+LOOK = json.dumps({"sql": SQL}, ensure_ascii=False)
+
+
+def reply(request, dialect):
+    """Looks in the database with what it was told, and answers with it."""
+    has_looked = PHONE[-4:] in str(request.body) or "‹phone 1›" in str(request.body)
+    if dialect == "native":
+        return say(ANSWER, chunks=9) if has_looked else call(("database", LOOK))
+    if has_looked:
+        return say(f"Thought: I know ‹phone 1›.\nFinal Answer: {ANSWER}", chunks=9)
+    return say(f"Thought: I look.\nAction: database\nAction Input: {LOOK}", chunks=9)
+
+
+@pytest.mark.parametrize("dialect", ["native", "react"])
+@pytest.mark.parametrize("road", ROADS)
+async def test_a_provider_is_sent_nothing_personal_and_the_person_reads_all(
+    road, dialect, monkeypatch
+):
+    await sync_to_async(ask_for)("hidden", dialect=dialect, model="openai/gpt")
+
+    async with WireServer(lambda request: reply(request, dialect)) as server:
+        monkeypatch.setattr(planners, "llm", lambda name: ROADS[road]("key", server.url))
+        run = await checked(await asked(QUESTION))
+
+    bodies = json.dumps([request.body for request in server.requests], ensure_ascii=False)
+    assert len(server.requests) == 2
+    assert not [value for value in (MAIL, PHONE, ACCOUNT) if value in bodies]
+    assert run.answer == f"{PHONE} is the phone of {MAIL} ({ACCOUNT})."
+    tool = await run.steps.aget(kind="tool")
+    assert MAIL in str(tool.action_input)
+    assert PHONE in tool.observation
+
+
+@pytest.mark.parametrize("dialect", ["native", "react"])
+async def test_a_plan_is_written_carried_out_and_checked_without_it(dialect, monkeypatch):
+    await sync_to_async(ask_for)("hidden", dialect=dialect, model="openai/gpt", mode="plan")
+    question = f"What is 6 times 7? {MAIL} wants to know."
+
+    async with WireServer(lambda request: plans.reply(request, dialect)) as server:
+        monkeypatch.setattr(planners, "llm", lambda name: DirectModel("key", server.url))
+        run = await checked(await asked(question))
+
+    assert run.status == "completed"
+    assert len(server.requests) > 3
+    assert "‹email 1›" in str(server.requests[0].body)
+    assert MAIL not in str([request.body for request in server.requests])
+
+
+@pytest.mark.parametrize("merge", ["vote", "synthesis", "judge"])
+async def test_a_panel_is_asked_without_it(scripted, merge):
+    helper = await Agent.objects.aget(name="helper")
+    head = await Agent.objects.acreate(
+        name="head", mode="panel", merge=merge, personal_data="hidden"
+    )
+    other = await Agent.objects.acreate(name="other")
+    await head.handoffs.aadd(helper, other)
+    model = scripted(model=Echoes())
+
+    run = await checked(await asked(QUESTION, agent=head))
+
+    assert MAIL not in str(model.requests)
+    assert len(model.requests) >= 2
+    assert MAIL in run.answer
+
+
+async def test_what_a_reviewer_is_shown_of_a_request_is_what_was_sent(scripted):
+    await sync_to_async(ask_for)("hidden")
+    model = scripted(Says(answer="Ask ‹email 1›."))
+
+    run = await checked(await asked(QUESTION))
+
+    step = await run.steps.aget()
+    sent = (await sync_to_async(lambda: Details(run, step).prompt)()).messages
+    assert sent == model.requests[0]["messages"]
+    assert step.request["replaced"] == {"‹email 1›": MAIL, "‹account 1›": ACCOUNT}
+
+
+async def test_whoever_may_not_see_personal_data_is_not_told_what_was_replaced(scripted):
+    await sync_to_async(ask_for)("hidden")
+    scripted(Says(answer="Ask ‹email 1›."))
+
+    run = await checked(await asked(QUESTION))
+
+    step = masking.masked(await run.steps.aget())
+    event = masking.masked(await run.events.aget(type="step_started"))
+    assert step.request["replaced"] == {"‹email 1›": "…", "‹account 1›": "…"}
+    assert ACCOUNT not in str(event.data)
+    assert await sync_to_async(values_replaced)(run) == 2
+
+
+async def test_colleagues_are_bound_by_what_the_agent_promised(scripted):
+    await sync_to_async(ask_for)("hidden")
+    lead = await Agent.objects.acreate(name="lead", personal_data="hidden")
+    helper = await Agent.objects.aget(name="helper")
+    await Agent.objects.filter(pk=helper.pk).aupdate(personal_data="shown")
+    await lead.handoffs.aadd(helper)
+    script = Says.call("ask_helper", task="Who is ‹email 1›?"), Says(answer="‹email 1›?")
+    model = scripted(*script, Says(answer="I asked about ‹email 1›."))
+
+    run = await checked(await asked(QUESTION, agent=lead))
+
+    assert MAIL not in str([request["messages"] for request in model.requests])
+    assert run.answer == f"I asked about {MAIL}."
+
+
+async def test_an_agent_that_hides_nothing_sends_what_it_is_told(scripted):
+    model = scripted(Says(answer="Yes."))
+
+    run = await checked(await asked(QUESTION))
+
+    assert MAIL in str(model.requests[0]["messages"])
+    assert "replaced" not in (await run.steps.aget()).request
+
+
+async def everything_kept():
+    rows = [Run, AgentStep, RunEvent, Message, ChatSession]
+    kept = [str([row async for row in model.objects.values()]) for model in rows]
+    return "".join(kept)
+
+
+async def test_where_nothing_personal_is_kept_no_row_has_any(scripted, person):
+    await sync_to_async(ask_for)("unkept")
+    answer = f"Write to {MAIL} about {ACCOUNT}. {'And so on. ' * 20}"
+    sql = f"SELECT '{MAIL}' AS mail, '{PHONE}' AS phone"
+    model = scripted(Says.call("database", sql=sql), Says("I know.", answer=answer))
+
+    said = await sync_to_async(sessions.begin)(person, QUESTION, "once")
+    await sessions.ask(said.session, said)
+    await sessions.runs.wait(said.run)
+
+    kept = await everything_kept()
+    assert not [value for value in (MAIL, PHONE, ACCOUNT) if value in kept]
+    assert MAIL in str(model.requests[0]["messages"])
+    assert PHONE in str(model.requests[1]["messages"])
+    run = await checked(await Run.objects.aget())
+    assert run.answer.startswith("Write to ‹email› about ‹account›.")
+    assert (await Message.objects.aget()).text == run.query
+    assert (await run.steps.aget(kind="tool")).status == "done"
+
+
+async def test_what_waits_in_a_queue_is_kept_masked_too(scripted, person):
+    await sync_to_async(ask_for)("unkept")
+    model = scripted(Says(answer="One."), Says(answer="Two."))
+    first = await sync_to_async(sessions.begin)(person, "Hello", "1")
+
+    await sync_to_async(sessions.say)(first.session, person, QUESTION, "2")
+
+    assert MAIL not in await everything_kept()
+    await sessions.ask(first.session, first)
+    await sessions.runs.wait(first.run)
+    await sessions.go_on()
+    second = await Run.objects.alatest("pk")
+    await sessions.runs.wait(second)
+    assert "‹email›" in str(model.requests[1]["messages"])
+
+
+async def test_a_question_of_before_is_masked_where_it_is_kept_again(scripted):
+    await sync_to_async(ask_for)("unkept")
+    scripted(Says(answer="Yes."))
+    history = [{"role": "user", "content": QUESTION}, {"role": "assistant", "content": "Hm."}]
+
+    run = await checked(await asked("And now?", history=history))
+
+    assert run.history[0]["content"].startswith("What is the phone of ‹email›?")
+
+
+async def test_what_a_stopped_call_found_in_the_last_moment_is_kept_masked():
+    await sync_to_async(ask_for)("unkept")
+    run = await sync_to_async(runs.prepare)(query="Hello", topic="chat.1")
+    about = {"kind": "tool", "action": "read", "call_id": "c1", "started_at": timezone.now()}
+    await AgentStep.objects.acreate(run=run, number=1, first_seq=1, **about)
+    fate = Fate(status="done", result=f"It was {MAIL}.")
+
+    ending = trace.Ending(StopReason.CANCELLED, fates={1: fate})
+    await sync_to_async(trace.close)(run.pk, ending)
+
+    assert MAIL not in await everything_kept()
+    assert (await run.steps.aget()).observation == "It was ‹email›."
+
+
+async def test_a_call_that_waited_is_made_as_it_was_shown(scripted, person):
+    await sync_to_async(ask_for)("unkept", auto_execute_tools=False)
+    sql = f"SELECT '{MAIL}' AS mail"
+    scripted(Says.call("database", sql=sql), Says(answer="Done."))
+    run = await asked(QUESTION, user=person)
+
+    [waiting] = [approval async for approval in run.approvals.all()]
+    assert json.loads(waiting.arguments) == {"sql": "SELECT '‹email›' AS mail"}
+    word = approvals.Word(digest=waiting.digest, is_approved=True)
+    await approvals.decide(person, waiting.pk, word)
+    await runs.wait(run)
+
+    run = await checked(run)
+    assert "‹email›" in (await run.steps.aget(kind="tool")).observation

@@ -1,0 +1,75 @@
+"""Secrets under a new key, by a command."""
+
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from agents.models import LanguageModel, McpServer, ToolRegistration
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def keys(settings):
+    def use(*phrases):
+        settings.ENCRYPTION_KEYS = list(phrases)
+
+    use("old")
+    return use
+
+
+def rotated():
+    out = StringIO()
+    call_command("rotate_keys", stdout=out)
+    return out.getvalue()
+
+
+def columns():
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT api_key, secrets FROM agents_languagemodel ORDER BY id")
+        return cursor.fetchall()
+
+
+def test_all_secrets_are_read_with_the_new_key_alone_afterwards(keys):
+    model = LanguageModel.objects.create(
+        label="fast", model="bedrock/x", api_key="sk-1", secrets={"aws_access_key_id": "a"}
+    )
+    server = McpServer.objects.create(name="shop", url="http://x", headers={"A": "b"})
+    tool = ToolRegistration.objects.create(name="x", source="http", headers={"C": "d"})
+    before = columns()
+
+    keys("new", "old")
+    said = rotated()
+    keys("new")
+
+    for row in (model, server, tool):
+        row.refresh_from_db()
+    assert model.api_key.reveal() == "sk-1"
+    assert model.secrets.reveal() == {"aws_access_key_id": "a"}
+    assert (server.headers.reveal(), tool.headers.reveal()) == ({"A": "b"}, {"C": "d"})
+    assert columns() != before
+    assert "models: 2 encrypted anew" in said
+    assert "sk-1" not in said
+
+
+def test_what_cannot_be_read_is_named_and_left_as_it_is(keys):
+    LanguageModel.objects.create(label="lost", model="openai/x", api_key="sk-1")
+    keys("other")
+    LanguageModel.objects.create(label="kept", model="openai/x", api_key="sk-2")
+    lost = columns()[0]
+
+    with pytest.raises(CommandError, match="model lost: key") as caught:
+        rotated()
+
+    assert "kept" not in str(caught.value)
+    assert columns()[0] == lost
+    keys("old")
+    assert LanguageModel.objects.get(label="lost").api_key.reveal() == "sk-1"
+
+
+def test_where_nothing_is_secret_there_is_nothing_to_do(keys):
+    LanguageModel.objects.create(label="open", model="ollama/x")
+
+    assert "models: 0 encrypted anew" in rotated()

@@ -1,0 +1,111 @@
+"""A day of an MCP server: noted where it is looked at, bounded, and told in words."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from agents import servers
+from agents.admin import strip
+from agents.models import McpServer, ServerSample
+from agents.tools.mcp_connection import Health
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def server():
+    return McpServer.objects.create(name="files", url="https://files.example/mcp")
+
+
+def look(state, **facts):
+    servers.keep("files", Health(state=state, **facts))
+
+
+def later(**time):
+    """Let what was noted be so much older."""
+    for sample in ServerSample.objects.all():
+        ServerSample.objects.filter(pk=sample.pk).update(at=sample.at - timedelta(**time))
+
+
+def noted():
+    return list(ServerSample.objects.order_by("at").values_list("is_up", "latency_ms"))
+
+
+def test_a_look_is_noted_with_how_long_it_took(server):
+    look("ready", latency=0.012)
+    later(minutes=1)
+    look("failed", error="gone", latency=0.012)
+
+    assert noted() == [(True, 12.0), (False, None)]
+
+
+def test_what_is_on_its_way_or_unused_says_nothing(server):
+    look("connecting")
+    look("stopped")
+
+    assert noted() == []
+
+
+def test_several_processes_note_no_more_than_one_and_a_change_at_once(server):
+    for _ in range(5):
+        look("ready", latency=0.012)
+    look("failed")
+    look("failed")
+
+    assert [is_up for is_up, _ in noted()] == [True, False]
+
+
+def test_what_is_older_than_a_day_is_forgotten(server):
+    look("ready")
+    later(hours=25)
+    look("failed")
+
+    assert [is_up for is_up, _ in noted()] == [False]
+
+
+def test_a_server_that_comes_and_goes_fills_nothing(server, monkeypatch):
+    monkeypatch.setattr(servers, "MOST_SAMPLES", 4)
+    for state in ["ready", "failed"] * 5:
+        look(state)
+
+    assert len(noted()) == 4
+
+
+def test_a_day_is_told_in_words(server):
+    now = timezone.now()
+    for minutes, is_up in [(300, True), (200, False), (150, True), (10, True)]:
+        at = now - timedelta(minutes=minutes)
+        server.samples.create(at=at, is_up=is_up, latency_ms=minutes if is_up else None)
+
+    day = strip.of(server, now)
+
+    assert day.words == (
+        "In order in 75.0 % of 4 looks in the last 24 hours. "
+        "It answered within 150 ms in the median, 300 ms at most."
+    )
+    assert len(day.outages) == 1
+    assert [bar.state for bar in day.bars if bar.state != "none"] == ["up", "down", "up", "up"]
+
+
+def test_an_outage_that_lasts_is_told_as_such(server):
+    server.samples.create(at=timezone.now() - timedelta(minutes=9), is_up=False)
+
+    assert strip.of(server).outages[0].startswith("since ")
+    assert strip.of(server).words.startswith("In order in 0 % of 1 look ")
+
+
+def test_the_page_of_a_server_shows_its_day(server, administrator):
+    client = Client()
+    client.force_login(administrator)
+    address = reverse("admin:agents_mcpserver_change", args=[server.pk])
+    before = client.get(address).content.decode()
+    look("ready", latency=0.012)
+
+    after = client.get(address).content.decode()
+
+    assert "Not looked at in the last 24 hours" in before
+    assert 'aria-label="In order in 100 % of 1 look in the last 24 hours.' in after
+    assert after.count("<rect") == 96

@@ -1,0 +1,427 @@
+"""The pages for tools: how each has been, what it takes, and running one by hand."""
+
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.contrib.auth.models import Permission
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from agents import audit, servers
+from agents.admin import parameters, usage
+from agents.admin.arguments import ArgumentsForm
+from agents.assembly import CIRCUITS
+from agents.models import AgentStep, AuditEntry, McpServer, Run, ToolRegistration
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PLAIN = str(Path(__file__).parents[1] / "tools" / "mcp_servers" / "plain.py")
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "city": {"type": "string", "description": "Its name", "maxLength": 20},
+        "days": {"type": "integer", "minimum": 1, "maximum": 7, "default": 3},
+        "rain": {"type": "boolean"},
+        "unit": {"enum": ["C", "F", None]},
+        "hours": {"type": "array", "items": {"type": "integer"}},
+        "where": {"$ref": "#/$defs/Place"},
+        "share": {"anyOf": [{"type": "number"}, {"type": "null"}], "default": None},
+    },
+    "required": ["city", "hours"],
+    "$defs": {"Place": {"type": "object", "required": ["lat"]}},
+}
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    usage.lately.forget()
+    yield
+    usage.lately.forget()
+
+
+@pytest.fixture
+def root(administrator):
+    client = Client()
+    client.force_login(administrator)
+    return client
+
+
+@pytest.fixture
+def clerk(person):
+    """May change tools and servers; may not start programs."""
+    person.is_staff = True
+    person.save()
+    allowed = Permission.objects.filter(
+        content_type__model__in=["mcpserver", "toolregistration"]
+    )
+    person.user_permissions.set(allowed.exclude(codename="use_stdio_servers"))
+    client = Client()
+    client.force_login(person)
+    return client
+
+
+@pytest.fixture
+def plain(tmp_path, administrator):
+    """A real server with its tools, as an administrator has found them."""
+    server = McpServer.objects.create(
+        name="plain",
+        transport="stdio",
+        command=sys.executable,
+        args=[PLAIN, str(tmp_path / "notes")],
+        env={"API_KEY": "hunter2"},
+    )
+    async_to_sync(servers.sync)(server, administrator)
+    return server
+
+
+def tool(name, **facts):
+    return ToolRegistration.objects.create(name=name, **facts)
+
+
+def page(name, *args):
+    return reverse(f"admin:agents_toolregistration_{name}", args=args)
+
+
+def step(run, number, status, seconds, ago=timedelta(hours=2), action="calculator"):
+    began = timezone.now() - ago
+    ended = began + timedelta(seconds=seconds)
+    facts = {"kind": "tool", "status": status, "action": action}
+    AgentStep.objects.create(run=run, number=number, started_at=began, ended_at=ended, **facts)
+
+
+def filled(**given):
+    form = ArgumentsForm(SCHEMA, _posted(**given))
+    form.full_clean()
+    return form
+
+
+def _posted(**given):
+    names = {parameter.name: f"argument_{n}" for n, parameter in enumerate(_read(), 1)}
+    return {names[name]: value for name, value in given.items()}
+
+
+def _read():
+    return parameters.read(SCHEMA)
+
+
+def errors(form):
+    names = {name: parameter.name for name, parameter in form.parameters.items()}
+    return {names.get(name, name): " ".join(said) for name, said in form.errors.items()}
+
+
+# How they have been
+
+
+def test_the_list_says_how_often_a_tool_was_used_how_often_it_failed_and_how_long_it_took(root):
+    run = Run.objects.create(topic="a", query="6 * 7", agent_name="helper")
+    tool("calculator")
+    for number, (status, seconds) in enumerate(
+        [("done", 0.1), ("done", 0.3), ("failed", 9), ("rejected", 50)]
+    ):
+        step(run, number, status, seconds)
+    step(run, 9, "done", 5, ago=timedelta(days=8))
+
+    html = root.get(page("changelist")).content.decode()
+
+    assert "3 (33.3 % failed)" in html
+    assert "300 ms" in html
+    assert "2\xa0hours ago" in html
+
+
+def test_a_tool_that_nobody_used_says_so(root):
+    tool("calculator")
+
+    assert "not in 7 days" in root.get(page("changelist")).content.decode()
+
+
+def test_only_so_many_runs_are_looked_through(monkeypatch):
+    monkeypatch.setattr(usage, "MOST_RUNS", 2)
+    for topic in "abc":
+        step(Run.objects.create(topic=topic, query="?"), 1, "done", 1)
+
+    assert usage.look()["calculator"].calls == 2
+
+
+def test_what_a_run_repeats_of_another_is_counted_once():
+    first = Run.objects.create(topic="a", query="?")
+    again = Run.objects.create(topic="b", query="?", origin=first, origin_step=2)
+    for run, number in [(first, 1), (again, 1), (again, 2)]:
+        step(run, number, "done", 1)
+
+    assert usage.look()["calculator"].calls == 2
+
+
+def test_the_steps_are_looked_at_once_a_minute(root, django_assert_num_queries):
+    usage.lately()
+
+    with django_assert_num_queries(0):
+        usage.lately()
+
+
+def test_a_tool_whose_server_is_out_of_order_says_so(root):
+    server = McpServer.objects.create(name="files", state="failed")
+    definition = {"name": "read"}
+    tool("files__read", source="mcp", server=server, definition=definition)
+
+    assert "its server is out of order" in root.get(page("changelist")).content.decode()
+
+
+def test_the_page_of_a_tool_says_what_it_takes_and_who_has_it(root, agent):
+    row = ToolRegistration.objects.get(name="calculator")
+
+    html = root.get(page("change", row.pk)).content.decode()
+
+    assert "<code>expression</code>" in html
+    assert "required" in html
+    assert f'{reverse("admin:agents_agent_change", args=[agent.pk])}">helper</a>' in html
+
+
+def test_a_schema_is_told_in_words():
+    told = {parameter.name: parameter for parameter in _read()}
+
+    assert [name for name, parameter in told.items() if parameter.is_required] == [
+        "city",
+        "hours",
+    ]
+    assert told["hours"].kind == "list of: whole number"
+    assert told["days"].limits == ["at least 1", "at most 7", "otherwise 3"]
+    assert told["unit"].limits == ["one of C, F, null"]
+
+
+def test_what_cannot_be_seen_in_a_description_is_shown():
+    schema = {"properties": {"a": {"description": "Harmless\u200b"}}}
+
+    assert parameters.read(schema)[0].description == "Harmless⟨U+200B⟩"
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {},
+        {"type": "object"},
+        {"properties": []},
+        {"properties": {"a": True, "b": {"type": 7}, "c": {"type": ["x", "y"]}}},
+        {"properties": {"a": {"$ref": "#/nowhere"}, "b": {"$ref": "https://a.example/"}}},
+        {"properties": {"a": {"enum": 3, "default": {}, "minimum": "x", "items": 4}}},
+    ],
+)
+def test_a_schema_that_is_no_schema_does_no_harm(schema):
+    form = ArgumentsForm(schema, {})
+
+    form.is_valid()
+    assert all(parameter.kind for parameter in parameters.read(schema))
+
+
+# The form
+
+
+def test_arguments_are_given_as_the_schema_has_them():
+    form = filled(city="Oslo", days="5", rain="false", unit='"F"', hours="[1, 2]", share="0.5")
+
+    assert errors(form) == {}
+    assert form.arguments == {
+        "city": "Oslo",
+        "days": 5,
+        "rain": False,
+        "unit": "F",
+        "hours": [1, 2],
+        "share": 0.5,
+    }
+
+
+def test_what_is_left_empty_is_left_out_and_an_empty_list_is_not_nothing():
+    form = filled(city="Oslo", days="", rain="", unit="", hours="[]", where="", share="")
+
+    assert form.arguments == {"city": "Oslo", "hours": []}
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "sentence"),
+    [
+        ({"city": ""}, "city", "required"),
+        ({"city": "x" * 21}, "city", "at most 20"),
+        ({"city": "a\x00b"}, "city", "Null characters"),
+        ({"days": "8"}, "days", "less than or equal to 7"),
+        ({"days": "many"}, "days", "whole number"),
+        ({"days": "9" * 5000}, "days", ""),
+        ({"share": "inf"}, "share", "number"),
+        ({"unit": '"K"'}, "unit", "not one of the available"),
+        ({"unit": "{"}, "unit", "not one of the available"),
+        ({"hours": "[1, "}, "hours", "This is not JSON: line 1"),
+        ({"hours": '["\\ud800"]'}, "hours", "cannot be kept"),
+        ({"hours": '["one"]'}, "hours", "is not of type 'integer'"),
+        ({"where": "{}"}, "where", "'lat' is a required property"),
+    ],
+)
+def test_what_does_not_fit_is_told_at_its_field(given, field, sentence):
+    form = filled(**{"city": "Oslo", "hours": "[]"} | given)
+
+    assert sentence in errors(form)[field]
+    assert set(errors(form)) == {field}
+
+
+def test_a_tool_that_takes_anything_takes_an_object():
+    schema = {"type": "object", "additionalProperties": {"type": "integer"}}
+
+    fits, fails = (
+        ArgumentsForm(schema, {"whole": given}) for given in ('{"a": 1}', '{"a": ""}')
+    )
+
+    assert fits.is_valid()
+    assert fits.arguments == {"a": 1}
+    assert "a: '' is not of type 'integer'" in errors(fails)["__all__"]
+
+
+# Running one
+
+
+def test_a_tool_is_run_and_its_result_and_time_are_shown(root, agent):
+    row = ToolRegistration.objects.get(name="calculator")
+
+    html = root.post(page("run", row.pk), {"argument_1": "6 * 7"}).content.decode()
+
+    assert "It answered." in html
+    assert ">42</pre>" in html
+    assert " ms</p>" in html
+
+
+def test_who_ran_it_is_kept_without_the_values(root, administrator, agent):
+    row = ToolRegistration.objects.get(name="calculator")
+    root.post(page("run", row.pk), {"argument_1": "6 * 7"})
+
+    entry = AuditEntry.objects.get(action="tool.run")
+    assert (entry.actor, entry.action, entry.subject) == (
+        administrator,
+        "tool.run",
+        "tool:calculator",
+    )
+    assert entry.detail == {"arguments": ["expression"]}
+
+
+def test_looking_at_the_form_runs_nothing(root, agent):
+    row = ToolRegistration.objects.get(name="calculator")
+
+    html = root.get(page("run", row.pk), {"argument_1": "6 * 7"}).content.decode()
+
+    assert "It answered." not in html
+    assert not AuditEntry.objects.filter(action="tool.run").exists()
+
+
+def test_a_failure_is_told_in_its_own_words_and_opens_no_circuit(root, agent):
+    row = ToolRegistration.objects.get(name="calculator")
+
+    html = root.post(page("run", row.pk), {"argument_1": "6 *"}).content.decode()
+
+    assert "It failed." in html
+    assert not [state for state in CIRCUITS.state() if state.key == "tool:calculator"]
+
+
+def test_a_tool_that_works_again_is_in_order_again(root, agent):
+    row = ToolRegistration.objects.get(name="calculator")
+    for _ in range(9):
+        with CIRCUITS.of("tool:calculator").attempt() as attempt:
+            attempt.failed("down")
+        if CIRCUITS.of("tool:calculator").is_refusing:
+            break
+
+    root.post(page("run", row.pk), {"argument_1": "6 * 7"})
+
+    assert not CIRCUITS.of("tool:calculator").is_refusing
+
+
+def test_what_may_change_something_is_done_only_when_confirmed(root, plain, tmp_path):
+    row = ToolRegistration.objects.get(name="plain__count")
+
+    first = root.post(page("run", row.pk), {"argument_1": "one"}).content.decode()
+    before = (tmp_path / "notes").read_text()
+    second = root.post(page("run", row.pk), {"argument_1": "two", "confirmed": "on"})
+
+    assert "This field is required." in first
+    assert "one" not in before
+    assert ">noted</pre>" in second.content.decode()
+    assert "two" in (tmp_path / "notes").read_text()
+
+
+def test_a_tool_of_a_real_server_is_run_with_its_limits_and_its_secrets_kept(root, plain):
+    never = ToolRegistration.objects.get(name="plain__never")
+    ToolRegistration.objects.filter(pk=never.pk).update(timeout=1)
+    dies = ToolRegistration.objects.get(name="plain__die")
+
+    late = root.post(page("run", never.pk)).content.decode()
+    dead = root.post(page("run", dies.pk)).content.decode()
+
+    assert "did not answer within 1 seconds" in late
+    assert "Out of cheese" in dead
+    assert "hunter2" not in dead
+
+
+def test_what_has_changed_or_is_gone_is_not_run(root, plain):
+    changed = ToolRegistration.objects.get(name="plain__add")
+    ToolRegistration.objects.filter(pk=changed.pk).update(pending=changed.definition)
+    gone = ToolRegistration.objects.get(name="plain__set")
+    ToolRegistration.objects.filter(pk=gone.pk).update(is_gone=True)
+
+    answers = [root.post(page("run", row.pk), {"confirmed": "on"}) for row in (changed, gone)]
+
+    assert "Accept that first." in answers[0].content.decode()
+    assert "It is gone from its server." in answers[1].content.decode()
+    assert not AuditEntry.objects.filter(action="tool.run").exists()
+
+
+def test_an_endpoint_is_reached_by_the_one_way_out(root):
+    row = tool(
+        "inside",
+        source="http",
+        method="GET",
+        endpoint="http://127.0.0.1:9/",
+        description="Looks inside.",
+        headers={"X-Key": "hunter2"},
+    )
+
+    html = root.post(page("run", row.pk)).content.decode()
+
+    assert "It failed." in html
+    assert "ASHIATO_EGRESS_ALLOW" in html
+    assert "hunter2" not in html
+
+
+def test_nothing_is_run_that_cannot_be_kept(root, agent, monkeypatch):
+    def record(*args, **kwargs):
+        raise audit.NotRecorded("The storage is full.")
+
+    row = ToolRegistration.objects.get(name="calculator")
+    monkeypatch.setattr(audit, "record", record)
+    answer = root.post(page("run", row.pk), {"argument_1": "6 * 7"})
+
+    assert answer.status_code == 503
+
+
+def test_a_tool_that_is_a_program_needs_the_right_to_start_one(clerk, plain):
+    row = ToolRegistration.objects.get(name="plain__add")
+
+    answers = [clerk.get(page("run", row.pk)), clerk.post(page("run", row.pk))]
+
+    assert [answer.status_code for answer in answers] == [403, 403]
+    assert page("run", row.pk) not in clerk.get(page("change", row.pk)).content.decode()
+
+
+def test_whoever_may_only_look_runs_nothing(person, agent):
+    person.is_staff = True
+    person.save()
+    person.user_permissions.add(Permission.objects.get(codename="view_toolregistration"))
+    client = Client()
+    client.force_login(person)
+    row = ToolRegistration.objects.get(name="calculator")
+
+    assert client.post(page("run", row.pk), {"argument_1": "1"}).status_code == 403
+    assert page("run", row.pk) not in client.get(page("change", row.pk)).content.decode()
+
+
+def test_the_question_to_a_person_is_not_asked_here(root, agent):
+    row = ToolRegistration.objects.get(name="ask_person")
+
+    assert "here is no run" in root.get(page("run", row.pk)).content.decode()

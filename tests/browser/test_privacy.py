@@ -1,0 +1,97 @@
+"""Personal data that the model is not shown, and that is not kept: as people see it."""
+
+import json
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests import wire
+from tests.browser.conftest import serve
+from tests.browser.conversation import answered, begin, html, last_run
+from tests.browser.server import Server
+from tests.browser.test_accessible import faults
+
+MAIL, PHONE = "ann@example.com", "090-1234-5678"
+QUESTION = f"Who is {MAIL}? Her phone is {PHONE}."
+PROMISE = "Personal data is replaced before the model sees it."
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[wire.WireServer]:
+    """One that says again what it was told."""
+
+    def echo(request: wire.Request) -> wire.Reply:
+        said = [m["content"] for m in request.body["messages"] if m["role"] == "user"]
+        return wire.say(f"You asked: {said[-1]}", chunks=30)
+
+    with wire.serve_in_thread(echo) as model:
+        yield model
+
+
+@pytest.fixture(scope="module")
+def discreet(tmp_path_factory, furnished, model) -> Iterator[Server]:
+    """A server whose model is that one."""
+    folder = tmp_path_factory.mktemp("discreet")
+    shutil.copytree(furnished, folder / "data")
+    more = {
+        "ASHIATO_MODEL": "openai/scripted",
+        "ASHIATO_MODEL_URL": model.url,
+        "ASHIATO_MODEL_KEY": "none",
+        "ASHIATO_MODEL_DISCOVERY": "false",
+    }
+    yield from serve(folder, 0, **more)
+
+
+def choose(page: Page, rule: str) -> None:
+    page.goto("/admin/agents/agent/")
+    page.locator("#result_list").get_by_role("link", name="helper", exact=True).click()
+    page.locator(f"[name=personal_data][value={rule}]").check()
+    page.locator("[name=_save]").click()
+    expect(page.locator(".messagelist .success")).to_be_visible()
+
+
+def test_the_model_is_not_shown_it_and_the_person_reads_it(visit, discreet, model):
+    page = visit(discreet)
+    choose(page, "hidden")
+    page.goto("/")
+    expect(page.locator(".promise:visible")).to_have_text(PROMISE)
+
+    run = answered(page, QUESTION)
+
+    expect(run.locator(".answer")).to_contain_text(f"You asked: {QUESTION}")
+    assert "‹email 1›" in json.dumps(model.requests[-1].body, ensure_ascii=False)
+    assert MAIL not in json.dumps(model.requests[-1].body)
+    watched = html(page.locator("#messages"))
+    page.reload()
+    expect(last_run(page)).to_have_attribute("data-status", "completed")
+    assert html(page.locator("#messages")) == watched
+
+
+def test_the_trace_says_what_was_replaced(visit, discreet):
+    page = visit(discreet)
+    choose(page, "hidden")
+    number = answered(page, QUESTION).get_attribute("id").removeprefix("run-")
+
+    page.goto(f"/traces/{number}/")
+
+    expect(page.locator(".asked .when")).to_contain_text("before the model saw it: 2 values")
+    page.goto(f"/traces/{number}/steps/1/?tab=request")
+    page.locator(".replaced summary").click()
+    expect(page.locator(".replaced dl")).to_contain_text(MAIL)
+    expect(page.locator(".sent")).not_to_contain_text(MAIL)
+    assert not faults(page)
+
+
+def test_where_it_is_not_kept_nobody_reads_it_again(visit, discreet, model):
+    page = visit(discreet)
+    choose(page, "unkept")
+
+    run = begin(page, QUESTION)
+    expect(run).to_have_attribute("data-status", "completed")
+
+    assert MAIL in json.dumps(model.requests[-1].body)
+    expect(page.locator(".question")).to_contain_text("Who is ‹email›?")
+    expect(run.locator(".answer")).to_contain_text("Her phone is ‹phone›.")
+    assert MAIL not in page.locator("#main").inner_html()

@@ -1,0 +1,208 @@
+"""Tools and MCP servers as an administrator sees them: tried, run, switched, watched."""
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import serve
+from tests.browser.server import PROJECT, Server
+from tests.browser.test_accessible import READERS, faults
+
+TOOLS, SERVERS = "/admin/agents/toolregistration/", "/admin/agents/mcpserver/"
+PLAIN = str(PROJECT / "tests" / "tools" / "mcp_servers" / "plain.py")
+TIME = str(Path(sys.executable).with_name("mcp-server-time"))
+HEALTH = "/admin/agents/agent/health/"
+# What axe itself does where a stylesheet of Django's imports another one.
+AXE = "Applying inline style|Couldn't load preload assets"
+# Django's own list of two columns names an icon that has no role.
+DJANGOS = 'class="help-tooltip search-label-icon"'
+TOKEN = "a long walk on the beach"
+NARROW = {"viewport": {"width": 390, "height": 844}, "locale": "ja-JP"}
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory, furnished) -> Iterator[Server]:
+    """A server of its own: what is set up here is nobody else's matter."""
+    folder = tmp_path_factory.mktemp("tools")
+    shutil.copytree(furnished, folder / "data")
+    yield from serve(folder, 0.003, ASHIATO_METRICS_TOKEN=TOKEN)
+
+
+@pytest.fixture
+def page(visit, shop) -> Page:
+    return visit(shop)
+
+
+@pytest.fixture(scope="module")
+def plain(browser, shop, signed_in, tmp_path_factory) -> str:
+    """The page of a server that was tested."""
+    context = browser.new_context(base_url=shop.url, storage_state=signed_in(shop))
+    page = context.new_page()
+    fill_in(page, "plain", sys.executable, [PLAIN, str(tmp_path_factory.mktemp("n") / "notes")])
+    page.locator("[name=_continue]").click()
+    page.get_by_role("button", name="Test connection").click()
+    expect(page.locator(".messagelist .success")).to_contain_text("It is ready")
+    address = page.url
+    context.close()
+    return address
+
+
+def fill_in(page: Page, name: str, command: str, args: list[str]) -> None:
+    page.goto(f"{SERVERS}add/")
+    page.locator("[name=name]").fill(name)
+    page.locator("[name=transport]").select_option("stdio")
+    page.locator("[name=command]").fill(command)
+    page.locator("[name=args]").fill(json.dumps(args))
+
+
+def open_tool(page: Page, name: str) -> None:
+    page.goto(f"{TOOLS}?q={name}")
+    page.locator("#result_list").get_by_role("link", name=name, exact=True).click()
+
+
+def run_tool(page: Page, name: str) -> None:
+    open_tool(page, name)
+    page.get_by_role("link", name="Run tool").click()
+    expect(page.locator("#trial")).to_be_visible()
+
+
+def test_a_real_server_is_tried_before_anything_is_saved(page: Page):
+    fill_in(page, "clock", TIME, ["--local-timezone=Asia/Tokyo"])
+    page.get_by_role("button", name="Try without saving").click()
+
+    expect(page.locator("#tried")).to_contain_text("It is ready, and has 2 tools.")
+    expect(page.locator("#tried")).to_contain_text("get_current_time")
+    expect(page.locator("[name=command]")).to_have_value(TIME)
+    page.goto(SERVERS)
+    expect(page.locator("#content")).not_to_contain_text("clock")
+
+
+def test_what_is_wrong_in_the_form_is_told_without_trying(page: Page):
+    fill_in(page, "clock", "bash", [])
+    page.get_by_role("button", name="Try without saving").click()
+
+    expect(page.locator("#tried")).to_contain_text("Nothing was tried.")
+    expect(page.locator("#tried")).to_contain_text("runs whatever it is told")
+
+
+def test_a_tool_of_a_real_server_is_run_by_hand(page: Page):
+    fill_in(page, "clock", TIME, ["--local-timezone=Asia/Tokyo"])
+    page.locator("[name=_continue]").click()
+    page.get_by_role("button", name="Test connection").click()
+    expect(page.locator(".messagelist .success")).to_contain_text("get_current_time")
+
+    run_tool(page, "clock__get_current_time")
+    page.get_by_label("timezone").fill("Europe/Oslo")
+    confirm = page.get_by_label("Yes, do it now.")
+    if confirm.count():
+        confirm.check()
+    page.get_by_role("button", name="Run").click()
+
+    expect(page.locator("#outcome")).to_contain_text("It answered.")
+    expect(page.locator("#outcome")).to_contain_text('"timezone": "Europe/Oslo"')
+    page.goto("/admin/agents/auditentry/")
+    expect(page.locator("#result_list")).to_contain_text("tool:clock__get_current_time")
+    expect(page.locator("#result_list")).not_to_contain_text("Oslo")
+
+
+def test_what_is_missing_is_told_at_its_field_and_what_changes_something_is_confirmed(
+    page: Page, plain
+):
+    run_tool(page, "plain__count")
+    page.get_by_label("word").fill("one")
+    page.get_by_role("button", name="Run").click()
+    expect(page.locator(".form-row.errors")).to_contain_text("This field is required.")
+    expect(page.locator("#outcome figure")).to_have_count(0)
+
+    expect(page.get_by_label("word")).to_have_value("one")
+    page.get_by_label("Yes, do it now.").check()
+    page.get_by_role("button", name="Run").click()
+    expect(page.locator("#outcome")).to_contain_text("noted")
+
+    run_tool(page, "calculator")
+    page.get_by_role("button", name="Run").click()
+    expect(page.locator(".form-row.errors").get_by_role("list")).to_have_text(
+        "This field is required."
+    )
+
+
+def test_it_is_run_by_keyboard_and_without_scripts(visit, shop, plain):
+    page = visit(shop, java_script_enabled=False)
+    run_tool(page, "calculator")
+    page.get_by_label("expression").fill("6 * 7")
+    page.get_by_role("button", name="Run").focus()
+    page.keyboard.press("Enter")
+
+    expect(page.locator("#outcome figure").last).to_contain_text("42")
+
+
+def test_a_tool_is_switched_off_where_its_server_is(page: Page, plain):
+    page.goto(plain)
+    row = page.locator("tr", has=page.get_by_role("link", name="plain__set", exact=True))
+    row.get_by_role("button", name="Switch plain__set off").click()
+
+    expect(page.locator(".messagelist .success")).to_have_text("Switched off: plain__set")
+    expect(row).to_contain_text("switched off")
+    row.get_by_role("button", name="Switch plain__set on").click()
+    expect(row).to_contain_text("accepted")
+
+
+def test_the_day_of_a_server_is_drawn_and_told(page: Page, plain):
+    page.goto(plain)
+
+    expect(page.get_by_role("img", name="In order in 100 %")).to_be_visible()
+    expect(page.locator(".strip rect.up")).to_have_count(1)
+    expect(page.locator(".strip")).to_contain_text("in the last 24 hours")
+
+
+@pytest.fixture(params=READERS)
+def reader(request, visit, shop) -> Page:
+    return visit(shop, **READERS[request.param], reduced_motion="reduce")
+
+
+def test_the_pages_have_no_serious_fault(reader: Page, plain, watch):
+    watch.expect(AXE)
+    for address in (TOOLS, plain, f"{SERVERS}add/", HEALTH):
+        reader.goto(address)
+        assert faults(reader) == [], address
+    reader.goto(f"{TOOLS}?q=plain__count")
+    reader.locator("#result_list tbody th a").click()
+    assert [fault for fault in faults(reader) if DJANGOS not in fault] == []
+    reader.goto(reader.url.replace("/change/", "/run/"))
+    reader.locator("#trial input[type=submit]").click()
+    expect(reader.locator(".errorlist")).to_be_visible()
+    assert faults(reader) == []
+
+
+def test_on_a_phone_nothing_is_wider_than_the_screen(visit, shop, plain):
+    phone = visit(shop, **NARROW)
+    phone.goto(f"{TOOLS}?q=plain__count")
+    tool = phone.locator("#result_list tbody th a").get_attribute("href").partition("?")[0]
+    for address in (
+        tool,
+        tool.replace("/change/", "/run/"),
+        plain,
+        "/admin/agents/agent/health/",
+    ):
+        phone.goto(address)
+        wide = phone.evaluate("document.documentElement.scrollWidth")
+        assert wide <= 390, (address, wide)
+
+
+def test_machines_are_answered_as_they_ask(shop):
+    def asked(path: str, **headers: str) -> str:
+        with urlopen(Request(f"{shop.url}{path}", headers=headers), timeout=10) as answer:
+            return answer.read().decode()
+
+    assert json.loads(asked("/healthz")) == {"status": "alive"}
+    assert json.loads(asked("/readyz")) == {"status": "ready"}
+    with pytest.raises(HTTPError, match="401"):
+        asked("/metrics")
+    assert "ashiato_loop_lag_seconds" in asked("/metrics", Authorization=f"Bearer {TOKEN}")

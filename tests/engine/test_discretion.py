@@ -1,0 +1,342 @@
+"""The model is not shown what is personal, and nobody notices but the model."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agents.engine import (
+    AgentRuntime,
+    FallbackStrategy,
+    Guardrails,
+    OutputSchema,
+    ReActPlanner,
+    RetryPolicy,
+    ToolRegistry,
+    ToolResult,
+)
+from agents.engine.discretion import Discretion, Growing
+from agents.engine.errors import AgentConnectionError
+from agents.engine.events import Type
+from agents.engine.handoff import Handoff
+from agents.engine.state import AgentState
+from tests.engine.conftest import Echo
+from tests.engine.test_approval import _kept, collected
+from tests.engine.test_takeover import Steady, check
+from tests.scripted import Says, ScriptedModel, delta
+
+MAIL, PHONE, ACCOUNT = "ann@example.com", "090-1234-5678", "7654321"
+PEM = """-----BEGIN PRIVATE KEY-----
+MIIEvQIBADANBgkqhkiG9w0BAQEFAASC
+-----END PRIVATE KEY-----"""
+KNOWN = {"‹email 1›": MAIL, "‹phone 1›": PHONE, "‹IP address 1›": "203.0.113.9"}
+
+
+def runtime(llm, dialect, *tools, discretion=None, **options):
+    discretion = discretion or Discretion()
+    planner = ReActPlanner(llm, "steady", dialect=dialect, discretion=discretion)
+    return AgentRuntime(
+        planner,
+        ToolRegistry(tools),
+        Guardrails(),
+        FallbackStrategy(pause=0),
+        retry=RetryPolicy(max_retries=0),
+        **options,
+    )
+
+
+def sent(llm):
+    return json.dumps([request["messages"] for request in llm.requests], ensure_ascii=False)
+
+
+@pytest.fixture
+def known():
+    discretion = Discretion()
+    discretion.remember(KNOWN)
+    return discretion
+
+
+def test_the_same_value_has_the_same_alias_and_others_have_others():
+    hide = Discretion().hide
+
+    assert hide(f"{MAIL} and bob@example.com") == "‹email 1› and ‹email 2›"
+    assert hide(f"bob@example.com, {PHONE}, {MAIL}") == "‹email 2›, ‹phone 1›, ‹email 1›"
+
+
+def test_what_was_an_account_once_is_one_without_its_label_too():
+    hide = Discretion().hide
+
+    assert hide(f"My account number is {ACCOUNT}.") == "My account number is ‹account 1›."
+    assert hide(f"Rows: {ACCOUNT}, 87654321") == "Rows: ‹account 1›, 87654321"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        *("‹email 1›", "‹Email 1›", "‹ email 1 ›", "‹email1›", "‹email_1›", "‹EMAIL-1›"),
+        *(
+            "<email 1>",
+            "«email 1»",
+            "〈email 1〉",
+            "＜email 1＞",
+            "email 1",
+            "‹email 1",
+            "email 1›",
+        ),
+        *("‹e-mail 1›", "‹email １›", "‹email\u00a01›"),
+    ],
+)
+def test_an_alias_that_was_not_copied_letter_by_letter_is_put_right(known, written):
+    assert known.restore(f"Write to {written} now.") == f"Write to {MAIL} now."
+    assert known.restore(f"{written}に送る") == f"{MAIL}に送る"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("‹email 2›", "‹email›", "email 10", "email 1st", "subemail 1", "‹fax 1›", "emails 1"),
+        *("phone 7", "‹email one›", "(email)", "1 email 2", "email: 1"),
+    ],
+)
+def test_an_alias_that_nobody_gave_stays_as_it_is(known, text):
+    assert known.restore(text) == text
+
+
+def test_what_somebody_wrote_that_looks_like_an_alias_means_nobody():
+    discretion = Discretion()
+
+    hidden = discretion.hide(f"What does ‹email 1› mean? Ask {MAIL}.")
+
+    assert hidden == "What does ‹email 1› mean? Ask ‹email 2›."
+    assert discretion.restore(hidden) == f"What does ‹email 1› mean? Ask {MAIL}."
+
+
+@pytest.mark.parametrize(
+    ("text", "restored"),
+    [
+        ("[‹email 1›](mailto:‹email 1›)", f"[{MAIL}](mailto:{MAIL})"),
+        ("<‹email 1›>", f"<{MAIL}>"),
+        ("if email 1 > 5", f"if {MAIL} > 5"),
+        ("ip-address_1", "203.0.113.9"),
+    ],
+)
+def test_what_stands_around_an_alias_stays(known, text, restored):
+    assert known.restore(text) == restored
+
+
+def test_what_a_tool_is_given_stays_json_whatever_is_put_in(known):
+    known.remember({"‹key 1›": 'a"b\\c\nd'})
+    said = '{"to": "\\u2039email 1\\u203a", "with": ["‹key 1›", 5, true, null]}'
+
+    arguments = known._answered(said)
+
+    assert json.loads(arguments) == {"to": MAIL, "with": ['a"b\\c\nd', 5, True, None]}
+    assert known._answered('{ "kept":  "as it came" }') == '{ "kept":  "as it came" }'
+
+
+async def test_an_answer_in_a_form_stays_in_it_whatever_is_put_in(dialect):
+    """A key in several lines, and the model fences its JSON."""
+    schema = OutputSchema({"type": "object", "properties": {"key": {"type": "string"}}})
+    llm = ScriptedModel(Says(answer='```json\n{"key": "‹key 1›"}\n```'), dialect=dialect)
+
+    events = await collected(runtime(llm, dialect, output=schema).stream(f"Keep {PEM}"))
+
+    assert events[-1].data["output"] == {"key": PEM}
+    assert "MIIEvQ" not in sent(llm)
+
+
+ALIASES = st.sampled_from([*KNOWN, "‹email 2›", "Email 1", "<phone_1 >", "email", "ip address"])
+MARKS = st.text("‹›<>«» _-e1５phonIPadrsml.\n", max_size=6)
+TEXTS = st.lists(ALIASES | MARKS | st.text(max_size=4), max_size=12).map("".join)
+
+
+@settings(max_examples=400, deadline=None)
+@given(TEXTS, st.lists(st.integers(1, 9), min_size=1))
+def test_words_restored_as_they_come_are_the_whole_restored(text, sizes):
+    known = Discretion()
+    known.remember(KNOWN)
+    growing, shown, at = Growing(known), [], 0
+    while at < len(text):
+        size = sizes[at % len(sizes)]
+        shown.append(growing.feed(text[at : at + size]))
+        at += size
+
+    assert "".join([*shown, growing.rest()]) == known.restore(text)
+
+
+CARD = "4111 1111 1111 1111"
+PERSONAL = st.sampled_from([MAIL, PHONE, CARD, "203.0.113.9", "bob@example.com"])
+OTHERS = st.sampled_from(["Hello", "注文番号は12です", "v1.2", "、"])
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(PERSONAL | OTHERS, max_size=9))
+def test_what_was_hidden_and_restored_is_as_it_was(words):
+    discretion, text = Discretion(), " ".join(words)
+
+    hidden = discretion.hide(text)
+
+    assert discretion.restore(hidden) == text
+    assert not any(value in hidden for value in (MAIL, PHONE, "4111"))
+
+
+def test_half_an_alias_is_never_shown(known):
+    growing = Growing(known)
+
+    shown = [growing.feed(piece) for piece in ("Write to ‹em", "ail", " 1", "› or call", ".")]
+
+    assert shown == ["Write to ", "", "", f"{MAIL} or call", "."]
+
+
+def test_words_come_at_once_where_nothing_was_hidden():
+    assert Growing(Discretion()).feed("Write an e") == "Write an e"
+
+
+def test_words_come_at_once_where_nothing_can_be_an_alias(known):
+    assert Growing(known).feed("The order is on its way") == "The order is on its way"
+
+
+class Customer(Echo):
+    """Knows a phone number by an address, and says both."""
+
+    effect = "read"
+
+    async def execute(self, input):
+        self.inputs.append(input)
+        return ToolResult(f"{input['text']} has {PHONE}")
+
+
+LOOK = Says.call("read", "I look up ‹email 1›.", text="‹email 1›")
+CALLS = Says("Now I know ‹phone 1›.", answer="Call ‹phone 1›, or write to Email 1.")
+
+
+async def test_the_model_sees_aliases_and_tools_and_people_see_values(dialect):
+    llm, tool = Steady(dialect, LOOK, CALLS), Customer("read")
+
+    events = await collected(runtime(llm, dialect, tool).stream(f"Who is {MAIL}?"))
+
+    assert MAIL not in sent(llm)
+    assert PHONE not in sent(llm)
+    assert tool.inputs == [{"text": MAIL}]
+    assert events[-1].data["answer"] == f"Call {PHONE}, or write to {MAIL}."
+    said = "".join(e.data["content"] for e in events if e.type is Type.DELTA)
+    assert said == events[-1].data["answer"]
+    thoughts = [e.data["thought"] for e in events if e.type is Type.STEP]
+    assert thoughts[0] == f"I look up {MAIL}."
+
+
+async def test_the_trace_shows_what_was_sent_and_what_that_stood_for(dialect):
+    llm = Steady(dialect, LOOK, CALLS)
+
+    events = await collected(runtime(llm, dialect, Customer("read")).stream(f"Who is {MAIL}?"))
+
+    first, second = [e.data["request"] for e in events if e.type is Type.STEP_STARTED]
+    assert first["messages"] == llm.requests[0]["messages"]
+    assert first["replaced"] == {"‹email 1›": MAIL}
+    assert second["replaced"]["‹phone 1›"] == PHONE
+
+
+async def test_a_run_cut_off_after_any_event_keeps_its_aliases(dialect):
+    def whole():
+        return runtime(Steady(dialect, LOOK, CALLS), dialect, Customer("read"))
+
+    told = await collected(whole().stream(f"Who is {MAIL}?"))
+
+    for cut in range(1, len(told)):
+        past, later = [_kept(event) for event in told[:cut]], whole()
+        events = [*past, *await collected(later.resume(past))]
+
+        check(events)
+        assert events[-1].data["answer"] == f"Call {PHONE}, or write to {MAIL}.", cut
+        assert MAIL not in sent(later.planner.llm)
+
+
+async def test_a_run_that_is_run_again_from_a_step_keeps_its_aliases(dialect):
+    llm = Steady(dialect, LOOK, CALLS)
+    told = await collected(runtime(llm, dialect, Customer("read")).stream(f"Who is {MAIL}?"))
+    at = [n for n, e in enumerate(told) if e.type is Type.STEP_STARTED][1]
+
+    again = runtime(Steady(dialect, LOOK, CALLS), dialect, Customer("read"))
+    events = await collected(again.rerun([_kept(event) for event in told[:at]]))
+
+    assert events[-1].data["answer"] == f"Call {PHONE}, or write to {MAIL}."
+    assert "Who is ‹email 1›?" in sent(again.planner.llm)
+
+
+async def test_aliases_are_those_of_before_even_where_history_was_forgotten(dialect):
+    """The oldest messages are not sent any more, and what came first in them had number 1."""
+    state = AgentState(max_history=2)
+    state.add_message("user", "I am bob@example.com.")
+    llm = Steady(dialect, LOOK, CALLS)
+    told = await collected(
+        runtime(llm, dialect, Customer("read")).stream(f"And {MAIL}?", state)
+    )
+    at = next(n for n, e in enumerate(told) if e.type is Type.TOOL_RESPONSE)
+
+    later = Steady(dialect, LOOK, CALLS)
+    await collected(runtime(later, dialect, Customer("read")).resume(told[: at + 1]))
+
+    assert later.requests[0]["messages"][1]["content"] == "And ‹email 2›?"
+
+
+async def test_a_colleague_is_told_aliases_too(dialect):
+    discretion = Discretion()
+    helper_llm = ScriptedModel(Says(answer="It is ‹phone 1›."), dialect=dialect)
+    helper = runtime(helper_llm, dialect, discretion=discretion, name="helper")
+    script = Says.call("ask_helper", task="Whose is ‹email 1› and ‹phone 1›?"), CALLS
+    llm, asks = Steady(dialect, *script), Handoff("helper", lambda: helper)
+    lead = runtime(llm, dialect, asks, discretion=discretion, name="lead")
+
+    events = await collected(lead.stream(f"{MAIL}, {PHONE}"))
+
+    assert MAIL not in sent(helper_llm) + sent(llm)
+    task = next(e for e in events if e.type is Type.HANDOFF)
+    assert task.data["query"] == f"Whose is {MAIL} and {PHONE}?"
+    assert events[-1].data["answer"] == f"Call {PHONE}, or write to {MAIL}."
+
+
+async def test_an_answer_in_a_form_has_the_values(dialect):
+    schema = OutputSchema(
+        {"type": "object", "properties": {"to": {"type": "string", "minLength": 12}}}
+    )
+    script = Says(answer='{"to": "x"}'), Says(answer='{"to": "‹email 1›"}')
+    llm = ScriptedModel(*script, dialect=dialect)
+
+    events = await collected(runtime(llm, dialect, output=schema).stream(f"Mail {MAIL}"))
+
+    assert events[-1].data["output"] == {"to": MAIL}
+    assert MAIL not in sent(llm)
+
+
+async def test_an_answer_that_did_not_fit_is_shown_again_with_aliases(dialect):
+    schema = OutputSchema({"type": "object", "required": ["n"]})
+    script = Says(answer='{"to": "‹email 1›"}'), Says(answer='{"n": 1}')
+    llm = ScriptedModel(*script, dialect=dialect)
+
+    await collected(runtime(llm, dialect, output=schema).stream(f"Mail {MAIL}"))
+
+    assert '{\\"to\\": \\"‹email 1›\\"}' in sent(llm)
+    assert MAIL not in sent(llm)
+
+
+class Breaks:
+    async def stream(self, **request):
+        yield delta(content="Write to ‹ema")
+        raise AgentConnectionError("The connection was lost.")
+
+
+async def test_what_waited_to_be_shown_is_shown_where_the_model_breaks_off():
+    events = await collected(runtime(Breaks(), "native").stream(f"Who is {MAIL}?"))
+
+    assert events[-1].data["answer"] == "Write to ‹ema"
+
+
+async def test_without_discretion_nothing_is_hidden(agent):
+    runtime = agent(Says(answer="Yes."))
+
+    events = await collected(runtime.stream(f"Who is {MAIL}?"))
+
+    request = next(e.data["request"] for e in events if e.type is Type.STEP_STARTED)
+    assert MAIL in sent(runtime.planner.llm)
+    assert "replaced" not in request

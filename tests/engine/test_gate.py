@@ -1,0 +1,121 @@
+"""A model with limits is asked by as many as they allow, and the others wait in line."""
+
+import asyncio
+
+import pytest
+
+from agents.engine import ReActPlanner
+from agents.engine.errors import ModelBusy
+from agents.engine.gate import Gate, Limits
+from tests.engine.test_listening import failure, hear, listening, planner
+from tests.scripted import Says, ScriptedModel
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+def guarded(gate, *script):
+    return ReActPlanner(ScriptedModel(*script), "fast", gate=gate)
+
+
+def notes(events):
+    return [e.data for e in events if e.type == "status" and e.data["kind"] == "limited"]
+
+
+async def visit(gate, order, name, leave):
+    async with gate.entered("fast"):
+        order.append(name)
+        await leave.wait()
+
+
+async def test_as_many_as_allowed_are_let_in_and_the_first_in_line_is_next():
+    gate, order, leave = Gate(Limits(concurrency=1)), [], asyncio.Event()
+    visits = [asyncio.create_task(visit(gate, order, name, leave)) for name in "abc"]
+    await asyncio.sleep(0)
+
+    assert (order, gate.held_by()) == (["a"], "concurrency")
+    leave.set()
+    await asyncio.gather(*visits)
+    assert order == ["a", "b", "c"]
+    assert gate.held_by() is None
+
+
+async def test_whoever_leaves_the_line_holds_up_nobody():
+    gate, order, leave = Gate(Limits(concurrency=1)), [], asyncio.Event()
+    a, b, c = [asyncio.create_task(visit(gate, order, name, leave)) for name in "abc"]
+    await asyncio.sleep(0)
+
+    b.cancel()
+    leave.set()
+    await asyncio.wait([a, b, c])
+    assert order == ["a", "c"]
+
+
+async def test_requests_are_counted_for_a_minute():
+    clock = Clock()
+    gate = Gate(Limits(requests=2, patience=0.05), clock=clock)
+    for _ in range(2):
+        async with gate.entered("fast"):
+            pass
+
+    with pytest.raises(ModelBusy, match="may be asked 2 times a minute"):
+        await gate.entered("fast").__aenter__()
+    clock.now += 60
+    async with gate.entered("fast"):
+        assert gate.held_by() is None
+
+
+async def test_tokens_are_counted_for_a_minute():
+    clock = Clock()
+    gate = Gate(Limits(tokens=100), clock=clock)
+    gate.spend(60)
+    clock.now += 30
+    gate.spend(60)
+
+    assert gate.held_by() == "tokens"
+    clock.now += 30
+    assert gate.held_by() is None
+
+
+async def test_a_run_says_that_it_waits_for_its_turn_and_why():
+    gate, leave = Gate(Limits(concurrency=1)), asyncio.Event()
+    other = asyncio.create_task(visit(gate, [], "other", leave))
+    await asyncio.sleep(0)
+
+    hearing = asyncio.create_task(hear(listening(guarded(gate, Says(answer="Yes.")))))
+    await asyncio.sleep(0.05)
+    leave.set()
+    await other
+
+    facts = {"kind": "limited", "limit": "concurrency", "most": 1, "model": "fast", "step": 1}
+    assert notes(await hearing) == [facts]
+
+
+async def test_what_an_answer_used_counts_for_the_next():
+    gate = Gate(Limits(tokens=1, patience=0.02))
+    await hear(listening(guarded(gate, Says(answer="Yes."))))
+
+    error = await failure(listening(guarded(gate)))
+
+    assert "may use 1 tokens a minute" in str(error)
+    assert not error.is_outage
+
+
+async def test_where_the_turn_does_not_come_the_next_model_is_asked():
+    gate = Gate(Limits(requests=1, patience=0.02))
+    async with gate.entered("fast"):
+        pass
+
+    events = await hear(listening(guarded(gate), planner("other", Says(answer="Yes."))))
+
+    replaced = [e.data for e in events if e.data.get("kind") == "model_fallback"]
+    assert [(data["from"], data["to"]) for data in replaced] == [("fast", "other")]
+
+
+async def test_a_model_without_limits_has_no_gate():
+    assert not Limits()
+    assert notes(await hear(listening(planner("a", Says(answer="Yes."))))) == []

@@ -1,0 +1,97 @@
+"""What is kept of a run has nothing personal in it, and the run itself goes well."""
+
+import json
+
+from agents.engine import AgentRuntime, FallbackStrategy, Guardrails, ReActPlanner, ToolRegistry
+from agents.engine.events import Event, Type
+from agents.engine.redaction import Redaction, redacted
+from tests.engine.conftest import Echo
+from tests.engine.test_approval import _kept, collected
+from tests.engine.test_takeover import Steady, check
+from tests.scripted import Says
+
+MAIL, ACCOUNT = "ann@example.com", "7654321"
+QUESTION = f"Look up {MAIL}, account number {ACCOUNT}."
+LOOK = Says.call("read", f"I look up {MAIL}.", text=f"{MAIL} or {ACCOUNT}")
+FOUND = Says(
+    f"{ACCOUNT} is hers.", answer=f"Write to {MAIL} about {ACCOUNT}. " + "And so on. " * 20
+)
+
+
+def agent(dialect, tool):
+    planner = ReActPlanner(Steady(dialect, LOOK, FOUND), "steady", dialect=dialect)
+    return AgentRuntime(planner, ToolRegistry([tool]), Guardrails(), FallbackStrategy(pause=0))
+
+
+def told(events):
+    return json.dumps([event.to_dict() for event in events], ensure_ascii=False)
+
+
+async def test_nothing_personal_is_kept_and_tools_are_called_with_it(dialect):
+    tool = Echo("read")
+
+    events = await collected(redacted(agent(dialect, tool).stream(QUESTION)))
+
+    assert tool.inputs == [{"text": f"{MAIL} or {ACCOUNT}"}]
+    assert MAIL not in told(events)
+    assert ACCOUNT not in told(events)
+    assert events[0].data["query"] == "Look up ‹email›, account number ‹account›."
+    assert events[-1].data["answer"].startswith("Write to ‹email› about ‹account›.")
+    check(events)
+
+
+async def test_words_that_are_still_coming_are_those_of_the_answer(dialect):
+    events = await collected(redacted(agent(dialect, Echo("read")).stream(QUESTION)))
+
+    said = "".join(e.data["content"] for e in events if e.type is Type.DELTA)
+    assert said
+    assert events[-1].data["answer"].startswith(said)
+
+
+async def test_a_run_cut_off_after_any_event_goes_on_with_what_was_kept(dialect):
+    whole = await collected(redacted(agent(dialect, Echo("read")).stream(QUESTION)))
+
+    for cut in range(1, len(whole)):
+        past, later = [_kept(event) for event in whole[:cut]], agent(dialect, Echo("read"))
+        events = [*past, *await collected(redacted(later.resume(past)))]
+
+        check(events)
+        assert MAIL not in told(events), cut
+        assert events[-1].data["stopped_reason"] == "completed"
+
+
+def test_what_a_run_finds_its_own_things_by_stays():
+    function = {
+        "name": "ask_4111111111111111",
+        "arguments": json.dumps({"n": 4111111111111111}),
+    }
+    data = {"id": "090-1234-5678", "digest": "ab" * 32, "function": function, "step": 3}
+
+    kept = Redaction().event(Event(type=Type.TOOL_CALL, data=data)).data
+
+    assert (kept["id"], kept["digest"], kept["step"]) == (data["id"], data["digest"], 3)
+    assert kept["function"]["name"] == function["name"]
+    assert json.loads(kept["function"]["arguments"]) == {"n": "‹card›"}
+
+
+def test_names_of_fields_are_no_way_around_it():
+    output = {"id": MAIL, "name": MAIL, "account_number": ACCOUNT, "rows": [{"tool": MAIL}]}
+
+    kept = Redaction().event(Event(type=Type.RUN_FINISHED, data={"output": output})).data
+
+    assert kept["output"] == {
+        "id": "‹email›",
+        "name": "‹email›",
+        "account_number": "‹account›",
+        "rows": [{"tool": "‹email›"}],
+    }
+
+
+def test_what_was_signed_is_not_kept():
+    block = {"type": "thinking", "thinking": f"{MAIL}?", "signature": "abc"}
+    message = {"role": "assistant", "content": MAIL, "thinking_blocks": [block], "model": "m"}
+    event = Event(type=Type.STEP, data={"messages": [message]})
+
+    assert Redaction().event(event).data["messages"] == [
+        {"role": "assistant", "content": "‹email›"}
+    ]

@@ -1,0 +1,48 @@
+"""A model on the wire that can do what it is said to, and refuses the rest."""
+
+import base64
+import re
+import zlib
+from collections.abc import Callable
+
+from agents.llm.trial import COLOURS
+from tests.wire import Reply, Request, call, fail, say
+
+CITY = '{"city": "Tokyo", "inhabitants": 14000000}'
+
+
+def able(*parts: str) -> Callable[[Request], Reply]:
+    def reply(request: Request) -> Reply:
+        part = _part(request)
+        if part == "reply":
+            return say("Good morning to you.", chunks=4)
+        if part not in parts:
+            return fail(400, f"This model does not support {part}.")
+        return {"tools": _called, "vision": _seen, "schema": _formed}[part](request)
+
+    return reply
+
+
+def _part(request: Request) -> str:
+    if "tools" in request.body:
+        return "tools"
+    if "response_format" in request.body:
+        return "schema"
+    return "reply" if isinstance(request.body["messages"][-1]["content"], str) else "vision"
+
+
+def _called(request: Request) -> Reply:
+    return call(("multiply", '{"a": 6, "b": 7}'))
+
+
+def _formed(request: Request) -> Reply:
+    return say(CITY)
+
+
+def _seen(request: Request) -> Reply:
+    """It looks at the picture: the first pixel of what is compressed in it."""
+    url = request.body["messages"][-1]["content"][-1]["image_url"]["url"]
+    png = base64.b64decode(url.partition(",")[2])
+    at = re.search(b"IDAT", png).end()
+    pixel = tuple(zlib.decompressobj().decompress(png[at:])[1:4])
+    return say(next(name for name, colour in COLOURS.items() if colour == pixel))

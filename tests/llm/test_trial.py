@@ -1,0 +1,68 @@
+"""What is found out about a model by asking it."""
+
+import pytest
+
+from agents.llm.configured_model import ConfiguredModel
+from agents.llm.direct_model import DirectModel
+from agents.llm.litellm_model import LiteLLMModel
+from agents.llm.trial import Result, trial
+from tests.llm.able import able
+from tests.wire import WireServer, cut, fail, say
+
+PARTS = ["tools", "vision", "schema"]
+KEY = "sk-own-key-0123456789"
+
+
+async def tried(script, make=DirectModel):
+    async with WireServer(script) as server:
+        llm = ConfiguredModel(make(KEY, server.url), "openai/gpt-4.1")
+        found = [piece async for piece in trial(llm, "fast", {"temperature": 0})]
+    words = "".join(piece for piece in found if isinstance(piece, str))
+    return words, {r.part: r for r in found if isinstance(r, Result)}, server
+
+
+@pytest.mark.parametrize("make", [DirectModel, LiteLLMModel])
+async def test_an_able_model_is_found_able(make):
+    words, results, server = await tried(able(*PARTS), make)
+
+    assert words == "Good morning to you."
+    assert {part for part, result in results.items() if result.works} == {"reply", *PARTS}
+    reply = results["reply"]
+    assert (reply.read, reply.written) == (11, 7)
+    assert 0 < reply.first <= reply.seconds
+    assert reply.cost > 0
+    assert server.requests[0].body["temperature"] == 0
+
+
+@pytest.mark.parametrize("missing", PARTS)
+async def test_what_a_model_cannot_do_is_found_out(missing):
+    others = [part for part in PARTS if part != missing]
+    _, results, _ = await tried(able(*others))
+
+    assert [part for part, result in results.items() if not result.works] == [missing]
+    assert f"does not support {missing}" in str(results[missing].error)
+
+
+async def test_words_where_more_was_asked_for_are_not_enough():
+    _, results, _ = await tried(lambda request: say("I would rather talk."))
+
+    assert [part for part, result in results.items() if result.works] == ["reply"]
+    assert all(result.error is None for result in results.values())
+
+
+@pytest.mark.parametrize(
+    ("reply", "sentence"),
+    [
+        (fail(401, f"Incorrect API key provided: {KEY}."), "did not accept the key"),
+        (fail(404, "No such model."), "does not have it"),
+        (cut(say("Good"), after=1), "was cut off"),
+    ],
+    ids=["bad key", "unknown model", "cut"],
+)
+async def test_a_model_that_does_not_answer_is_asked_nothing_more(reply, sentence):
+    _, results, server = await tried([reply])
+
+    assert list(results) == ["reply"]
+    assert sentence in str(results["reply"].error)
+    assert KEY not in str(results["reply"].error)
+    assert len(server.requests) == 1

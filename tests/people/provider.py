@@ -1,0 +1,113 @@
+"""A small but real OpenID provider: discovery, keys, consent that is always given, tokens."""
+
+import base64
+import json
+import secrets
+import threading
+import time
+from contextlib import contextmanager
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+CLIENT, SECRET = "ashiato", "a secret between the two"
+
+
+class Provider:
+    """Says of whoever comes what `person` says; `change` may spoil what is signed."""
+
+    def __init__(self) -> None:
+        self.key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        self.kid = "first"
+        self.person = {"sub": "42", "preferred_username": "ada"}
+        self.change = lambda claims: claims
+        self.codes: dict[str, dict[str, str]] = {}
+
+    def renew(self) -> None:
+        self.key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        self.kid = "second"
+
+    def authorize(self, asked: dict[str, str]) -> str:
+        """Where the browser is sent back to."""
+        code = secrets.token_urlsafe()
+        self.codes[code] = asked
+        return f"{asked['redirect_uri']}?{urlencode({'code': code, 'state': asked['state']})}"
+
+    def tokens(self, given: dict[str, str], authorization: str) -> dict[str, str] | None:
+        asked = self.codes.pop(given["code"], None)
+        known = base64.b64encode(f"{CLIENT}:{SECRET}".encode()).decode()
+        if asked is None or authorization != f"Basic {known}":
+            return None
+        digest = sha256(given["code_verifier"].encode()).digest()
+        proof = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+        is_same = given["redirect_uri"] == asked["redirect_uri"]
+        if proof != asked["code_challenge"] or not is_same:
+            return None
+        return {"access_token": "x", "token_type": "Bearer", "id_token": self.signed(asked)}
+
+    def signed(self, asked: dict[str, str]) -> str:
+        now = int(time.time())
+        claims = {"iss": self.url, "aud": CLIENT, "iat": now, "exp": now + 300}
+        claims |= {"nonce": asked["nonce"], **self.person}
+        header = {"kid": self.kid}
+        return jwt.encode(self.change(claims), self.key, algorithm="RS256", headers=header)
+
+    def keys(self) -> dict[str, list[dict[str, str]]]:
+        public = jwt.algorithms.RSAAlgorithm.to_jwk(self.key.public_key(), as_dict=True)
+        return {"keys": [{**public, "kid": self.kid, "alg": "RS256", "use": "sig"}]}
+
+    def discovery(self) -> dict[str, str]:
+        return {
+            "issuer": self.url,
+            "authorization_endpoint": f"{self.url}/authorize",
+            "token_endpoint": f"{self.url}/token",
+            "jwks_uri": f"{self.url}/keys",
+        }
+
+
+@contextmanager
+def serving():
+    provider = Provider()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            place = urlsplit(self.path)
+            if place.path == "/authorize":
+                asked = {name: values[0] for name, values in parse_qs(place.query).items()}
+                self.send_response(302)
+                self.send_header("Location", provider.authorize(asked))
+                self.end_headers()
+            else:
+                is_key = place.path == "/keys"
+                self._say(provider.keys() if is_key else provider.discovery())
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            given = {name: values[0] for name, values in parse_qs(body).items()}
+            told = provider.tokens(given, self.headers.get("Authorization", ""))
+            self._say(told or {"error": "invalid_grant"}, 200 if told else 400)
+
+        def _say(self, told, status: int = 200) -> None:
+            body = json.dumps(told).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *about) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    provider.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield provider
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,173 @@
+"""What people change about their own sign-in."""
+
+import time
+
+import pytest
+from django.contrib.auth import SESSION_KEY
+from django.test import Client
+
+from agents.models import AuditEntry
+from agents.people import factors, totp
+from agents.people.models import Authenticator, Passkey, Visit
+from tests.people.conftest import PASSWORD
+
+pytestmark = pytest.mark.django_db
+
+NEW = "mountains in the mist"
+JUNK = ["", "[]", "{}", "[" * 9999, '{"answer": 1}', '{"answer": {}}', '{"answer": {"id": 1}}']
+
+
+@pytest.fixture
+def inside(client, ada, sign_in):
+    sign_in()
+    return client
+
+
+@pytest.fixture
+def stale(inside):
+    """A page that was left open for a while."""
+    session = inside.session
+    session["confirmed_at"] = time.time() - 3600
+    session.save()
+    return inside
+
+
+def elsewhere():
+    browser = Client(headers={"user-agent": "Mozilla/5.0 (iPhone) Safari/600"})
+    browser.post("/login/", {"username": "ada", "password": PASSWORD})
+    return browser
+
+
+def changed(client, old=PASSWORD, new=NEW):
+    typed = {"old_password": old, "new_password1": new, "new_password2": new}
+    return client.post("/account/password/", typed)
+
+
+def last_action():
+    return AuditEntry.objects.values_list("action", flat=True).first()
+
+
+def test_a_new_password_ends_every_other_session(inside, ada):
+    other = elsewhere()
+
+    assert changed(inside).headers["Location"] == "/account/"
+
+    assert inside.get("/account/").status_code == 200
+    assert other.get("/account/").status_code == 302
+    assert [visit.session_id for visit in Visit.objects.all()] == [inside.session.session_key]
+    assert last_action() == "password.set"
+
+
+def test_a_wrong_or_weak_password_is_told_at_its_field(inside, ada):
+    assert "wrong-old_password" in changed(inside, old="no").content.decode()
+    assert "wrong-new_password2" in changed(inside, new="12345678").content.decode()
+
+    ada.refresh_from_db()
+    assert ada.check_password(PASSWORD)
+
+
+@pytest.mark.parametrize("route", ["password/", "app/", "app/remove/", "codes/"])
+def test_changes_ask_again_who_it_is(stale, ada, route):
+    answer = stale.post(f"/account/{route}")
+
+    assert answer.headers["Location"] == "/account/confirm/"
+    assert stale.get("/account/").status_code == 200
+
+
+def test_a_passkey_is_not_made_on_a_page_left_open(stale, ada):
+    asked = stale.post("/account/passkeys/", {}, content_type="application/json")
+
+    assert asked.json() == {"to": "/account/confirm/"}
+
+
+def test_whoever_shows_who_they_are_may_go_on(stale, ada):
+    wrong = stale.post("/account/confirm/", {"password": "no"})
+    assert "That is not right." in wrong.content.decode()
+    assert stale.get("/account/app/").status_code == 302
+
+    stale.post("/account/confirm/", {"password": PASSWORD})
+    assert stale.get("/account/app/").status_code == 200
+
+
+def test_an_app_is_set_up_with_the_code_that_it_shows(inside, ada):
+    page = inside.get("/account/app/").content.decode()
+    secret = inside.session["new_secret"]
+    assert secret[:4] in page
+    assert "style=" not in page
+
+    inside.post("/account/app/", {"code": "nonsense"})
+    assert not Authenticator.objects.exists()
+    told = inside.post("/account/app/", {"code": totp.code(secret, int(time.time()) // 30)})
+
+    assert Authenticator.objects.get().secret.reveal() == secret
+    assert len(told.context["codes"]) == ada.recovery_codes.count() == 10
+    assert "no-store" in told.headers["Cache-Control"]
+
+
+def test_codes_go_with_the_last_thing_that_they_are_for(inside, secret, ada):
+    Passkey.objects.create(user=ada, name="stick", key_id="a", public_key="b")
+
+    inside.post("/account/app/remove/")
+    assert ada.recovery_codes.count() == 10
+    inside.post(f"/account/passkeys/{Passkey.objects.get().pk}/remove/")
+
+    assert ada.recovery_codes.count() == 0
+    assert not factors.has_any(ada)
+
+
+def test_what_is_demanded_cannot_be_removed(inside, ada, secret, settings):
+    settings.REQUIRE_MFA = "all"
+
+    page = inside.post("/account/app/remove/")
+
+    assert "Set up something else first." in page.content.decode()
+    assert Authenticator.objects.exists()
+
+
+def test_a_session_elsewhere_can_be_ended(inside, ada):
+    other = elsewhere()
+    visit = Visit.objects.get(session=other.session.session_key)
+    assert "Safari on iPhone" in inside.get("/account/").content.decode()
+
+    inside.post(f"/account/sessions/{visit.pk}/end/")
+
+    assert SESSION_KEY not in other.session
+    assert inside.get("/account/").status_code == 200
+
+
+def test_the_session_and_the_passkey_of_another_are_no_other_than_none(inside, stranger):
+    key = Passkey.objects.create(user=stranger, name="stick", key_id="a", public_key="b")
+    browser = Client()
+    browser.force_login(stranger)
+    there = browser.session.session_key
+    visit = Visit.objects.create(user=stranger, session_id=there, way="passkey")
+
+    for theirs, missing in (
+        (f"/account/sessions/{visit.pk}/end/", "/account/sessions/987654321/end/"),
+        (f"/account/passkeys/{key.pk}/remove/", "/account/passkeys/987654321/remove/"),
+    ):
+        answers = [inside.post(theirs), inside.post(missing)]
+        assert [answer.status_code for answer in answers] == [404, 404]
+        assert answers[0].content == answers[1].content
+    assert browser.get("/account/").status_code == 200
+
+
+@pytest.mark.parametrize("body", JUNK)
+@pytest.mark.parametrize("route", ["/account/passkeys/done/", "/account/confirm/passkey/done/"])
+def test_nothing_that_a_page_sends_as_a_passkey_breaks_it(inside, ada, route, body):
+    asked = {"/account/passkeys/done/": "/account/passkeys/"}.get(route, route[:-5])
+    inside.post(asked, {}, content_type="application/json")
+
+    answer = inside.post(route, body, content_type="application/json")
+
+    assert answer.status_code == 200
+    assert answer.json()["wrong"]
+
+
+def test_a_session_is_seen_once_a_minute(inside, ada):
+    before = Visit.objects.get().seen_at
+    inside.get("/account/")
+    seen = Visit.objects.get().seen_at
+    inside.get("/account/")
+
+    assert before < seen == Visit.objects.get().seen_at

@@ -1,0 +1,126 @@
+"""Whoever is shown out is out at once: pages, sockets, runs and links."""
+
+import asyncio
+
+import pytest
+from asgiref.sync import sync_to_async
+from channels.testing import WebsocketCommunicator
+from django.contrib.auth.models import Permission
+from django.test import AsyncClient
+
+from agents import runs
+from agents.models import Run
+from agents.people import roles, visits
+from agents.people.roles import Role
+from agents.review import sharing
+from project.asgi import application
+from tests.conftest import ORIGIN, PATIENCE, tab, until
+from tests.people.test_roles import saved
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+
+@pytest.fixture
+def root(administrator, client):
+    client.force_login(administrator)
+    return client
+
+
+async def closed(socket):
+    """The code with which the server ends it."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            frame = await socket.receive_output(PATIENCE)
+            if frame["type"] == "websocket.close":
+                return frame["code"]
+
+
+async def switched_off(user, administrator):
+    await switched(user, administrator, is_active="false")
+
+
+async def switched(user, administrator, **changes):
+    """As the console does it, in a process that serves sockets, too."""
+    browser = AsyncClient()
+    await sync_to_async(browser.force_login)(administrator)
+    typed = {"username": user.username, "role": "person", "is_active": "on", **changes}
+    answer = await browser.post(f"/admin/auth/user/{user.pk}/change/", typed)
+    assert answer.status_code == 302
+
+
+async def test_switching_off_closes_sockets_at_once(chat, person, administrator):
+    async with tab(person, f"/ws/chat/{chat.pk}/") as socket:
+        await switched_off(person, administrator)
+
+        # Nothing lives here: by itself it would not have looked for five minutes.
+        assert await closed(socket) == 4404
+
+
+async def test_switching_off_stops_what_runs_with_a_sentence(
+    chat, person, administrator, scripted
+):
+    scripted(model=Endless())
+    run = await sync_to_async(runs.prepare)(query="hello", topic=chat.topic, user=person)
+    runs.launch(run)
+    await until(run, "run_started")
+
+    await switched_off(person, administrator)
+
+    await run.arefresh_from_db()
+    assert run.status == Run.Status.STOPPED
+    assert run.detail == "The account of whoever asked was switched off."
+
+
+class Endless:
+    async def stream(self, *about, **more):
+        await asyncio.sleep(3600)
+        yield
+
+
+async def test_a_reviewer_who_is_none_any_more_sees_no_more(person, stranger, administrator):
+    await sync_to_async(roles.give)(stranger, Role.REVIEWER)
+    run = await Run.objects.acreate(user=person, topic="t.1", query="?", status="completed")
+    async with tab(stranger, f"/ws/runs/{run.pk}/", query=b"over") as socket:
+        await switched(stranger, administrator, role="person")
+
+        assert await closed(socket) == 4404
+
+
+async def test_a_right_that_is_taken_is_gone_from_an_open_page(person, stranger, administrator):
+    """Also one that was given by itself, before there were roles."""
+    right = await Permission.objects.aget(codename="review_runs")
+    await stranger.user_permissions.aadd(right)
+    run = await Run.objects.acreate(user=person, topic="t.1", query="?", status="completed")
+    async with tab(stranger, f"/ws/runs/{run.pk}/", query=b"over") as socket:
+        await stranger.user_permissions.aclear()
+        await sync_to_async(visits.ask_again)(stranger.pk)
+
+        assert await closed(socket) == 4404
+
+
+async def test_signing_out_closes_the_sockets_of_that_browser(chat, person):
+    browser = AsyncClient()
+    await sync_to_async(browser.force_login)(person)
+    cookie = f"sessionid={browser.cookies['sessionid'].value}".encode()
+    async with tab(person, f"/ws/chat/{chat.pk}/") as other:
+        headers = [ORIGIN, (b"cookie", cookie)]
+        socket = WebsocketCommunicator(application, f"/ws/chat/{chat.pk}/", headers)
+        assert (await socket.connect())[0]
+
+        await browser.post("/logout/")
+
+        assert await closed(socket) == 4404
+        await other.send_to(text_data='{"type": "stop", "run": 1}')
+        assert await other.receive_from(PATIENCE)
+
+
+def test_a_share_link_dies_with_its_maker(root, person):
+    run = Run.objects.create(user=person, topic="t.1", query="?", status="completed")
+    token = sharing.make(run, person, "person", "1", is_masked=False)
+
+    saved(root, person, is_active=None)
+
+    assert sharing.open_link(token, None) is None

@@ -1,0 +1,222 @@
+"""Signing in by another service, and whom it is believed about what."""
+
+import httpx
+import pytest
+from django.contrib.auth import SESSION_KEY
+from django.test import Client
+from pydantic import SecretStr
+
+from agents.people import oidc, roles
+from agents.people.models import Identity, Visit
+from agents.people.roles import Role
+from tests.people.provider import CLIENT, SECRET, serving
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(scope="module")
+def service():
+    with serving() as provider:
+        yield provider
+
+
+@pytest.fixture
+def provider(service, settings):
+    service.person = {"sub": "42", "preferred_username": "ada"}
+    service.change = lambda claims: claims
+    use(settings, oidc_issuer=service.url, oidc_client_id=CLIENT)
+    use(settings, oidc_client_secret=SecretStr(SECRET), oidc_name="Acme")
+    oidc._document.cache_clear()
+    return service
+
+
+def use(settings, **values):
+    settings.ENVIRONMENT = settings.ENVIRONMENT.model_copy(update=values)
+
+
+def sent_back(client, onward="/traces/"):
+    """The address with which the browser comes back from the service."""
+    away = client.get("/login/oidc/", {"next": onward})
+    return httpx.get(away.headers["Location"]).headers["Location"]
+
+
+def signed_in(client, **options):
+    return client.get(sent_back(client, **options))
+
+
+def is_in(client):
+    return SESSION_KEY in client.session
+
+
+def test_somebody_new_gets_an_account_and_goes_on(client, provider, django_user_model):
+    answer = signed_in(client)
+
+    ada = django_user_model.objects.get()
+    assert answer.headers["Location"] == "/traces/"
+    assert client.session[SESSION_KEY] == str(ada.pk)
+    assert (ada.username, ada.has_usable_password()) == ("ada", False)
+    assert roles.of(ada) == Role.PERSON
+    assert Visit.objects.get().way == "oidc"
+
+
+def test_the_same_person_comes_back_to_the_same_account(client, provider, django_user_model):
+    signed_in(client)
+    provider.person = {"sub": "42", "preferred_username": "lovelace"}
+    signed_in(Client())
+
+    assert django_user_model.objects.get().username == "ada"
+    assert Identity.objects.count() == 1
+
+
+def test_a_name_that_is_taken_is_somebody_else(client, provider, person, administrator):
+    provider.person = {"sub": "1", "preferred_username": "root"}
+
+    signed_in(client)
+
+    assert client.session[SESSION_KEY] != str(administrator.pk)
+    assert Identity.objects.get().user.username == "root-2"
+
+
+@pytest.mark.parametrize("verified", [True, False, None, "true"])
+def test_only_a_verified_address_finds_an_account(client, provider, person, verified):
+    person.email = "Ada@Example.org"
+    person.save()
+    provider.person |= {"email": "ada@example.org", "email_verified": verified}
+
+    signed_in(client)
+
+    is_found = Identity.objects.get().user == person
+    assert is_found is (verified is True)
+    assert person.identities.exists() is is_found
+
+
+def test_nobody_is_made_where_that_is_not_wanted(client, provider, settings):
+    use(settings, oidc_create=False)
+
+    answer = signed_in(client)
+
+    assert "There is no account for you here." in answer.content.decode()
+    assert not is_in(client)
+
+
+def test_whoever_is_switched_off_stays_out(client, provider, person):
+    Identity.objects.create(user=person, issuer=provider.url, subject="42")
+    person.is_active = False
+    person.save()
+
+    assert "This account is switched off." in signed_in(client).content.decode()
+    assert not is_in(client)
+
+
+def test_groups_there_are_roles_here(client, provider, settings, administrator):
+    use(settings, oidc_groups_claim="teams", oidc_administrators="ops, admins")
+    for teams, role in ((["ops"], Role.ADMINISTRATOR), (["reviewer"], Role.REVIEWER)):
+        provider.person |= {"teams": teams}
+        signed_in(Client())
+        assert roles.of(Identity.objects.get().user) == role
+
+    provider.person |= {"teams": "nonsense"}
+    signed_in(client)
+    assert roles.of(Identity.objects.get().user) == Role.PERSON
+
+
+def test_without_a_claim_roles_are_given_here(client, provider, person):
+    Identity.objects.create(user=person, issuer=provider.url, subject="42")
+    roles.give(person, Role.REVIEWER)
+    provider.person |= {"groups": ["administrator"]}
+
+    signed_in(client)
+
+    assert roles.of(type(person).objects.get(pk=person.pk)) == Role.REVIEWER
+
+
+def test_an_answer_for_another_browser_lets_nobody_in(client, provider):
+    back = sent_back(client)
+    other = Client()
+
+    assert "That took too long." in other.get(back).content.decode()
+    sent_back(other)
+    assert "not for this browser" in other.get(back).content.decode()
+    assert not is_in(other)
+
+
+def test_an_answer_is_taken_once(client, provider):
+    back = sent_back(client)
+    cookie = client.cookies[oidc.COOKIE].value
+    client.get(back)
+    again = Client()
+    again.cookies[oidc.COOKIE] = cookie
+
+    assert "Acme does not answer." in again.get(back).content.decode()
+    assert not is_in(again)
+
+
+SPOILT = {
+    "nonce": "another",
+    "aud": "somebody-else",
+    "iss": "https://evil.example",
+    "exp": 1,
+    "azp": "somebody-else",
+    "sub": "x" * 300,
+}
+
+
+@pytest.mark.parametrize("name", SPOILT)
+def test_a_token_that_is_not_right_lets_nobody_in(client, provider, name):
+    provider.change = lambda claims: {**claims, name: SPOILT[name]}
+
+    answer = signed_in(client)
+
+    assert 'role="alert"' in answer.content.decode()
+    assert not is_in(client)
+
+
+def test_a_token_that_another_has_signed_lets_nobody_in(client, provider):
+    back = sent_back(client)
+    oidc._keys(False)
+    real, name = provider.key, provider.kid
+    provider.renew()
+    provider.kid, forged = name, provider.key
+    provider.keys = lambda: {"keys": []}
+    try:
+        answer = client.get(back)
+    finally:
+        del provider.keys
+        provider.key = real
+
+    assert forged is not real
+    assert "not to be trusted" in answer.content.decode()
+    assert not is_in(client)
+
+
+def test_new_keys_are_fetched(client, provider):
+    signed_in(client)
+    provider.renew()
+    other = Client()
+
+    signed_in(other)
+
+    assert is_in(other)
+
+
+def test_a_service_that_is_away_is_told_in_words(client, provider, settings):
+    use(settings, oidc_issuer="http://127.0.0.1:9")
+
+    answer = client.get("/login/oidc/")
+
+    assert "Acme does not answer." in answer.content.decode()
+
+
+def test_without_a_service_there_is_no_button_and_no_way(client, db):
+    assert "oidc" not in client.get("/login/").content.decode()
+    assert client.get("/login/oidc/").headers["Location"] == "/login/"
+    assert client.get("/login/oidc/back/").headers["Location"] == "/login/"
+
+
+def test_the_way_there_keeps_nothing_here(client, provider):
+    away = client.get("/login/oidc/")
+
+    cookie = away.cookies[oidc.COOKIE]
+    assert "sessionid" not in away.cookies
+    assert (cookie["httponly"], cookie["samesite"]) == (True, "Lax")
+    assert "code_challenge_method=S256" in away.headers["Location"]

@@ -1,0 +1,232 @@
+"""Roles in the console: who may do what, and who may change that."""
+
+import pytest
+from django.contrib.auth.models import Group, Permission
+from django.test import Client
+
+from agents.models import AuditEntry
+from agents.people import factors, roles, totp
+from agents.people.models import Authenticator, Visit
+from agents.people.roles import Role
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def root(administrator):
+    client = Client()
+    client.force_login(administrator)
+    return client
+
+
+@pytest.fixture
+def helper(django_user_model):
+    """An administrator who is no superuser."""
+    user = django_user_model.objects.create_user("grace")
+    roles.give(user, Role.ADMINISTRATOR)
+    return django_user_model.objects.get(pk=user.pk)
+
+
+@pytest.fixture
+def console(helper):
+    client = Client()
+    client.force_login(helper)
+    return client
+
+
+def page(user, way="change/"):
+    return f"/admin/auth/user/{user.pk}/{way}"
+
+
+def saved(client, user, **changes):
+    typed = {"username": user.username, "role": roles.of(user), "is_active": "on"}
+    typed |= {"groups": [], "first_name": "", "last_name": "", "email": ""}
+    typed |= changes
+    answer = client.post(page(user), {k: v for k, v in typed.items() if v is not None})
+    user.__dict__.pop("_prefetched_objects_cache", None)
+    user.refresh_from_db()
+    return answer
+
+
+def fresh(user):
+    return type(user).objects.get(pk=user.pk)
+
+
+def test_each_role_may_do_its_own(person, stranger, helper):
+    roles.give(stranger, Role.REVIEWER)
+    person, stranger = fresh(person), fresh(stranger)
+
+    assert not person.get_all_permissions()
+    assert stranger.get_all_permissions() == {"agents.review_runs"}
+    assert helper.is_staff
+    assert helper.has_perms(["agents.change_agent", "agents.review_runs", "auth.add_user"])
+    assert not helper.has_perm("agents.see_personal_data")
+    assert not helper.has_perm("agents.use_stdio_servers")
+
+
+def test_a_role_is_given_as_one_choice(root, person):
+    saved(root, person, role="reviewer")
+    assert fresh(person).has_perm("agents.review_runs")
+    saved(root, person, role="administrator")
+    assert person.is_staff
+    saved(root, person, role="person")
+
+    assert not person.is_staff
+    assert list(person.groups.values_list("name", flat=True)) == ["person"]
+    actions = AuditEntry.objects.exclude(place="").values_list("action", flat=True)
+    assert list(actions) == ["rights.changed"] * 3
+
+
+def test_groups_are_chosen_beside_the_role(root, person):
+    finance = Group.objects.create(name="finance")
+
+    saved(root, person, groups=[finance.pk], role="reviewer")
+
+    names = set(person.groups.values_list("name", flat=True))
+    assert names == {"finance", "reviewer"}
+    assert AuditEntry.objects.first().detail["groups"] == ["finance", "reviewer"]
+
+
+def test_whoever_is_added_gets_a_link_and_no_password(console, django_user_model):
+    typed = {"username": "linus", "role": "person", "email": "", "groups": []}
+
+    answer = console.post("/admin/auth/user/add/", typed)
+
+    linus = django_user_model.objects.get(username="linus")
+    assert not linus.has_usable_password()
+    assert answer.context["link"].startswith("http://testserver/welcome/")
+    assert list(linus.groups.values_list("name", flat=True)) == ["person"]
+
+
+def test_the_last_administrator_stays_one(root, administrator, person):
+    answer = saved(root, administrator, is_active=None)
+    assert "You cannot switch off yourself." in answer.content.decode()
+
+    administrator.is_superuser = False
+    administrator.save()
+    roles.give(administrator, Role.ADMINISTRATOR)
+    answer = saved(root, administrator, role="person")
+
+    assert "There would be no administrator left." in answer.content.decode()
+    assert administrator.is_active
+    assert administrator.is_staff
+
+
+def test_of_two_administrators_one_may_go(root, administrator, helper):
+    saved(root, helper, role="person")
+
+    assert not helper.is_staff
+    assert roles.is_last_administrator(administrator)
+
+
+def test_nobody_makes_themselves_more_than_an_administrator(console, helper):
+    extra = {"is_superuser": "on", "user_permissions": ["1"], "is_staff": "on", "apart": ["1"]}
+    secret = Permission.objects.get(codename="see_personal_data")
+    powerful = Group.objects.create(name="auditors")
+    powerful.permissions.add(secret)
+
+    saved(console, helper, **extra, groups=[powerful.pk])
+    console.post(f"/admin/auth/group/{powerful.pk}/change/", {"name": "mine"})
+    console.post("/admin/auth/group/add/", {"name": "new", "permissions": [secret.pk]})
+
+    helper = fresh(helper)
+    assert not helper.is_superuser
+    assert not helper.has_perm("agents.see_personal_data")
+    assert not Group.objects.get(name="new").permissions.exists()
+    powerful.refresh_from_db()
+    assert powerful.name == "auditors"
+
+
+@pytest.mark.parametrize("way", ["link/", "factors/remove/", "sessions/end/"])
+def test_nobody_changes_whoever_may_do_more(console, administrator, stranger, way):
+    stranger.user_permissions.add(Permission.objects.get(codename="see_personal_data"))
+
+    for person in (administrator, stranger):
+        assert console.post(page(person, way)).status_code == 404
+    saved(console, administrator, is_active=None)
+    assert administrator.is_active
+
+
+def test_a_superuser_gives_the_rights_that_no_role_has(root, person):
+    secret = Permission.objects.get(codename="see_personal_data")
+
+    saved(root, person, apart=[secret.pk])
+    assert fresh(person).has_perm("agents.see_personal_data")
+    saved(root, person, apart=[])
+
+    assert not fresh(person).has_perm("agents.see_personal_data")
+
+
+@pytest.mark.parametrize("way", ["link/", "factors/remove/", "sessions/end/"])
+def test_nothing_is_done_by_looking(root, person, way):
+    assert root.get(page(person, way)).status_code == 405
+
+
+def test_a_person_sees_no_page_of_the_console(client, person):
+    client.force_login(person)
+
+    assert client.get(page(person)).status_code == 302
+    assert client.post(page(person, "link/")).status_code == 302
+    assert client.get("/admin/login/").status_code == 403
+
+
+def test_lost_factors_are_removed_with_their_sessions(root, person):
+    factors.add_app(person, totp.new_secret(), 0)
+    Visit.objects.create(user=person, session_id=signed_in(person), way="totp")
+
+    root.post(page(person, "factors/remove/"))
+
+    assert not Authenticator.objects.exists()
+    assert not person.recovery_codes.exists()
+    assert not Visit.objects.filter(user=person).exists()
+    assert AuditEntry.objects.first().action == "mfa.removed"
+
+
+def signed_in(person):
+    client = Client()
+    client.force_login(person)
+    return client.session.session_key
+
+
+def test_a_session_is_ended_from_the_page_of_its_person(root, person):
+    visit = Visit.objects.create(user=person, session_id=signed_in(person), way="password")
+    shown = root.get(page(person)).content.decode()
+    assert page(person, f"sessions/{visit.pk}/end/") in shown
+
+    root.post(page(person, f"sessions/{visit.pk}/end/"))
+
+    assert not Visit.objects.exists()
+    assert root.post(page(person, f"sessions/{visit.pk}/end/")).status_code == 404
+
+
+def test_the_page_shows_how_somebody_signs_in_and_no_hash(root, person):
+    person.set_password("a long walk on the beach")
+    person.save()
+    factors.add_app(person, totp.new_secret(), 0)
+
+    shown = root.get(page(person)).content.decode()
+
+    assert "password · authenticator app · recovery codes: 10" in shown
+    assert person.password not in shown
+
+
+def test_roles_cannot_be_renamed_or_deleted(root):
+    group = roles.group(Role.REVIEWER)
+
+    root.post(f"/admin/auth/group/{group.pk}/change/", {"name": "x", "permissions": []})
+    answer = root.post(f"/admin/auth/group/{group.pk}/delete/", {"post": "yes"})
+
+    group.refresh_from_db()
+    assert group.name == "reviewer"
+    assert group.permissions.exists()
+    assert answer.status_code == 403
+
+
+def test_people_from_before_have_the_role_of_a_person(person, administrator):
+    Group.objects.all().delete()
+
+    roles.make_all(sender=type("App", (), {"label": roles._last_migrated()}))
+
+    assert [group.name for group in person.groups.all()] == ["person"]
+    assert not administrator.groups.exists()
+    assert Group.objects.filter(name__in=Role.values).count() == 3

@@ -1,0 +1,320 @@
+"""Who gets in, with what, and how often one may try."""
+
+import time
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth import SESSION_KEY
+from django.contrib.auth.hashers import MD5PasswordHasher
+from django.test import Client
+from django.utils import timezone
+
+from agents import visitors
+from agents.audit import circumstances
+from agents.models import AuditEntry
+from agents.models.secret import Sealed
+from agents.people import factors, throttle, totp
+from agents.people.models import Attempts, Authenticator, Visit
+from tests.people.conftest import PASSWORD
+
+pytestmark = pytest.mark.django_db
+
+NOW = int(time.time()) // totp.PERIOD
+
+
+def is_in(client):
+    return SESSION_KEY in client.session
+
+
+def code(secret):
+    return totp.code(secret, int(time.time()) // totp.PERIOD)
+
+
+def actions():
+    done = AuditEntry.objects.exclude(place="").order_by("pk")
+    return list(done.values_list("action", flat=True))
+
+
+def test_a_password_lets_in_and_the_visit_is_kept(client, ada, sign_in):
+    answer = sign_in(headers={"user-agent": "Mozilla/5.0 (X11; Linux) Firefox/140.0"})
+
+    visit = Visit.objects.get()
+    assert answer.headers["Location"] == "/"
+    assert (visit.user, visit.session_id) == (ada, client.session.session_key)
+    assert (visit.way, visit.address) == ("password", "127.0.0.1")
+    assert actions() == ["signin.ok"]
+
+
+@pytest.mark.parametrize(("name", "password"), [("ada", "wrong"), ("nobody", PASSWORD)])
+def test_a_wrong_name_and_a_wrong_password_are_told_alike(client, ada, sign_in, name, password):
+    answer = sign_in(name, password)
+
+    assert "This name and password do not belong together." in answer.content.decode()
+    assert not is_in(client)
+    assert actions() == ["signin.failed"]
+
+
+@pytest.mark.parametrize("name", ["ada", "nobody"])
+def test_a_name_that_nobody_has_takes_as_long(ada, sign_in, name, monkeypatch):
+    hashed = []
+    encode = MD5PasswordHasher.encode
+    count = lambda hasher, *about: hashed.append(1) or encode(hasher, *about)  # noqa: E731
+    monkeypatch.setattr(MD5PasswordHasher, "encode", count)
+
+    sign_in(name, "wrong")
+
+    assert len(hashed) == 1
+
+
+def test_what_nobody_is_called_is_not_kept(ada, sign_in):
+    sign_in("my secret password", "ada")
+    sign_in("ada", "wrong")
+
+    subjects = AuditEntry.objects.order_by("pk").values_list("subject", flat=True)
+    assert list(subjects) == ["person:unknown", f"person:{ada.pk}"]
+    assert "secret" not in str(list(AuditEntry.objects.values("detail")))
+
+
+def test_whoever_is_switched_off_is_told_what_a_stranger_is(client, ada, sign_in):
+    ada.is_active = False
+    ada.save()
+
+    answer = sign_in()
+
+    assert "This name and password do not belong together." in answer.content.decode()
+
+
+@pytest.mark.parametrize("typed", ["a\0da", "ada\ud800", "x" * 5000, ""])
+def test_no_name_and_no_password_breaks_the_page(client, ada, sign_in, typed):
+    typed = typed.encode(errors="replace").decode()
+
+    assert sign_in(typed).status_code == 200
+    assert sign_in("ada", typed).status_code == 200
+
+
+@pytest.mark.parametrize("wanted", ["https://evil.example/", "//evil.example", "javascript:1"])
+def test_nobody_is_sent_elsewhere_after_signing_in(client, ada, wanted):
+    typed = {"username": "ada", "password": PASSWORD, "next": wanted}
+
+    assert client.post("/login/", typed).headers["Location"] == "/"
+
+
+def test_with_an_app_the_password_alone_opens_nothing(client, ada, secret, sign_in):
+    answer = sign_in()
+
+    assert answer.headers["Location"].startswith("/login/second/")
+    assert not is_in(client)
+    assert client.get("/").headers["Location"].startswith("/login/")
+
+    client.post("/login/second/", {"code": code(secret)})
+    assert is_in(client)
+    assert client.session["proved_twice"]
+
+
+def test_a_code_lets_in_once(client, ada, secret, sign_in):
+    right = code(secret)
+    other = Client()
+    for browser in (client, other):
+        browser.post("/login/", {"username": "ada", "password": PASSWORD})
+        browser.post("/login/second/", {"code": right})
+
+    assert is_in(client)
+    assert not is_in(other)
+
+
+def test_an_old_code_and_a_wrong_one_let_nobody_in(client, ada, secret, sign_in):
+    sign_in()
+    for wrong in (totp.code(secret, NOW - 10), "", "x" * 200, "１２３"):
+        answer = client.post("/login/second/", {"code": wrong})
+        assert "This code is not right" in answer.content.decode()
+
+    assert not is_in(client)
+
+
+def test_the_codes_are_those_of_the_standard():
+    secret = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"  # RFC 6238, appendix B
+
+    assert totp.code(secret, 59 // 30) == "287082"
+    assert totp.code(secret, 1111111109 // 30) == "081804"
+    assert totp.code(secret, 20000000000 // 30) == "353130"
+
+
+def test_a_recovery_code_lets_in_once(client, ada, secret, sign_in):
+    first, *others = factors.new_codes(ada)
+    for typed in (first.upper(), first):
+        sign_in()
+        client.post("/login/second/", {"code": typed.replace("-", " ")})
+        assert is_in(client) is (typed == first.upper())
+        client.post("/logout/")
+
+    assert ada.recovery_codes.count() == len(others) == 9
+
+
+def test_a_code_on_paper_helps_where_the_app_cannot_be_read(client, ada, secret, sign_in):
+    first, *_others = factors.new_codes(ada)
+    Authenticator.objects.update(secret=Sealed("written with a key that is gone"))
+    sign_in()
+
+    assert client.post("/login/second/", {"code": code(secret)}).status_code == 200
+    client.post("/login/second/", {"code": first})
+    assert is_in(client)
+
+
+def test_the_second_step_is_for_whoever_took_the_first(client, ada, secret):
+    answer = client.post("/login/second/", {"code": code(secret)})
+
+    assert answer.headers["Location"].startswith("/login/")
+    assert not is_in(client)
+
+
+def test_the_session_before_is_not_the_session_after(client, ada, secret, sign_in):
+    sign_in()
+    halfway = client.session.session_key
+    client.post("/login/second/", {"code": code(secret)})
+
+    assert client.session.session_key != halfway
+
+
+def test_signing_out_is_kept_and_ends_the_visit(client, ada, sign_in):
+    sign_in()
+
+    assert client.post("/logout/").headers["Location"] == "/login/"
+    assert not Visit.objects.exists()
+    assert actions() == ["signin.ok", "signin.out"]
+
+
+def test_after_five_wrong_passwords_even_the_right_one_waits(client, ada, sign_in):
+    for _attempt in range(throttle.BOTH.free):
+        sign_in(password="wrong")
+
+    answer = sign_in()
+    assert answer.status_code == 429
+    assert "Too many attempts." in answer.content.decode()
+
+    later(timedelta(seconds=throttle.BOTH.free))
+    assert sign_in().status_code == 302
+
+
+def later(time):
+    """As if so much time had passed for everybody who waits."""
+    for row in Attempts.objects.exclude(wait_until=None):
+        row.wait_until -= time
+        row.save()
+
+
+def test_waits_grow_to_their_longest():
+    waits = [throttle.BOTH.wait(count) for count in (4, 5, 6, 10, 50)]
+
+    assert waits[0] is None
+    assert [wait.total_seconds() for wait in waits[1:]] == [1, 2, 32, 900]
+
+
+def test_a_name_that_is_not_there_waits_as_well(client, ada, sign_in):
+    for _attempt in range(throttle.BOTH.free):
+        sign_in("nobody", "wrong")
+
+    assert sign_in("nobody").status_code == 429
+    assert sign_in("ada").status_code == 302
+
+
+def test_nobody_can_be_locked_out_by_others(client, ada, sign_in):
+    sign_in()
+    client.post("/logout/")
+    for number in range(40):
+        sign_in(password="wrong", REMOTE_ADDR=f"192.0.2.{number}")
+
+    assert sign_in().status_code == 302
+    assert sign_in(REMOTE_ADDR="198.51.100.1").status_code == 302
+    client.post("/logout/")
+    for row in Attempts.objects.exclude(wait_until=None):
+        assert row.wait_until - timezone.now() < throttle.UNDER_THE_NAME.longest
+
+
+def test_many_names_from_one_address_wait(client, ada, sign_in):
+    for number in range(throttle.FROM_THERE.free):
+        sign_in(f"name{number}", "wrong", REMOTE_ADDR="2001:db8::1")
+
+    assert sign_in(REMOTE_ADDR="2001:db8::ffff").status_code == 429
+    assert sign_in(REMOTE_ADDR="2001:db8:1::1").status_code == 302
+
+
+def test_only_a_proxy_of_ours_is_believed_about_addresses(rf, settings):
+    told = {"HTTP_X_FORWARDED_FOR": "203.0.113.9, 198.51.100.7, 10.0.0.2"}
+    request = rf.get("/", REMOTE_ADDR="10.0.0.1", **told)
+
+    assert circumstances.address(request) == "10.0.0.1"
+    settings.PROXIES = ["10.0.0.0/8"]
+    assert circumstances.address(request) == "198.51.100.7"
+    assert circumstances.address(rf.get("/", REMOTE_ADDR="10.0.0.1", **junk())) == ""
+
+
+def junk():
+    return {"HTTP_X_FORWARDED_FOR": "<script>"}
+
+
+def test_whoever_is_trusted_with_others_sets_up_an_app_first(client, ada, sign_in, settings):
+    settings.REQUIRE_MFA = "staff"
+    ada.is_staff = True
+    ada.save()
+
+    answer = sign_in()
+    assert answer.headers["Location"].startswith("/login/app/")
+    client.get("/login/app/")
+    answer = client.post("/login/app/", {"code": code(client.session["new_secret"])})
+
+    assert is_in(client)
+    assert len(answer.context["codes"]) == 10
+    assert ada.recovery_codes.count() == 10
+
+
+def test_a_session_that_proves_too_little_is_none(client, ada, sign_in, settings):
+    sign_in()
+    settings.REQUIRE_MFA = "all"
+    middleware = "agents.middleware.EnoughProof"
+    settings.MIDDLEWARE = [*settings.MIDDLEWARE, middleware]
+
+    browser = Client()
+    browser.cookies = client.cookies
+    answer = browser.get("/")
+
+    assert answer.headers["Location"] == "/login/?next=/"
+    assert not is_in(browser)
+
+
+@pytest.mark.parametrize(
+    ("demanded", "is_known"), [("off", True), ("staff", True), ("all", False)]
+)
+def test_a_socket_is_for_who_proves_enough(client, ada, sign_in, settings, demanded, is_known):
+    sign_in()
+    settings.REQUIRE_MFA = demanded
+
+    assert visitors.of(client.session).is_authenticated is is_known
+
+
+def test_a_link_to_set_a_password_works_once(client, ada, administrator):
+    client.force_login(administrator)
+    page = client.post(f"/admin/auth/user/{ada.pk}/link/")
+    link = page.context["link"]
+    guest = Client()
+    new = {"new_password1": "mountains in the mist", "new_password2": "mountains in the mist"}
+
+    assert "Welcome, ada" in guest.get(link).content.decode()
+    assert "Your password is set." in guest.post(link, new).content.decode()
+    assert guest.get(link).status_code == 404
+    assert guest.get("/welcome/AAAA/x-y/").status_code == 404
+    ada.refresh_from_db()
+    assert ada.check_password("mountains in the mist")
+    assert "no-store" in page.headers["Cache-Control"]
+
+
+@pytest.mark.parametrize("uid", ["MQ", "LTE", "%00", "OTk5OTk5OTk5OTk5OTk5OTk5OTk5OTk5"])
+def test_no_link_breaks_the_page(client, uid):
+    assert client.get(f"/welcome/{uid}/a-b/").status_code == 404
+
+
+def test_the_door_of_the_administration_is_the_same(client, ada, sign_in):
+    assert client.get("/admin/").headers["Location"] == "/admin/login/?next=/admin/"
+    answer = client.get("/admin/login/?next=/admin/auth/")
+    assert answer.headers["Location"] == "/login/?next=/admin/auth/"
+    sign_in()
+    assert client.get("/admin/login/").status_code == 403
