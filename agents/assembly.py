@@ -230,7 +230,8 @@ def tool_names(agent: Agent, user: int | None = None) -> list[str]:
 
 
 def guardrail_names() -> list[str]:
-    return [row.name for row in _patterns()]
+    rows = GuardrailPattern.objects.filter(enabled=True)
+    return list(rows.values_list("name", flat=True))
 
 
 def _handoff(agent: Agent, team: dict[str, AgentRuntime], *, is_first: bool = False) -> Handoff:
@@ -253,8 +254,7 @@ def first_agents():
 
 @prepared
 def first_agents_for(user):
-    mine = Agent.objects.exclude(pk__in=Agent.objects.closed_to(user).values("pk"))
-    return mine.filter(enabled=True).order_by("-is_default", "pk")[:1]
+    return Agent.objects.open_to(user).filter(enabled=True).order_by("-is_default", "pk")[:1]
 
 
 def _everybody(run: Run) -> list[Parts]:
@@ -290,7 +290,7 @@ def _cast(run: Run) -> tuple[Parts, ExecutionPlan, list[Parts]]:
         planners.of(agent, run.model, run, _discretion(run, agent, discretion)),
         tools,
         toolset.made(tools),
-        _rules(run),
+        _rules(run, agent),
         colleagues,
         is_rerun=run.is_rerun and not run.goes_on_for,
     )
@@ -343,7 +343,7 @@ def _parts(run: Run, agent: Agent, closed: Closed, discretion: Discretion) -> Pa
         ),
         tools,
         toolset.made(tools),
-        _rules(run),
+        _rules(run, agent),
         [other for other in colleagues if chosen is None or other.asked_as in chosen],
         is_rerun=run.is_rerun and not run.goes_on_for,
         groups=_groups() if agent.mode == Agent.Mode.PLAN else frozenset(),
@@ -378,9 +378,9 @@ def _promise(run: Run) -> str | None:
     return run.agent and run.agent.personal_data
 
 
-def _rules(run: Run) -> list[GuardrailPattern]:
+def _rules(run: Run, agent: Agent) -> list[GuardrailPattern]:
     off = run.overrides.get("guardrails_off", ())
-    return [row for row in _patterns() if row.name not in off]
+    return [row for row in _patterns(agent.pk) if row.name not in off]
 
 
 def _groups() -> frozenset[str]:
@@ -396,8 +396,8 @@ def _overridden(agent: Agent, overrides: dict[str, Any]) -> Agent:
 
 
 @prepared
-def _patterns():
-    return GuardrailPattern.objects.filter(enabled=True)
+def _patterns(agent):
+    return GuardrailPattern.objects.holding_for(agent)
 
 
 @prepared
@@ -424,6 +424,8 @@ def _guardrails(parts: Parts) -> Guardrails:
             stage=row.stage,
             action=GuardrailAction(row.action),
             message=row.message,
+            is_observed=row.is_observed,
+            id=row.pk,
         )
         for row in parts.patterns
     ]

@@ -37,6 +37,7 @@ SENTENCES = {
     audit.CHANGED: gettext_lazy("%(who)s changed %(what)s."),
     audit.DELETED: gettext_lazy("%(who)s deleted %(what)s."),
     audit.SERVER_TESTED: gettext_lazy("%(who)s tested the connection to %(what)s."),
+    audit.TOOL_RUN: gettext_lazy("%(who)s ran %(what)s by hand."),
     audit.TOOL_ACCEPTED: gettext_lazy("%(who)s accepted the change of %(what)s."),
     audit.CONFIG_EXPORTED: gettext_lazy("%(who)s exported the configuration."),
     audit.CONFIG_IMPORTED: gettext_lazy("%(who)s imported a configuration."),
@@ -62,6 +63,7 @@ SENTENCES = {
     "review.assign": gettext_lazy("%(who)s assigned the review of %(what)s."),
     "review.verdict": gettext_lazy("%(who)s gave a verdict on %(what)s."),
     "review.correction": gettext_lazy("%(who)s corrected %(what)s."),
+    audit.HIT_JUDGED: gettext_lazy("%(who)s judged what a guardrail found in %(what)s."),
 }
 ABOUT = {
     "signin": gettext_lazy("Signing in"),

@@ -2,7 +2,7 @@ from .access import Membership, ReviewScope
 from .approvals import Approval
 from .audit import AuditEntry, AuditHead, AuditPerson, Upkeep
 from .catalog import Agent, AgentTool
-from .guardrails import GuardrailPattern
+from .guardrails import GuardrailHit, GuardrailPattern, GuardrailVerdict
 from .knowledge import Chunk, Document
 from .llms import LanguageModel
 from .processes import ServerProcess
@@ -24,7 +24,9 @@ __all__ = [
     "AuditPerson",
     "Chunk",
     "Document",
+    "GuardrailHit",
     "GuardrailPattern",
+    "GuardrailVerdict",
     "LanguageModel",
     "McpServer",
     "Membership",

@@ -3,11 +3,10 @@
 from functools import partial
 from typing import Any
 
-from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth import get_user_model
 from django.contrib.auth.decorators import login_not_required
-from django.contrib.auth.models import Group, Permission
+from django.contrib.auth.models import Group
 from django.contrib.auth.tokens import default_token_generator
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
@@ -26,111 +25,12 @@ from django.views.decorators.http import require_POST
 from agents import audit
 from agents.admin.console import ConsoleAdmin
 from agents.people import factors, roles, visits
+from agents.people.forms import PersonForm, grantable, may_touch
 from agents.people.models import Visit
 from agents.people.roles import Role
 from agents.people.views.signing_in import sign_out
 
 User = get_user_model()
-
-
-def may_touch(asker: Any, person: Any) -> bool:
-    """Nobody changes whoever may do more than they: they could become that person."""
-    if asker.is_superuser:
-        return True
-    return not person.is_superuser and holds(asker) >= holds(person)
-
-
-def holds(person: Any) -> set[str]:
-    return set(person.get_all_permissions())
-
-
-def grantable(asker: Any) -> QuerySet[Group]:
-    """The groups, roles aside, that give nobody more than the asker has."""
-    groups = Group.objects.exclude(name__in=Role.values)
-    if asker.is_superuser:
-        return groups
-    right = ("permissions__content_type__app_label", "permissions__codename")
-    given, mine = groups.values_list("pk", *right), holds(asker)
-    beyond = {pk for pk, app, name in given if name and f"{app}.{name}" not in mine}
-    return groups.exclude(pk__in=beyond)
-
-
-class Rights(forms.ModelMultipleChoiceField):
-    def label_from_instance(self, right: Permission) -> Any:
-        return roles.APART[right.codename]
-
-
-class PersonForm(forms.ModelForm):
-    asker: Any = None
-
-    role = forms.ChoiceField(
-        label=_("Role"),
-        choices=Role.choices,
-        initial=Role.PERSON,
-        widget=forms.RadioSelect,
-        help_text=_(
-            "A person asks agents. A reviewer also sees and judges what others asked, with "
-            "personal data masked. An administrator also sets everything up in this console."
-        ),
-    )
-    apart = Rights(
-        label=_("Rights of their own"),
-        queryset=Permission.objects.none(),
-        required=False,
-        widget=forms.CheckboxSelectMultiple,
-        help_text=_("No role has these: they are given to people one by one."),
-    )
-
-    class Meta:
-        model = User
-        fields = ["username", "first_name", "last_name", "email", "is_active", "groups"]
-        widgets = {"groups": forms.CheckboxSelectMultiple}
-        help_texts = {
-            "username": _("The name that they sign in with, and that others see."),
-            "email": _("Who signs in by another service is found by it, if verified there."),
-            "is_active": _("Switched off, they are signed out at once, and their runs stop."),
-            "groups": _("Agents and tools can be for the people of some groups only."),
-        }
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        person, there = self.instance, self.fields
-        if "groups" in there:
-            there["groups"].queryset = grantable(self.asker)
-        if "apart" in there:
-            there["apart"].queryset = Permission.objects.filter(codename__in=roles.APART)
-        if person.pk is not None:
-            self.initial["role"] = roles.of(person)
-            self.initial["apart"] = list(person.user_permissions.values_list("pk", flat=True))
-        if person.is_superuser and "role" in there:
-            there["role"].disabled = True
-            there["role"].help_text = _("A superuser may do everything.")
-
-    def clean_groups(self) -> list[Group]:
-        """With those that are not theirs to choose, as they were."""
-        chosen = list(self.cleaned_data["groups"])
-        if self.instance.pk is None:
-            return chosen
-        fixed = self.instance.groups.exclude(pk__in=self.fields["groups"].queryset)
-        return [*chosen, *fixed]
-
-    def clean_is_active(self) -> bool:
-        is_active = self.cleaned_data["is_active"]
-        if not is_active and self.instance == self.asker:
-            raise forms.ValidationError(_("You cannot switch off yourself."))
-        return is_active
-
-    def clean(self) -> dict[str, Any]:
-        cleaned = super().clean()
-        person = self.instance
-        goes = {
-            "is_active": cleaned.get("is_active") is False,
-            "role": cleaned.get("role", Role.ADMINISTRATOR) != Role.ADMINISTRATOR,
-        }
-        wrong = [name for name, is_so in goes.items() if is_so and name in self.fields]
-        if person.pk and wrong and roles.is_last_administrator(person):
-            self.add_error(wrong[0], _("There would be no administrator left."))
-        return cleaned
 
 
 @admin.action(description=_("End all their sessions"))

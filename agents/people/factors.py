@@ -1,6 +1,7 @@
 """What shows who somebody is, besides a password: codes of an app, codes on paper, passkeys."""
 
 import base64
+import logging
 import secrets
 from hashlib import sha256
 from typing import Any
@@ -10,8 +11,11 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents import audit
+from agents.models.secret import Unreadable
 from agents.people import totp
 from agents.people.models import Authenticator, Passkey, RecoveryCode
+
+logger = logging.getLogger(__name__)
 
 CODES, CODE_BYTES = 10, 10
 
@@ -90,7 +94,11 @@ def ways(user: Any) -> list[str]:
 
 def _is_of_app(user: Any, text: str) -> bool:
     app = Authenticator.objects.filter(user=user).first()
-    step = app and totp.step_of(app.secret.reveal(), text, app.last_step)
+    try:
+        step = app and totp.step_of(app.secret.reveal(), text, app.last_step)
+    except Unreadable as error:
+        logger.warning("The authenticator app of person %s is of no use: %s", user.pk, error)
+        return False
     if not step:
         return False
     # Of two who come with the same code at once, one is let in.

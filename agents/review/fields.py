@@ -195,7 +195,13 @@ def _said(column: str) -> Callable[[str], Q]:
 FAILED = AgentStep.Status.FAILED.value
 STATUSES = dict(Run.Status.choices) | {LIVE: _("running or waiting")}
 RATINGS = {"up": _("thumb up"), "down": _("thumb down"), NONE: _("not rated")}
-GUARDRAILS = {"block": _("blocked something"), "warn": _("warned"), ANY: _("said anything")}
+GUARDRAILS = {
+    "block": _("blocked something"),
+    "mask": _("masked something"),
+    "warn": _("warned"),
+    "observe": _("was only observed"),
+    ANY: _("said anything"),
+}
 FLAGS = {
     "open": _("waiting for review"),
     "done": _("reviewed"),

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from agents import toolset
-from agents.admin.tools import WEATHER
+from agents.admin.tool_form import WEATHER
 from agents.assembly import CIRCUITS
 from agents.engine.handoff import Handoff
 from agents.models import Agent, Approval, McpServer, Run, ToolRegistration

@@ -6,6 +6,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
+from django.test import Client
 
 from agents import planners, runs, wording
 from agents.engine.errors import ModelError
@@ -98,6 +99,18 @@ async def test_two_rows_may_be_the_same_model_at_two_addresses(agent):
         await sync_to_async(thinking_with)(agent, "two")
 
         assert (await answered(agent))[0].answer == "Two."
+
+
+async def test_the_page_of_a_step_says_which_model_was_behind_the_label(agent, person):
+    async with WireServer([say("Hello.")]) as server:
+        await sync_to_async(added)(base_url=server.url)
+        await sync_to_async(thinking_with)(agent, "fast")
+        run, _ = await answered(agent, person)
+    reader = Client()
+    await sync_to_async(reader.force_login)(person)
+    page = await sync_to_async(reader.get)(f"/traces/{run.pk}/steps/1/?tab=request")
+
+    assert "to fast (openai/gpt-4.1)" in page.content.decode()
 
 
 async def test_where_it_fails_those_of_the_agent_are_asked_and_then_those_of_the_row(agent):
@@ -271,3 +284,16 @@ def test_which_limit_is_waited_for_is_said(limit, sentence):
     facts = {"kind": "limited", "limit": limit, "most": 3, "model": "fast"}
 
     assert wording.now([facts]) == sentence
+
+
+async def test_a_key_that_its_provider_repeats_is_kept_and_logged_nowhere(agent, caplog):
+    refusal = fail(401, f"Incorrect API key provided: {KEY}.")
+    async with WireServer([refusal]) as server:
+        await sync_to_async(added)(base_url=server.url)
+        await sync_to_async(thinking_with)(agent, "fast")
+        run, _ = await answered(agent)
+
+    told = [str(event.data) async for event in run.events.all()]
+    assert run.status == "failed"
+    assert "did not accept the key" in run.detail
+    assert KEY not in run.detail + caplog.text + "".join(told)

@@ -7,12 +7,13 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Permission
 from django.forms import modelform_factory
 from django.test import AsyncClient, Client
+from django.test.utils import override_settings
 from django.urls import reverse
 
 from agents.admin.catalog import AgentForm
 from agents.models import Agent, LanguageModel
 from tests.llm.able import able
-from tests.wire import WireServer, fail, serve_in_thread
+from tests.wire import WireServer, closed_port, fail, serve_in_thread
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("agent")]
 LIST = reverse("admin:agents_languagemodel_changelist")
@@ -192,9 +193,9 @@ def test_another_model_of_the_same_provider_keeps_the_key(root):
     assert (row.model, row.api_key.reveal()) == ("openai/gpt-5", KEY)
 
 
-def test_a_key_that_cannot_be_read_any_more_has_to_be_entered_again(root, settings):
-    row = saved(root)
-    settings.ENCRYPTION_KEYS = ["another one"]
+def test_a_key_that_cannot_be_read_any_more_has_to_be_entered_again(root):
+    with override_settings(ENCRYPTION_KEYS=["one that is lost"]):
+        row = LanguageModel.objects.create(label="fast", model="openai/x", api_key=KEY)
 
     assert "enter it again" in " ".join(wrong(change(root, row))["api_key"])
     assert "cannot be read any more" in root.get(LIST).content.decode()
@@ -237,7 +238,7 @@ def test_an_agent_whose_model_cannot_be_asked_is_saved_with_a_warning(root, agen
     saved(root, enabled="")
     form = root.get(agent_form(agent)).context["adminform"].form
     fields = {k: v for k, v in form.initial.items() if v is not None}
-    fields["tools"] = [tool.pk for tool in fields["tools"]]
+    del fields["given"]  # the tools have inputs of their own
     chosen = {"model": "fast", "fallback_models": "openai/gpt-4.1"}
 
     answer = root.post(agent_form(agent), fields | chosen, follow=True)
@@ -344,6 +345,14 @@ async def test_a_failure_is_a_sentence_with_advice_and_without_the_key(tester):
     assert "did not accept the key" in html
     assert "Check the API key of this model." in html
     assert KEY not in html + said
+
+
+async def test_an_address_where_nobody_is_is_told_in_words(tester):
+    nowhere = f"http://127.0.0.1:{closed_port()}/v1"
+    _, html = await lines(tester, provider="compatible", base_url=nowhere)
+
+    assert "the connection was refused" in html
+    assert "Check that its address is right and that it is running" in html
 
 
 async def test_the_words_of_a_test_are_in_the_language_of_the_reader(tester):

@@ -439,6 +439,7 @@ PAGES += [
     "/admin/agents/run/{run}/change/",
 ]
 PAGES += ["/admin/agents/agent/add/", "/admin/agents/guardrailpattern/add/", "/login/"]
+PAGES += [f"/admin/agents/guardrailpattern/{page}/" for page in ("hits", "sets")]
 
 
 @pytest.mark.parametrize("page", PAGES)
