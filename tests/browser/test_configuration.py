@@ -26,7 +26,7 @@ def test_what_was_exported_is_changed_by_a_file_and_applied(page: Page, watch, t
     text = file.read_text()
     file.write_text(text.replace("max_steps: 10", "max_steps: 12", 1))
 
-    page.get_by_label("File", exact=True).set_input_files(file)
+    page.locator("[name=file]").set_input_files(file)
     page.get_by_role("button", name="Show what would change").click()
     changed = page.locator(".part.changed .thing")
     expect(changed).to_have_count(1)
