@@ -12,11 +12,12 @@ from agents.models import (
     GuardrailPattern,
     LanguageModel,
     McpServer,
+    Schedule,
     ToolRegistration,
     Workflow,
 )
 
-from .conftest import SECRETS, TEXT
+from .conftest import HEADER, KEY, SECRETS, TEXT
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ALL = Selection()
@@ -116,3 +117,51 @@ def test_an_import_is_a_version_of_its_agents_and_an_entry_in_the_log(
     entry = AuditEntry.objects.get(action="configuration.imported")
     assert entry.detail == {"changed": {"agents: helper": ["instructions"]}}
     assert McpServer.objects.count() == 1
+
+
+def test_a_secret_stays_where_a_file_changes_what_it_belongs_to(installation):
+    text = exported(kinds=["models", "tools"])
+    text = text.replace("timeout: 30", "timeout: 31").replace("enabled: true", "enabled: false")
+
+    assert take(text, Terminal()).is_done
+    weather = ToolRegistration.objects.get(name="weather")
+    assert (weather.timeout, weather.enabled) == (31, False)
+    assert weather.headers.reveal() == {"Authorization": HEADER}
+    assert LanguageModel.objects.get().api_key.reveal() == KEY
+    assert ToolRegistration.objects.get(name="calculator").timeout == 31
+
+
+def test_a_tool_of_a_server_comes_with_what_was_accepted_of_it(db):
+    server = McpServer.objects.create(name="shop", url="https://shop.example/mcp")
+    definition = {"name": "find", "description": "Finds.", "parameters": {}, "annotations": {}}
+    made = {"name": "shop__find", "source": "mcp", "definition": definition}
+    server.tools.create(**made, pending={**definition, "description": "Finds all."})
+    text = exported()
+    assert "pending" not in text
+    McpServer.objects.all().delete()
+
+    assert take(text, Terminal()).is_done
+    row = ToolRegistration.objects.get()
+    assert (row.server.name, row.definition, row.pending) == ("shop", definition, None)
+    assert exported() == text
+
+
+def test_an_accepted_definition_is_pinned_by_the_file(db):
+    server = McpServer.objects.create(name="shop", url="https://shop.example/mcp")
+    old, new = ({"name": "find", "description": words} for words in ("Finds.", "Finds all."))
+    server.tools.create(name="shop__find", source="mcp", definition=old, pending=new)
+    text = exported(kinds=["tools"]).replace("Finds.", "Finds all.")
+
+    assert changed(take(text, Terminal())) == {"shop__find": ["definition"]}
+    row = ToolRegistration.objects.get()
+    assert (row.definition["description"], row.pending) == ("Finds all.", None)
+
+
+def test_schedules_are_exactly_those_of_the_file(installation, stranger):
+    text = exported(kinds=["workflows"])
+    wanted = text.replace("person: ada", "person: eve").replace("who: world", "who: you")
+
+    assert changed(take(wanted, Terminal())) == {"greeting": ["text", "schedules"]}
+    schedule = Schedule.objects.get()
+    assert (schedule.user, schedule.next_at is None) == (stranger, False)
+    assert exported(kinds=["workflows"]) == wanted
