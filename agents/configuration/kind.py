@@ -85,11 +85,13 @@ class Kind:
 
     def keep(self, row: Any, values: Values, user: Any) -> list[Objection]:
         """Make the row what is told of it, as its page would; otherwise says why not."""
-        if lacking := list(self.lacking(values)):
-            return lacking
-        form = self.form(row, self.described(row) | values, user)
-        if not form.is_valid():
-            return list(self._objections(form))
+        wrong = list(self.lacking(values))
+        lost = {objection.path[0] for objection in wrong}
+        sound = {name: value for name, value in values.items() if name not in lost}
+        form = self.form(row, self.described(row) | sound, user)
+        wrong += [one for one in self._objections(form) if not lost & {*one.path}]
+        if wrong:
+            return wrong
         form.save()
         self.kept(row)
         return []

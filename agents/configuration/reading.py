@@ -12,6 +12,7 @@ from .kind import Values
 from .kinds import KINDS
 
 MOST_BYTES = 800_000
+MOST_THINGS = 1_000
 EXAMPLE = f"{HEADER}: {FORMAT}"
 
 
@@ -75,6 +76,9 @@ def _sections(root: Written, problems: list[Problem]) -> File:
             problems.append(_problem(lines[key], _("Write names, and what they are.")))
         else:
             things[key] = {name: _entry(section, name) for name in section.value or ()}
+    if sum(map(len, things.values())) > MOST_THINGS:
+        most = {"limit": f"{MOST_THINGS:,}"}
+        return _refused(_("A file tells of at most %(limit)s things.") % most)
     return File(things=things, lines=lines, problems=tuple(problems))
 
 

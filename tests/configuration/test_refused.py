@@ -10,6 +10,7 @@ from tests.review.conftest import may
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+MANY = "ashiato: 1\nagents:\n" + "".join(f"  a{n}: {{}}\n" for n in range(1_001))
 BOMB = "ashiato: 1\nagents: &a\n  b: {}\nmodels: *a\n"
 
 
@@ -38,6 +39,7 @@ def refused(text, user=None):
         ("ashiato: 1\nagents: !!python/none {}\n", 2, "Tags"),
         ("ashiato: 1\nagents: {a: {}, b: {\n", 3, "cannot be read"),
         ("#" * 900_000, 0, "longer than 800,000 bytes"),
+        (MANY, 0, "at most 1,000 things"),
     ],
 )
 def test_what_is_no_such_file_is_refused_in_words(db, text, line, words):
@@ -98,6 +100,13 @@ def test_each_kind_is_judged_as_on_its_page(db, kind, said, words):
     assert line == 3
     assert words in message
     assert "sk-1" not in message
+
+
+def test_all_that_is_wrong_with_a_thing_is_told_at_once(agent):
+    said = "max_steps: 900\n    tools: {hammer: {}}\n    groups: [Nobody]"
+    found = refusals(f"ashiato: 1\nagents:\n  new:\n    {said}\n")
+
+    assert sorted(line for line, _ in found) == [4, 5, 6]
 
 
 def test_a_name_that_is_there_twice_is_refused(db):
