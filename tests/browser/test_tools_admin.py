@@ -18,7 +18,7 @@ from tests.browser.test_accessible import READERS, faults
 TOOLS, SERVERS = "/admin/agents/toolregistration/", "/admin/agents/mcpserver/"
 PLAIN = str(PROJECT / "tests" / "tools" / "mcp_servers" / "plain.py")
 TIME = str(Path(sys.executable).with_name("mcp-server-time"))
-HEALTH = "/admin/agents/agent/health/"
+HEALTH = "/admin/health/"
 # What axe itself does where a stylesheet of Django's imports another one.
 AXE = "Applying inline style|Couldn't load preload assets"
 # Django's own list of two columns names an icon that has no role.
