@@ -38,6 +38,7 @@ SENTENCES = {
     audit.DELETED: gettext_lazy("%(who)s deleted %(what)s."),
     audit.SERVER_TESTED: gettext_lazy("%(who)s tested the connection to %(what)s."),
     audit.TOOL_ACCEPTED: gettext_lazy("%(who)s accepted the change of %(what)s."),
+    audit.TOOL_RUN: gettext_lazy("%(who)s ran %(what)s by hand."),
     audit.CONFIG_EXPORTED: gettext_lazy("%(who)s exported the configuration."),
     audit.CONFIG_IMPORTED: gettext_lazy("%(who)s imported a configuration."),
     audit.WORKFLOW_SAVED: gettext_lazy("%(who)s saved a version of %(what)s."),
