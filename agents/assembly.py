@@ -254,8 +254,7 @@ def first_agents():
 
 @prepared
 def first_agents_for(user):
-    mine = Agent.objects.exclude(pk__in=Agent.objects.closed_to(user).values("pk"))
-    return mine.filter(enabled=True).order_by("-is_default", "pk")[:1]
+    return Agent.objects.open_to(user).filter(enabled=True).order_by("-is_default", "pk")[:1]
 
 
 def _everybody(run: Run) -> list[Parts]:

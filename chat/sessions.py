@@ -458,7 +458,12 @@ def _agent(name: str, user) -> Agent:
 
 
 def _named(name: str, user) -> Agent | None:
-    return Agent.objects.usable_by(user).filter(name=_storable(name), enabled=True).first()
+    return next(iter(_agents(user.pk, _storable(name))), None)
+
+
+@prepared
+def _agents(user, name):
+    return Agent.objects.open_to(user).filter(name=name, enabled=True)
 
 
 def _known(user, client_id: str, session: ChatSession | None = None) -> Message | None:

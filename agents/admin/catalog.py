@@ -157,7 +157,6 @@ class AgentAdmin(WithTrials, WithHistory):
     list_display = ["name", "enabled", "is_default", "description", "thinks_with"]
     list_display += ["tool_count", "changed", "last_used", "lately", "failures", "asks_first"]
     search_fields = ["name", "description"]
-    filter_horizontal = ["handoffs", "groups"]
     formfield_overrides = {models.JSONField: {"form_class": ObjectField}}
     fieldsets = [
         (
@@ -217,10 +216,8 @@ class AgentAdmin(WithTrials, WithHistory):
         return [*self.fieldsets, *([APPLIES] if obj else []), self.at_last]
 
     def formfield_for_manytomany(self, db_field: Any, request: Any, **options: Any) -> Any:
-        field = super().formfield_for_manytomany(db_field, request, **options)
-        if field is not None and db_field.name in NAMED:
-            field.widget.verbose_name = NAMED[db_field.name]
-        return field
+        options["widget"] = forms.CheckboxSelectMultiple
+        return super().formfield_for_manytomany(db_field, request, **options)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
@@ -265,7 +262,7 @@ class AgentAdmin(WithTrials, WithHistory):
     @admin.display(description=_("last used"))
     def last_used(self, agent: Agent) -> str:
         last = agent.used.get("last")
-        return ago(last) if last else _("never")
+        return ago(last) if last else _("not used yet")
 
     @admin.display(description=_("runs of 7 days"))
     def lately(self, agent: Agent) -> SafeString | str:
@@ -280,7 +277,6 @@ class AgentAdmin(WithTrials, WithHistory):
         return f"{failed / count:.0%}" if count else "—"
 
 
-NAMED = {"handoffs": _("colleagues"), "groups": _("groups")}
 APPLIES = (
     _("Guardrails"),
     {

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from agents.models import Agent, AgentTool, ToolRegistration
 
-from .registrations import asks, effect
+from .registrations import asks, effect, itself
 
 # From so many on there is a field to look for one.
 MANY = 8
@@ -60,9 +60,7 @@ class ToolRow(forms.ModelForm):
     @property
     def about(self) -> str:
         """What it does, in the words that models are told."""
-        definition = self.tool.definition or {}
-        said = definition.get("function", definition).get("description")
-        return self.tool.description or said or ""
+        return self.tool.description or getattr(itself(self.tool), "description", "") or ""
 
     @property
     def state(self) -> str:

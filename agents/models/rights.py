@@ -9,10 +9,11 @@ from django.utils.translation import gettext_lazy as _
 class RestrictedQuerySet(models.QuerySet):
     def usable_by(self, user):
         """Those that this person may use; whoever has no account works at the terminal."""
-        if user is None or user.is_superuser:
-            return self
-        closed = self.model._default_manager.closed_to(user.pk)
-        return self.exclude(pk__in=closed.order_by().values("pk"))
+        return self if user is None or user.is_superuser else self.open_to(user.pk)
+
+    def open_to(self, user: int):
+        """The same, asked by the number of somebody who has an account."""
+        return self.exclude(pk__in=self.model._default_manager.closed_to(user).values("pk"))
 
     def closed_to(self, user: int):
         """Those for groups of which this person is in none; nothing is to a superuser."""

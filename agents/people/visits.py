@@ -12,6 +12,7 @@ from channels.db import database_sync_to_async
 from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.db import OperationalError, transaction
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -56,7 +57,7 @@ def begin(request: HttpRequest, user: Any, way: str) -> Visit:
     )
 
 
-def end(visits) -> int:
+def end(visits: QuerySet[Visit]) -> int:
     """End these sessions, and tell whatever is open in them; say how many there were."""
     with transaction.atomic():
         people = set(visits.order_by().values_list("user", flat=True))
@@ -91,14 +92,6 @@ def device(agent: str) -> str:
     return browser or system or _("unknown device")
 
 
-def _keep_seen(visit: Any) -> None:
-    """Where nothing can be kept, pages can still be read."""
-    try:
-        visit.update(seen_at=timezone.now())
-    except OperationalError as error:
-        logger.warning("When somebody was last seen could not be kept: %s", error)
-
-
 class LastSeen:
     """Keeps, once a minute at most, that a session is in use."""
 
@@ -114,15 +107,15 @@ class LastSeen:
         if iscoroutinefunction(self):
             return self._later(request)
         if (visit := self._due(request)) is not None:
-            _keep_seen(visit)
+            _see(visit)
         return self.get_response(request)
 
     async def _later(self, request: HttpRequest) -> Any:
         if (visit := self._due(request)) is not None:
-            await database_sync_to_async(_keep_seen)(visit)
+            await database_sync_to_async(_see)(visit)
         return await self.get_response(request)
 
-    def _due(self, request: HttpRequest) -> Any:
+    def _due(self, request: HttpRequest) -> QuerySet[Visit] | None:
         key, now = request.COOKIES.get(settings.SESSION_COOKIE_NAME), time.monotonic()
         if not key or now - self.seen.get(key, -SEEN_EVERY) < SEEN_EVERY:
             return None
@@ -130,3 +123,11 @@ class LastSeen:
             self.seen.clear()
         self.seen[key] = now
         return Visit.objects.filter(session=key.replace("\0", ""))
+
+
+def _see(visit: QuerySet[Visit]) -> None:
+    """A page is shown whether that can be kept or not."""
+    try:
+        visit.update(seen_at=timezone.now())
+    except OperationalError as error:
+        logger.warning("When a session was seen last could not be kept: %s", error)

@@ -33,7 +33,7 @@ async function ask() {
   forgive();
   say("busy");
   try {
-    const answer = await fetch(trial.dataset.try, { method: "POST", body: filled() });
+    const answer = await fetch(trial.dataset.try, { method: "POST", body: new FormData(form) });
     const told = await answer.json();
     if (told.errors) blame(told.errors);
     else show(told);
@@ -42,12 +42,6 @@ async function ask() {
   } finally {
     button.removeAttribute("aria-disabled");
   }
-}
-
-// Lists with two sides say what is chosen by being there, not by being marked.
-function filled() {
-  for (const option of form.querySelectorAll(".selector-chosen option")) option.selected = true;
-  return new FormData(form);
 }
 
 function show({ page, trace }) {

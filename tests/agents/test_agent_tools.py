@@ -123,3 +123,25 @@ def test_what_is_left_empty_says_what_it_would_be(root, agent):
     assert "as set up: always" in page
     assert 'placeholder="44"' in page
     assert "as set up: only reads" in page
+
+
+def test_settings_that_somebody_else_has_changed_meanwhile_are_not_overwritten(root, agent):
+    change = reverse("admin:agents_agent_change", args=[agent.pk])
+    seen = root.get(change).context["seen"]
+    link("search", timeout=5)
+
+    response = root.post(change, agent_form(name="helper", _seen=seen))
+
+    assert "changed" in response.context["adminform"].form.non_field_errors()[0]
+    assert AgentTool.objects.get(tool__name="search").timeout == 5
+
+
+@pytest.mark.parametrize(("more", "is_there"), [(0, False), (8, True)])
+def test_a_tool_can_be_looked_for_where_there_are_many(root, more, is_there):
+    for number in range(more):
+        ToolRegistration.objects.create(name=f"tool-{number}")
+
+    html = root.get(reverse("admin:agents_agent_add"), {"start": "assistant"}).content.decode()
+
+    assert ("data-look-for" in html) == is_there
+    assert "arithmetic" in html.lower()  # a tool says what it does

@@ -150,7 +150,7 @@ def test_the_verdict_is_said_in_words(root, fields, words):
 # Tested on the past
 
 
-def test_a_back_test_says_where_a_pattern_would_have_fired(root, person, administrator):
+def test_a_back_test_says_where_a_pattern_would_have_fired(root, person):
     said(person, query="My swordfish, ada@example.com", answer="A trout.")
     said(person, query="Hello", answer="SWORDFISH")
     said(person, query="Nothing")
@@ -160,7 +160,7 @@ def test_a_back_test_says_where_a_pattern_would_have_fired(root, person, adminis
     assert "It would have fired in 2 runs." in answer
     assert "3 were looked at." in answer
     assert "ada@example.com" not in answer
-    assert AuditEntry.objects.filter(actor=administrator, detail__door="backtest").count() == 2
+    assert AuditEntry.objects.filter(action="run.viewed", detail__door="backtest").count() == 2
 
 
 def test_a_back_test_looks_at_tools_and_at_the_chosen_agents_only(root, agent, person):

@@ -9,6 +9,7 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
 from agents import audit
+from agents.audit import wording
 from agents.models import AuditEntry
 from tests.review.conftest import client_of, may
 
@@ -131,3 +132,12 @@ def test_what_was_changed_is_told_in_a_line(administrator):
     shown = found(client_of(administrator), about="console")
 
     assert "max_steps: 10 → 9, groups: — → a, b, key: set, email: changed" in shown
+
+
+def test_every_action_has_a_sentence_and_a_kind():
+    named = [value for name, value in vars(audit).items() if name.isupper()]
+    actions = {value for value in named if isinstance(value, str) and "." in value}
+
+    assert len(actions) > 40
+    assert actions - wording.SENTENCES.keys() == set()
+    assert {action.partition(".")[0] for action in wording.SENTENCES} == wording.ABOUT.keys()

@@ -43,7 +43,8 @@ def test_an_entry_says_from_where_and_what(page: Page):
 
 def test_somebody_takes_along_what_is_kept_of_them(page: Page, tmp_path):
     answered(page, "What is 12.5% of 3480?")
-    page.locator(".account .person").click()
+    page.goto("/account/")
+    page.get_by_role("link", name="Download my data").click()
     expect(page.get_by_role("heading", name="Your data")).to_be_visible()
 
     with page.expect_download() as taken:
@@ -62,7 +63,7 @@ def test_a_person_is_erased_by_whoever_types_their_name(
     account(browser, server, signed_in, "leaver")
     page.goto("/admin/auth/user/?q=leaver")
     page.get_by_role("link", name="leaver", exact=True).click()
-    page.get_by_role("link", name="Erase…").click()
+    page.get_by_role("button", name="Erase…").click()
     expect(page.get_by_role("heading", name="This goes")).to_be_visible()
 
     page.locator("#erase-name").fill("somebody")
