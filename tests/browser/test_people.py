@@ -8,7 +8,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from agents.people import totp
 from tests.browser.conftest import choose_password
-from tests.browser.conversation import log_in
+from tests.browser.conversation import CALCULATION, answered, log_in
 from tests.browser.test_accessible import READERS, faults
 
 PASSWORD = "only passing through here"
@@ -138,9 +138,7 @@ def test_whoever_is_switched_off_is_out_of_an_open_chat(newcomer, outside, page)
     place = newcomer(name)
     theirs = outside().new_page()
     log_in(theirs, name, PASSWORD)
-    theirs.locator("#text").fill("What is 6 times 7?")
-    theirs.locator("#text").press("Enter")
-    expect(theirs.locator(".run")).to_contain_text("42")
+    answered(theirs, CALCULATION)
 
     page.goto(place)
     page.get_by_label("Active").uncheck()
