@@ -9,7 +9,7 @@ from channels.db import database_sync_to_async
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from agents import journal, revision, runs, storage, trace
+from agents import audit, journal, revision, runs, storage, trace
 from agents.engine import faults
 from agents.engine.errors import BadSchema
 from agents.engine.events import Event, Stamp, Type
@@ -69,6 +69,8 @@ async def decide(user, pk: int, word: Word) -> Run:
             break
         except _NotYet:
             await asyncio.sleep(0.1)
+        except audit.NotRecorded as reason:
+            raise NotDecided(str(reason)) from reason
     else:
         raise NotDecided(_("This run is not ready to go on. Try again in a moment."))
     faults.point("P12")
@@ -92,6 +94,8 @@ def _take(user, pk: int, word: Word) -> tuple[Run, Event, bool]:
         event = _event(approval, run, user, word, changed)
         trace.keep([(run.pk, event)])
         woken = None if run.approvals.waiting().exists() else runs.wake(run)
+        told = {"step": approval.step, "tool": approval.tool, "approved": word.is_approved}
+        audit.record(user, audit.DECIDED, run, changed=changed is not None, **told)
         return woken or run, event, woken is not None
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -10,7 +10,7 @@ from channels.db import database_sync_to_async
 from django.conf import settings
 from django.contrib.auth.models import Group
 
-from agents import permits, planners, toolset
+from agents import descriptions, permits, planners, toolset, versions
 from agents.engine.approval import AskPerson
 from agents.engine.breaker import Circuits
 from agents.engine.discretion import Discretion
@@ -36,6 +36,7 @@ from agents.llm import tokens
 from agents.models import (
     Agent,
     AgentStep,
+    AgentTool,
     GuardrailPattern,
     Run,
     RunEvent,
@@ -45,6 +46,7 @@ from agents.models import (
 from agents.models.prepared import prepared
 from agents.permits import Closed
 
+TRIED = "tried"  # under which a trial keeps the agent that it is of
 Registry = Callable[..., Awaitable[ToolRegistry]]  # as toolset.registry
 
 # How models and tools have been lately, for all runs of this process.
@@ -75,6 +77,7 @@ class Parts:
     colleagues: list[Agent]
     is_rerun: bool
     groups: frozenset[str] = frozenset()  # of people, where somebody may be asked by role
+    limits: dict[str, int] = field(default_factory=dict)  # how often a tool may be called
 
 
 async def begin(run: Run) -> Events:
@@ -103,8 +106,7 @@ async def rehearse(run: Run, registry: Registry) -> Events:
 
 def _kept(run: Run, events: Events) -> Events:
     """The events as they may be kept."""
-    is_kept = run.agent is None or run.agent.personal_data != Agent.PersonalData.UNKEPT
-    return events if is_kept else redacted(events)
+    return redacted(events) if _promise(run) == Agent.PersonalData.UNKEPT else events
 
 
 async def build(
@@ -173,6 +175,7 @@ def _runtime(
         policy=standard_policy(
             agent.max_duplicate_tool_calls,
             agent.max_tool_calls_per_tool,
+            tool_limits=parts.limits,
             max_seconds=agent.max_seconds,
             max_tokens=agent.max_run_tokens,
             max_cost=agent.max_cost,
@@ -221,13 +224,14 @@ def name_of(workflow: WorkflowVersion) -> str:
 def tool_names(agent: Agent, user: int | None = None) -> list[str]:
     """What it may call for this person: tools, and those it may ask."""
     closed = permits.closed_to(user)
-    tools = [row.name for row in _tools(agent.pk) if row.pk not in closed.tools]
+    tools = [one.tool.name for one in _links(agent.pk) if one.tool.pk not in closed.tools]
     asked = [other for other in _colleagues(agent.pk) if other.pk not in closed.agents]
     return sorted([*tools, *(other.asked_as for other in asked)])
 
 
 def guardrail_names() -> list[str]:
-    return [row.name for row in _patterns()]
+    rows = GuardrailPattern.objects.filter(enabled=True)
+    return list(rows.values_list("name", flat=True))
 
 
 def _handoff(agent: Agent, team: dict[str, AgentRuntime], *, is_first: bool = False) -> Handoff:
@@ -255,11 +259,15 @@ def first_agents_for(user):
 
 def _everybody(run: Run) -> list[Parts]:
     """The agent of the run first, then all that can be reached from it."""
+    if run.is_trial:
+        closed = permits.closed_to(run.user_id)
+        return _reached(run, [_draft(run).agent], closed, Discretion())
     if run.agent is None or not run.agent.enabled:
         raise NoAgent("The agent of this run was switched off.")
     closed = permits.closed_to(run.user_id)
     if run.agent_id in closed.agents:
         raise NotForThem
+    _record_version(run)
     return _reached(run, [_overridden(run.agent, run.overrides)], closed, Discretion())
 
 
@@ -267,6 +275,7 @@ def _cast(run: Run) -> tuple[Parts, ExecutionPlan, list[Parts]]:
     """The parts of a workflow itself, its plan, and all agents that can be reached from it."""
     if run.agent is None or run.workflow is None:
         raise NoAgent("The agent of this run was switched off.")
+    _record_version(run)
     plan = read(run.workflow.text).plan
     plan = replace(plan, parameters={**plan.parameters, **run.parameters})
     steps, closed = list(plan.walk()), permits.closed_to(run.user_id)
@@ -281,11 +290,24 @@ def _cast(run: Run) -> tuple[Parts, ExecutionPlan, list[Parts]]:
         planners.of(agent, run.model, run, _discretion(run, agent, discretion)),
         tools,
         toolset.made(tools),
-        _rules(run),
+        _rules(run, agent),
         colleagues,
         is_rerun=run.is_rerun and not run.goes_on_for,
     )
     return parts, plan, _reached(run, list(colleagues), closed, discretion)
+
+
+def _draft(run: Run) -> descriptions.Drawn:
+    """The agent that is tried, which is in no row, or not so."""
+    made = descriptions.drawn(run.overrides[TRIED])
+    made.agent.pk = run.agent_id
+    return made
+
+
+def _record_version(run: Run) -> None:
+    """Of a run that begins; one that goes on keeps what it began with."""
+    if not run.version:
+        versions.record(run)
 
 
 def _reached(
@@ -305,9 +327,11 @@ def _parts(run: Run, agent: Agent, closed: Closed, discretion: Discretion) -> Pa
     is_first = agent.pk == run.agent_id
     # An agent that a workflow asks is not the one for which tools were chosen.
     chosen = run.overrides.get("tools") if is_first and not run.workflow_id else None
-    rows = [row for row in _tools(agent.pk) if row.pk not in closed.tools]
-    tools = [row for row in rows if chosen is None or row.name in chosen]
-    others = [other for other in _colleagues(agent.pk) if other.pk not in closed.agents]
+    had, asked = _drafted(run) if is_first and run.is_trial else _saved(run, agent)
+    links = [link for link in had if link.tool.pk not in closed.tools]
+    links = [link for link in links if chosen is None or link.tool.name in chosen]
+    tools = [link.given() for link in links]
+    others = [other for other in asked if other.pk not in closed.agents]
     colleagues = [other for other in others if other != agent]
     return Parts(
         agent,
@@ -319,22 +343,44 @@ def _parts(run: Run, agent: Agent, closed: Closed, discretion: Discretion) -> Pa
         ),
         tools,
         toolset.made(tools),
-        _rules(run),
+        _rules(run, agent),
         [other for other in colleagues if chosen is None or other.asked_as in chosen],
         is_rerun=run.is_rerun and not run.goes_on_for,
         groups=_groups() if agent.mode == Agent.Mode.PLAN else frozenset(),
+        limits={link.tool.name: link.max_calls for link in links if link.max_calls},
     )
+
+
+def _saved(run: Run, agent: Agent) -> tuple[list[AgentTool], list[Agent]]:
+    """What its rows say; whoever asks the agent of a trial asks the draft."""
+    asked = _colleagues(agent.pk)
+    if run.is_trial:
+        asked = [_draft(run).agent if one.pk == run.agent_id else one for one in asked]
+    return _links(agent.pk), asked
+
+
+def _drafted(run: Run) -> tuple[list[AgentTool], list[Any]]:
+    draft = _draft(run)
+    tools = [link for link in draft.links if link.tool.enabled]
+    return tools, [agent for agent in draft.many["handoffs"] if agent.enabled]
 
 
 def _discretion(run: Run, agent: Agent, shared: Discretion) -> Discretion | None:
     """What a person is promised by the agent they asked holds for all that work for it."""
-    rules = {agent.personal_data, run.agent and run.agent.personal_data}
+    rules = {agent.personal_data, _promise(run)}
     return shared if Agent.PersonalData.HIDDEN in rules else None
 
 
-def _rules(run: Run) -> list[GuardrailPattern]:
+def _promise(run: Run) -> str | None:
+    """What the agent of the run, or the draft that is tried, does with personal data."""
+    if run.is_trial:
+        return run.overrides[TRIED].get("personal_data")
+    return run.agent and run.agent.personal_data
+
+
+def _rules(run: Run, agent: Agent) -> list[GuardrailPattern]:
     off = run.overrides.get("guardrails_off", ())
-    return [row for row in _patterns() if row.name not in off]
+    return [row for row in _patterns(agent.pk) if row.name not in off]
 
 
 def _groups() -> frozenset[str]:
@@ -350,8 +396,8 @@ def _overridden(agent: Agent, overrides: dict[str, Any]) -> Agent:
 
 
 @prepared
-def _patterns():
-    return GuardrailPattern.objects.filter(enabled=True)
+def _patterns(agent):
+    return GuardrailPattern.objects.holding_for(agent)
 
 
 @prepared
@@ -365,9 +411,9 @@ def _all_tools():
 
 
 @prepared
-def _tools(agent):
-    tools = ToolRegistration.objects.filter(enabled=True, agents=agent)
-    return tools.select_related("server", "fallback")
+def _links(agent):
+    links = AgentTool.objects.filter(agent=agent, tool__enabled=True)
+    return links.select_related("tool__server", "tool__fallback")
 
 
 def _guardrails(parts: Parts) -> Guardrails:
@@ -378,6 +424,8 @@ def _guardrails(parts: Parts) -> Guardrails:
             stage=row.stage,
             action=GuardrailAction(row.action),
             message=row.message,
+            is_observed=row.is_observed,
+            id=row.pk,
         )
         for row in parts.patterns
     ]

@@ -309,13 +309,16 @@ class RunConsumer(WatchingConsumer):
 
 
 def _joined(told: list[Told]) -> list[Told]:
-    """What was told of a run in several pieces, as one: a page that is behind catches up."""
+    """What was told of a run in several pieces, as one: a page that is behind catches up.
+
+    It looks again once, and last: before, it would find itself behind what is told here.
+    """
     joined: list[Told] = []
-    for kind, facts in told:
+    for kind, facts in sorted(told, key=lambda each: each[0] == live.LOOK_AGAIN):
         last_kind, last = joined[-1] if joined else ("", {})
         if kind == last_kind == "run.events" and facts["run"] == last["run"]:
             joined[-1] = (kind, {**last, "events": last["events"] + facts["events"]})
-        else:
+        elif not kind == last_kind == live.LOOK_AGAIN:
             joined.append((kind, facts))
     return joined
 

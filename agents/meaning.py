@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 
 from agents.engine.events import Event, Type
 from agents.engine.termination import StopReason
-from agents.models import AgentStep, Approval, Run
+from agents.models import AgentStep, Approval, GuardrailHit, Run
 from agents.models.prepared import prepared
 from agents.models.statements import More, insert, update
 
@@ -36,6 +36,7 @@ MOST_MARKS = 100
 MOST_NAME = 64
 MOST_ROLE = 150
 MOST_LEVELS = 100
+OBSERVED = "observe"
 NUL = "\\u0000"
 
 
@@ -46,6 +47,7 @@ class Rows:
         self._runs: dict[int, dict[str, Any]] = {}
         self._steps: dict[tuple[int, int], dict[str, Any]] = {}
         self._new_steps: dict[tuple[int, int], AgentStep] = {}
+        self._new_hits: list[GuardrailHit] = []
 
     def take(self, run: int, event: Event) -> None:
         if (meaning := MEANING.get(event.type)) is not None:
@@ -61,6 +63,9 @@ class Rows:
 
     def add_step(self, step: AgentStep) -> None:
         self._new_steps[step.run_id, step.number] = step
+
+    def add_hit(self, hit: GuardrailHit) -> None:
+        self._new_hits.append(hit)
 
     def change_step(self, run: int, event: Event, **changes: Any) -> None:
         place = run, event.data["step"]
@@ -110,11 +115,14 @@ class Rows:
     def write(self) -> None:
         if self._new_steps:
             insert(AgentStep, self._new_steps.values())
+        if self._new_hits:
+            insert(GuardrailHit, self._new_hits)
         for (run, number), changes in self._steps.items():
             update(AgentStep, changes, run=run, number=number)
         for run, changes in self._runs.items():
             update(Run, changes, id=run)
         self._new_steps, self._steps, self._runs = {}, {}, {}
+        self._new_hits = []
 
 
 def decoded(text: str) -> Any:
@@ -274,8 +282,15 @@ def _told(rows: Rows, run: int, event: Event) -> None:
         if note["kind"] == "retry":
             changes |= {"observation": note["message"], "attempts": note["attempt"]}
         if note["kind"] == "model_fallback" and step.request:
-            changes["request"] = {**step.request, "model": note["to"]}
+            changes["request"] = _of_another(step.request, note)
         rows.change_step(run, event, **changes)
+
+
+def _of_another(request: Mapping[str, Any], note: Mapping[str, Any]) -> dict[str, Any]:
+    """The request as it was put to the model that took over."""
+    kept = {name: value for name, value in request.items() if name != "provider_model"}
+    behind = {name: note[name] for name in ("provider_model",) if name in note}
+    return {**kept, "model": note["to"], **behind}
 
 
 def _used(rows: Rows, run: int, event: Event) -> None:
@@ -314,18 +329,37 @@ def _fate(rows: Rows, run: int, event: Event) -> str:
 
 
 def _guarded(rows: Rows, run: int, event: Event) -> None:
-    blocked = event.data["action"] == "block"
+    details, action = event.data["details"], event.data["action"]
+    is_observed = bool(details.get("observed"))
+    blocked = action == "block" and not is_observed
     step = AgentStep(
         **_place(rows, run, event),
         kind=AgentStep.Kind.GUARDRAIL,
         status=AgentStep.Status.BLOCKED if blocked else AgentStep.Status.DONE,
-        action=event.data["action"],
-        action_input=event.data["details"],
+        action=OBSERVED if is_observed else action,
+        action_input={**details, "would": action} if is_observed else details,
         observation=event.data["reason"],
         started_at=event.time,
         ended_at=event.time,
     )
     rows.add_step(step)
+    if details.get("id") is not None and not event.is_replayed:
+        rows.add_hit(_hit(run, event))
+
+
+def _hit(run: int, event: Event) -> GuardrailHit:
+    details = event.data["details"]
+    return GuardrailHit(
+        run_id=run,
+        pattern_id=details["id"],
+        step=event.data["step"],
+        agent_name=event.agent,
+        stage=details["stage"],
+        action=event.data["action"],
+        is_observed=bool(details.get("observed")),
+        matches=details["matches"],
+        at=event.time,
+    )
 
 
 def _failed(rows: Rows, run: int, event: Event) -> None:

@@ -1,13 +1,32 @@
+from typing import Any
+
+from asgiref.sync import iscoroutinefunction
 from django.contrib.auth import logout
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.decorators import sync_and_async_middleware
 from django.utils.deprecation import MiddlewareMixin
 
 from agents import visitors
-from agents.audit import NotRecorded
+from agents.audit import NotRecorded, circumstances
 
 TRY_AGAIN = "30"  # seconds
+
+
+@sync_and_async_middleware
+def remembering(get_response: Any) -> Any:
+    """What is kept while a request is answered can say by whom and from where it was asked."""
+
+    async def answer_async(request: HttpRequest) -> HttpResponse:
+        with circumstances.of(request):
+            return await get_response(request)
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        with circumstances.of(request):
+            return get_response(request)
+
+    return answer_async if iscoroutinefunction(get_response) else answer
 
 
 class EnoughProof(MiddlewareMixin):

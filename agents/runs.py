@@ -21,6 +21,7 @@ from agents import (
     trace,
     workshop,
 )
+from agents.descriptions import Description
 from agents.engine.events import Event
 from agents.engine.state import Message
 from agents.engine.termination import StopReason
@@ -114,12 +115,25 @@ def prepare_rest(origin: Run, *, topic: str, user: Any) -> Run:
     return prepare_again(origin, agent=origin.agent, **about)
 
 
-def _created(agent: Agent, **columns: Any) -> Run:
+def prepare_trial(
+    draft: Agent, description: Description, *, query: str, topic: str, user: Any
+) -> Run:
+    """A run of an agent as it is described, and as no row has it, as a row of its own."""
+    kept: dict[str, Any] = {"agent": draft if draft.pk else None, "agent_version": None}
+    kept |= {"overrides": {assembly.TRIED: description}, "history": [], "parameters": {}}
+    model = planners.model_name(draft)
+    with transaction.atomic():
+        run = _created(draft, query=query, topic=topic, user=user, model=model, **kept)
+        _line_up(run)
+    return run
+
+
+def _created(agent: Agent, /, **columns: Any) -> Run:
     workflow = columns.get("workflow")
+    columns = {"agent": agent, "agent_version": agent.version or None} | columns
     asked = {name: columns[name] for name in ("query", "history", "parameters")}
     run = Run(
         **columns | {name: masking.kept(agent, value) for name, value in asked.items()},
-        agent=agent,
         agent_name=assembly.name_of(workflow) if workflow else agent.name,
         dialect=agent.dialect,
         # Where a plan is carried out, turns say nothing about how far it is.

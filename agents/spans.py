@@ -121,7 +121,7 @@ class Course:
         span = self._begin(key, event, f"invoke_agent {event.agent}", parent=parent)
         span.attributes |= _named("invoke_agent", "AGENT") | {"gen_ai.agent.name": event.agent}
         if "model" in data:
-            span.attributes |= _model(data["model"])
+            span.attributes |= _model(_asked(data))
         self._say(span, "input", data.get("query"), role="user")
         return span
 
@@ -139,7 +139,7 @@ class Course:
         return task if whose not in self._open and task in self._open else whose
 
     def _step_started(self, event: Event) -> None:
-        model = event.data["request"].get("model", "")
+        model = _asked(event.data["request"])
         span = self._begin(_place(event), event, f"chat {model}", parent=self._home(event))
         span.kind = Kind.CLIENT
         span.attributes |= _named("chat", "LLM") | _model(model) | {"llm.model_name": model}
@@ -323,6 +323,11 @@ def _moment(event: Event, name: str) -> datetime:
 def _named(operation: str, kind: str) -> dict[str, Value]:
     """What it is, by both conventions that monitors read."""
     return {"gen_ai.operation.name": operation, "openinference.span.kind": kind}
+
+
+def _asked(about: Mapping[str, Any]) -> str:
+    """As the provider calls it: a label of ours says nothing to a monitor."""
+    return about.get("provider_model") or about.get("model", "")
 
 
 def _model(name: str) -> dict[str, Value]:

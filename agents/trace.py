@@ -13,11 +13,12 @@ from django.db.models import Min
 from django.db.models.functions import Left, Length
 
 from agents.engine.events import Event, Stamp, Type
+from agents.engine.redaction import Redaction
 from agents.engine.state import INTERRUPTED, Message, legal
 from agents.engine.stopping import Fate
 from agents.engine.termination import StopReason
-from agents.meaning import Rows
-from agents.models import AgentStep, Run, RunEvent
+from agents.meaning import Rows, mark
+from agents.models import Agent, AgentStep, Run, RunEvent
 from agents.models.prepared import prepared
 from agents.storable import storable
 
@@ -101,9 +102,16 @@ def close(run_pk: int, ending: Ending, epoch: int | None = None) -> list[Event]:
             tool_calls=run.steps.filter(kind=AgentStep.Kind.TOOL).count(),
         )
     )
-    events = [storable(event) for event in events]
+    events = [storable(event) for event in _redacted(run, events)]
     keep([(run_pk, event) for event in events])
     return events
+
+
+def _redacted(run: Run, events: list[Event]) -> list[Event]:
+    """What a tool found out in the last moment may not be kept as it is, either."""
+    if run.agent is None or run.agent.personal_data != Agent.PersonalData.UNKEPT:
+        return events
+    return list(map(Redaction().event, events))
 
 
 def _why_stopped(run: Run, ending: Ending) -> str:
@@ -186,7 +194,7 @@ def transcript(run: Run) -> list[Message]:
     """The run as a model is told of it afterwards: always a whole exchange, or nothing."""
     if run.status == Run.Status.BLOCKED:
         return []
-    messages: list[Message] = [{"role": "user", "content": run.query}]
+    messages: list[Message] = [{"role": "user", "content": _asked(run)}]
     calls: list[AgentStep] = []
     used = run.steps.filter(kind=AgentStep.Kind.TOOL, parent=None) if run.tool_calls else ()
     for step in [*used, None]:
@@ -197,6 +205,15 @@ def transcript(run: Run) -> list[Message]:
             calls.append(step)
     messages.append({"role": "assistant", "content": _last_word(run)})
     return legal(messages)
+
+
+def _asked(run: Run) -> str:
+    """The question as the model was asked it: what was masked for it stays so."""
+    if mark(AgentStep.Kind.GUARDRAIL, "mask") not in run.marks:
+        return run.query
+    masks = run.steps.filter(kind=AgentStep.Kind.GUARDRAIL, action="mask", parent=None)
+    said = (step.action_input.get("text") for step in masks)
+    return next((text for text in said if text is not None), run.query)
 
 
 def _last_word(run: Run) -> str:

@@ -2,11 +2,13 @@ from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest
+from django.urls import URLPattern
 
 from agents import audit, masking
 from agents.admin.read_only import ReadOnlyAdmin
 from agents.admin.runs import RecordAdmin
 from agents.admin.runs import shown as run_shown
+from chat import person_pages
 from chat.models import ChatSession, Invitation, Member, Message
 
 DOOR = "admin"
@@ -35,6 +37,9 @@ class ChatSessionAdmin(SaidAdmin):
     personal_search_fields = ("title",)
     search_fields = ["=user__username"]
     list_select_related = ["user"]
+
+    def get_urls(self) -> list[URLPattern]:
+        return [*person_pages.urls(self.admin_site), *super().get_urls()]
 
 
 @admin.register(Message)

@@ -8,6 +8,7 @@ class ChatConfig(AppConfig):
 
     def ready(self) -> None:
         from agents import runs
-        from chat import sessions
+        from chat import retention, sessions
 
         runs.when_over(sessions.go_on)
+        runs.when_over(retention.look_around)

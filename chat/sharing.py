@@ -100,7 +100,8 @@ def add(session: ChatSession, name: str, right: str) -> None:
         if right == "read":
             _close_way(session, person, may_write=True)
         _seat(session, person, right == "write")
-        audit.record(session.user, audit.MEMBER_ADDED, _name(session), who=name, right=right)
+        about = {"who": audit.person(person), "right": right}
+        audit.record(session.user, audit.MEMBER_ADDED, _name(session), **about)
 
 
 def remove(session: ChatSession, user: int) -> None:
@@ -120,6 +121,7 @@ def leave(session: ChatSession, user) -> None:
         _unseat(session, guests(session).select_related("user").get(user=user.pk), by=user)
 
 
+@transaction.atomic
 def invite(session: ChatSession, right: str, hours: str) -> str:
     """A link's token, which is told this once: only its digest is kept."""
     if right not in RIGHTS or hours not in map(str, LIFETIMES):
@@ -135,6 +137,7 @@ def invite(session: ChatSession, right: str, hours: str) -> str:
     return token
 
 
+@transaction.atomic
 def withdraw(session: ChatSession, pk: int) -> None:
     """Raises Invitation.DoesNotExist for one that is not there."""
     link = session.invitations.get(pk=pk)
@@ -155,7 +158,7 @@ def join(token: str, user) -> ChatSession:
         _check_open(link)
         _seat(session, user, link.may_write, link)
         right = "write" if link.may_write else "read"
-        about = {"who": user.get_username(), "right": right, "link": link.pk}
+        about = {"who": audit.person(user), "right": right, "link": link.pk}
         audit.record(user, audit.MEMBER_ADDED, _name(session), **about)
     return session
 
@@ -214,9 +217,8 @@ def _put(session: ChatSession, person, **right: Any) -> None:
 
 def _unseat(session: ChatSession, member: Member, by) -> None:
     _unqueue(session, member.user)
-    who = member.user.get_username()
     member.delete()
-    audit.record(by, audit.MEMBER_REMOVED, _name(session), who=who)
+    audit.record(by, audit.MEMBER_REMOVED, _name(session), who=audit.person(member.user))
 
 
 def _unqueue(session: ChatSession, person) -> None:

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from chat import people, views
+from chat import account, people, views
 
 app_name = "chat"
 urlpatterns = [
@@ -21,4 +21,7 @@ urlpatterns = [
     path("chat/<int:pk>/links/", people.invite, name="invite"),
     path("chat/<int:pk>/links/<int:link>/withdraw/", people.withdraw, name="withdraw_link"),
     path("join/<str:token>/", people.join, name="join"),
+    path("account/data/", account.data, name="data"),
+    path("account/data/download/", account.take, name="take_data"),
+    path("account/erase/", account.erase, name="erase_account"),
 ]

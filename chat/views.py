@@ -6,7 +6,7 @@ from channels.db import database_sync_to_async
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import aget_object_or_404, get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as _lazy
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 
 from agents import planners, runs
@@ -21,8 +21,12 @@ SHOWN = 30
 
 
 PROMISES = {
-    Agent.PersonalData.HIDDEN: _lazy("Personal data is replaced before the model sees it."),
-    Agent.PersonalData.UNKEPT: _lazy("Personal data is masked in all that is kept and shown."),
+    Agent.PersonalData.HIDDEN: gettext_lazy(
+        "Personal data is replaced before the model sees it."
+    ),
+    Agent.PersonalData.UNKEPT: gettext_lazy(
+        "Personal data is masked in all that is kept and shown."
+    ),
 }
 
 

@@ -50,6 +50,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "agents.middleware.remembering",
     "agents.middleware.NothingUnrecorded",
 ]
 # Of whom more than a password is demanded.
@@ -86,6 +87,11 @@ if ENVIRONMENT.database_url and ENVIRONMENT.redis_url:
 METRICS = ENVIRONMENT.metrics or ENVIRONMENT.metrics_token is not None
 # Modules whose functions, decorated with `function_tool`, become tools.
 TOOL_MODULES = environment.listed(ENVIRONMENT.tools)
+# How long what people said, and who did what, is kept; None is for ever.
+KEEP_RUNS_DAYS = ENVIRONMENT.keep_runs_days
+KEEP_AUDIT_DAYS = ENVIRONMENT.keep_audit_days
+# Whether people may delete their own accounts.
+SELF_ERASURE = ENVIRONMENT.self_erasure
 SAMPLE_DATABASE = DATA_DIR / "sample.sqlite3"
 
 LOGIN_URL = "login"

@@ -1,21 +1,35 @@
 import re
+from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.options import IS_POPUP_VAR
 from django.db import models
 from django.db.models import Count, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.timesince import timesince
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from agents import planners
-from agents.models import Agent
+from agents.models import Agent, AgentVersion, GuardrailPattern, LanguageModel
 from agents.sentences import told
 
-from .console import ConsoleAdmin
+from .drafts import WithTrials
+from .given_tools import ToolsField
+from .history import WithHistory
 from .json_field import ObjectField, example
+from .lately import UsedList
 from .model_field import ModelInput
 from .personal_data import PersonalDataSelect
+from .starters import BY_KEY, STARTERS
 
 MODEL = re.compile(r"[^\s/]+/\S*[^\s/]|demo")
 OUTPUT = {
@@ -30,6 +44,22 @@ OUTPUT = {
 
 
 class AgentForm(forms.ModelForm):
+    given = ToolsField(
+        label=_("Tools"),
+        required=False,
+        help_text=_(
+            "Empty settings are as the tool is set up, and as under Limits. What is set here "
+            "holds for this agent alone."
+        ),
+    )
+    note = forms.CharField(
+        label=_("What is changed, and why"),
+        max_length=AgentVersion._meta.get_field("note").max_length,
+        required=False,
+        widget=forms.TextInput(attrs={"class": "vLargeTextField"}),
+        help_text=_("Kept with the version that this makes, for whoever reads its history."),
+    )
+
     class Meta:
         widgets = {
             "description": forms.TextInput(attrs={"class": "vLargeTextField"}),
@@ -59,15 +89,15 @@ class AgentForm(forms.ModelForm):
         if "handoffs" in self.fields:
             others = Agent.objects.exclude(pk=self.instance.pk)
             self.fields["handoffs"].queryset = others
+        if self.instance.pk:
+            self.initial["given"] = list(self.instance.links.select_related("tool"))
 
     def clean_fallback_models(self) -> str:
         lines = self.cleaned_data["fallback_models"].splitlines()
         names = {number: line.strip() for number, line in enumerate(lines, 1) if line.strip()}
-        labels = planners.labels()
-        known = [number for number, name in names.items() if name in labels]
-        wrong = [
-            at for at in names.items() if at[0] not in known and not MODEL.fullmatch(at[1])
-        ]
+        labels = {*LanguageModel.objects.values_list("label", flat=True)}
+        unlabelled = [at for at in names.items() if at[1] not in labels]
+        wrong = [at for at in unlabelled if not MODEL.fullmatch(at[1])]
         if wrong:
             raise forms.ValidationError(
                 [
@@ -80,13 +110,18 @@ class AgentForm(forms.ModelForm):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean()
-        tools = {tool.name for tool in cleaned.get("tools") or ()}
+        tools = {link.tool.name for link in cleaned.get("given") or ()}
         for colleague in cleaned.get("handoffs") or ():
             if colleague.asked_as in tools:
                 names = {"tool": colleague.asked_as, "agent": colleague.name}
                 self.add_error("handoffs", TAKEN % names)
         self._check_panel(cleaned)
         return cleaned
+
+    def _save_m2m(self) -> None:
+        super()._save_m2m()
+        if "given" in self.cleaned_data:
+            self.instance.give(self.cleaned_data["given"])
 
     def _check_panel(self, cleaned: dict[str, Any]) -> None:
         if cleaned.get("mode") != Agent.Mode.PANEL:
@@ -117,47 +152,72 @@ TAKEN_THERE = _("%(agent)s, which may ask it, has a tool named %(tool)s already.
 
 
 @admin.register(Agent)
-class AgentAdmin(ConsoleAdmin):
+class AgentAdmin(WithTrials, WithHistory):
     form = AgentForm
-    list_display = ["name", "description", "thinks_with", "tool_count", "asks_first"]
-    list_display += ["enabled", "is_default"]
-    list_filter = ["enabled", "dialect"]
+    list_display = ["name", "enabled", "is_default", "description", "thinks_with"]
+    list_display += ["tool_count", "changed", "last_used", "lately", "failures", "asks_first"]
     search_fields = ["name", "description"]
-    filter_horizontal = ["tools", "handoffs"]
     formfield_overrides = {models.JSONField: {"form_class": ObjectField}}
     fieldsets = [
         (
             _("Who it is"),
-            {"fields": ["name", "description", "instructions", "enabled", "is_default"]},
+            {"fields": ["name", "description", "instructions", ("enabled", "is_default")]},
         ),
         (
             _("How it works"),
-            {"fields": ["mode", "shows_plan", "max_replans", "merge", "roles"]},
+            {"fields": ["mode", ("shows_plan", "max_replans"), "merge", "roles"]},
         ),
         (_("Model"), {"fields": ["model", "fallback_models", "dialect"]}),
-        (_("Tools and colleagues"), {"fields": ["tools", "auto_execute_tools", "handoffs"]}),
+        (_("Tools"), {"fields": ["given", "auto_execute_tools"]}),
+        (_("Colleagues"), {"fields": ["handoffs"]}),
         (
             _("Limits"),
             {
                 "fields": [
-                    *("max_steps", "max_duplicate_tool_calls", "max_tool_calls_per_tool"),
-                    *("max_seconds", "max_run_tokens", "max_cost"),
-                    *("max_input_tokens", "max_output_tokens"),
+                    ("max_steps", "max_seconds"),
+                    ("max_tool_calls_per_tool", "max_duplicate_tool_calls"),
+                    ("max_run_tokens", "max_cost"),
+                    ("max_input_tokens", "max_output_tokens"),
                 ]
             },
         ),
         (_("Personal data"), {"fields": ["personal_data"]}),
         (_("Form of the answer"), {"fields": ["output_schema"]}),
+        (_("Who may use it"), {"fields": ["groups"]}),
     ]
+    at_last = (_("This version"), {"fields": ["note"]})
+    readonly_fields = ["guardrails"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Agent]:
         return super().get_queryset(request).annotate(has_tools=Count("tools"))
 
+    def get_changelist(self, request: HttpRequest, **options: Any) -> type[UsedList]:
+        return UsedList
+
+    def add_view(self, request: HttpRequest, *args: Any, **more: Any) -> HttpResponse:
+        """First the question what it is to start from."""
+        is_asked = request.method == "GET" and not {"start", IS_POPUP_VAR} & request.GET.keys()
+        if not is_asked or not self.has_add_permission(request):
+            return super().add_view(request, *args, **more)
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": _("New agent"),
+            "starters": STARTERS,
+        }
+        return render(request, "admin/agents/agent/starters.html", context)
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        starter = BY_KEY.get(request.GET.get("start", ""))
+        return starter.initial() if starter else {}
+
+    def get_fieldsets(self, request: HttpRequest, obj: Agent | None = None) -> list[Any]:
+        """What applies to an agent is known once there is one."""
+        return [*self.fieldsets, *([APPLIES] if obj else []), self.at_last]
+
     def formfield_for_manytomany(self, db_field: Any, request: Any, **options: Any) -> Any:
-        field = super().formfield_for_manytomany(db_field, request, **options)
-        if db_field.name == "handoffs":
-            field.widget.verbose_name = _("colleagues")
-        return field
+        options["widget"] = forms.CheckboxSelectMultiple
+        return super().formfield_for_manytomany(db_field, request, **options)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
@@ -176,3 +236,58 @@ class AgentAdmin(ConsoleAdmin):
     @admin.display(description=_("asks first"), ordering="auto_execute_tools")
     def asks_first(self, agent: Agent) -> str:
         return _("as its tools say") if agent.auto_execute_tools else _("before every call")
+
+    @admin.display(description=_("guardrails"))
+    def guardrails(self, agent: Agent) -> SafeString | str:
+        """Those that look at what it is asked and what it says."""
+        change = "admin:agents_guardrailpattern_change"
+        links = (
+            (reverse(change, args=[row.pk]), row.name, row.get_action_display())
+            for row in GuardrailPattern.objects.holding_for(agent.pk)
+        )
+        found = format_html_join("", '<li><a href="{}">{}</a> ({})</li>', links)
+        return format_html('<ul class="applies">{}</ul>', found) if found else _("None.")
+
+    @admin.display(description=_("version"), ordering="version")
+    def changed(self, agent: Agent) -> SafeString | str:
+        """Its number, and who has made it and when."""
+        if agent.newest is None:
+            return "—"
+        page = reverse("admin:agents_agent_history", args=[agent.pk])
+        who = agent.newest.author.get_username() if agent.newest.author else ""
+        about = " · ".join(filter(None, [who, ago(agent.newest.created_at)]))
+        form = '<a href="{}">{}</a> <span class="about">{}</span>'
+        return format_html(form, page, agent.newest.number, about)
+
+    @admin.display(description=_("last used"))
+    def last_used(self, agent: Agent) -> str:
+        last = agent.used.get("last")
+        return ago(last) if last else _("not used yet")
+
+    @admin.display(description=_("runs of 7 days"))
+    def lately(self, agent: Agent) -> SafeString | str:
+        if not (count := agent.used.get("lately")):
+            return "0"
+        query = urlencode({"q": f"agent:{agent.name} after:-7d"})
+        return format_html('<a href="{}?{}">{}</a>', reverse("trace:list"), query, count)
+
+    @admin.display(description=_("failed"))
+    def failures(self, agent: Agent) -> str:
+        count, failed = (agent.used.get(name, 0) for name in ("lately", "failed"))
+        return f"{failed / count:.0%}" if count else "—"
+
+
+APPLIES = (
+    _("Guardrails"),
+    {
+        "fields": ["guardrails"],
+        "description": _("Which agents a pattern is for is said with the pattern."),
+    },
+)
+
+
+def ago(moment: datetime) -> str:
+    """How long it is since then, in one unit."""
+    if timezone.now() - moment < timedelta(minutes=1):
+        return gettext("just now")
+    return gettext("%(time)s ago") % {"time": timesince(moment, depth=1)}

@@ -17,6 +17,8 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.models.secret import Sealed, Unreadable
 
+from .recorded import Recorded
+
 SEEN = "_seen"
 SALT = "agents.admin.console"
 DIGITS = 12
@@ -28,7 +30,7 @@ WHAT_NOW = _(
 )
 
 
-class ConsoleAdmin(admin.ModelAdmin):
+class ConsoleAdmin(Recorded, admin.ModelAdmin):
     """A form tells what it showed; where somebody has changed that since, it is shown again."""
 
     def get_form(self, request: HttpRequest, obj: Any = None, **options: Any) -> Any:
@@ -95,14 +97,18 @@ def _now(row: models.Model, *, locked: bool = False) -> models.Model:
 def _digests(row: models.Model, form: forms.BaseForm) -> dict[str, str]:
     """A fingerprint of each field of the form: it tells apart, and nothing else."""
     fields = [*row._meta.concrete_fields, *row._meta.many_to_many]
-    return {f.name: _digest(f, row) for f in fields if f.name in form.fields}
+    own = {n: f.shown_of(row) for n, f in form.fields.items() if hasattr(f, "shown_of")}
+    shown = {f.name: _shown(f, row) for f in fields if f.name in form.fields}
+    return {name: _digest(value) for name, value in (shown | own).items()}
 
 
-def _digest(field: Any, row: models.Model) -> str:
+def _shown(field: Any, row: models.Model) -> Any:
     if field.many_to_many:
-        value: Any = sorted(getattr(row, field.name).values_list("pk", flat=True))
-    else:
-        value = _plain(getattr(row, field.attname))
+        return sorted(getattr(row, field.name).values_list("pk", flat=True))
+    return _plain(getattr(row, field.attname))
+
+
+def _digest(value: Any) -> str:
     return salted_hmac(SALT, repr(value), algorithm="sha256").hexdigest()[:DIGITS]
 
 

@@ -20,12 +20,13 @@ from django.utils.translation import ngettext
 
 from agents import health, planners
 from agents.assembly import CIRCUITS
-from agents.models import Agent, Approval, McpServer, Run, ServerProcess
+from agents.models import Agent, Approval, McpServer, Run, ServerProcess, Upkeep
 from agents.sentences import told
 
 from . import deployment
 
 LATELY = timedelta(hours=1)
+UPKEEP_WITHIN = timedelta(days=2)
 SILENT = timedelta(seconds=20)
 LONG_IN_LINE = timedelta(seconds=30)
 MOST_LAG = 2.0
@@ -68,6 +69,7 @@ def everything(processes: Processes) -> Iterator[Finding]:
     yield about_models()
     yield about_circuits()
     yield about_servers()
+    yield about_old_rows()
     yield about_settings()
 
 
@@ -268,6 +270,19 @@ def about_circuits() -> Finding:
         advice = _("They are left alone for a while and then tried again.")
         return Finding(what=what, now=now, advice=advice, page=page)
     return Finding(what=what, now=_("All are in order."), page=page)
+
+
+def about_old_rows() -> Finding:
+    """What is deleted once a day because it was kept long enough."""
+    what, row = _("Retention"), Upkeep.objects.filter(name="prune").first()
+    if row is None or row.at is None:
+        return Finding(what=what, now=_("Nothing was looked for yet."))
+    counts = {name: row.report.get(name, 0) for name in ("sessions", "runs", "entries")}
+    deleted = _("%(sessions)d sessions, %(runs)d runs and %(entries)d audit entries") % counts
+    age = timezone.now() - row.at
+    now = _("Deleted %(time)s ago: %(what)s.") % {"time": length(age), "what": deleted}
+    late = _("It should be done once a day. The log of the server says why it is not.")
+    return Finding(what=what, now=now, advice=late if age > UPKEEP_WITHIN else "")
 
 
 def about_servers() -> Finding:

@@ -190,25 +190,28 @@ class ModelForm(forms.ModelForm):
 
     def clean_fallbacks(self) -> str:
         names = list(dict.fromkeys(self.cleaned_data["fallbacks"].split()))
-        wrong = [name for name in names if name != planners.DEMO and planners.trouble(name)]
-        own = self.cleaned_data.get("label", self.instance.label)
-        if own in names:
+        if self.cleaned_data.get("label", self.instance.label) in names:
             raise ValidationError(_("It cannot fall back to itself."))
-        if wrong:
-            raise ValidationError([told(str(planners.trouble(name))) for name in wrong])
+        known = {planners.DEMO, *LanguageModel.objects.values_list("label", flat=True)}
+        if wrong := [name for name in names if name not in known and not NAME.fullmatch(name)]:
+            raise ValidationError([told(f"There is no model called {name}.") for name in wrong])
         return "\n".join(names)
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean()
-        address = cleaned.get("base_url", "")
-        if cleaned.get("provider") in NEED_ADDRESS and not address and not self.errors:
-            self.add_error("base_url", _("Say where it is."))
+        self._check_address(cleaned.get("provider"), cleaned.get("base_url"))
         kept = LanguageModel.objects.filter(pk=self.instance.pk).first()
         if cleaned.get("forget_key"):
             self.instance.api_key = ""
         for name, sentence in ENTER_AGAIN.items():
             self._check_kept(name, sentence, cleaned, kept)
         return cleaned
+
+    def _check_address(self, provider: str | None, address: str | None) -> None:
+        if provider in NEED_ADDRESS and address == "":
+            self.add_error("base_url", _("Say where it is."))
+        if provider == Provider.BEDROCK and address:
+            self.add_error("base_url", BY_REGION)
 
     def _check_kept(
         self, name: str, sentence: str, cleaned: dict[str, Any], kept: LanguageModel | None
@@ -256,6 +259,10 @@ SECRETS_SET = _("They are set. Leave this empty to keep them; {} takes them away
 SECRETS_NOT_SET = _(
     "A JSON object of texts, kept encrypted and never shown again: "
     '{"aws_access_key_id": "…", "aws_secret_access_key": "…"}'
+)
+BY_REGION = _(
+    "Leave this empty: where Amazon Bedrock is follows from the region, or from "
+    "aws_bedrock_runtime_endpoint in the further settings."
 )
 ENTER_AGAIN = {
     "api_key": _("It was set for another address: enter it again, or have it forgotten."),
@@ -347,11 +354,11 @@ class LanguageModelAdmin(ConsoleAdmin):
     @method_decorator(require_POST)
     def test_view(self, request: HttpRequest, pk: int | None = None) -> HttpResponse:
         """Asks the model as the form describes it; nothing of that is kept."""
-        row = None if pk is None else get_object_or_404(LanguageModel, pk=pk)
-        is_new = row is None
+        is_new = pk is None
         may = self.has_add_permission if is_new else self.has_change_permission
         if not may(request):
             raise PermissionDenied
+        row = None if is_new else get_object_or_404(LanguageModel, pk=pk)
         form = self.get_form(request, row, change=not is_new)(request.POST, instance=row)
         with transaction.atomic():  # it looks at the row as if it were to be saved
             form.is_valid()  # a label, say, is of no matter yet

@@ -6,6 +6,8 @@ from .console import ConsoleAdmin
 class ReadOnlyAdmin(ConsoleAdmin):
     """What happened can be looked at and deleted, not rewritten."""
 
+    tells_values = False
+
     def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return False
 

@@ -21,7 +21,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
-from agents import servers
+from agents import audit, servers
 from agents.models import McpServer, ToolRegistration
 from agents.models.secret import Unreadable
 from agents.sentences import told
@@ -267,7 +267,10 @@ class McpServerAdmin(ConsoleAdmin):
         server = get_object_or_404(McpServer, pk=pk)
         if not self.has_change_permission(request, server):
             raise PermissionDenied
-        self._tell(request, async_to_sync(servers.sync)(server, request.user))
+        found = async_to_sync(servers.sync)(server, request.user)
+        told = {"name": server.name, "state": str(found.health.state)}
+        audit.record(request.user, audit.SERVER_TESTED, server, **told)
+        self._tell(request, found)
         return redirect(_change_page(server))
 
     def _tell(self, request: HttpRequest, found: servers.Found) -> None:
@@ -345,11 +348,12 @@ class McpServerAdmin(ConsoleAdmin):
         if not request.user.has_perm("agents.change_toolregistration"):
             raise PermissionDenied
         try:
-            servers.accept(row, request.POST.get("seen", ""))
+            with transaction.atomic():
+                servers.accept(row, request.POST.get("seen", ""))
+                self.keep(request, audit.TOOL_ACCEPTED, row)
         except servers.ChangedAgain:
             messages.error(request, _("It has changed again since: look at it once more."))
         else:
-            self.log_change(request, row, [{"changed": {"fields": ["definition"]}}])
             messages.success(request, _("%(name)s is accepted.") % {"name": row.name})
         return redirect(_change_page(row.server))
 

@@ -25,8 +25,6 @@ from . import circuits, figures
 from .arguments import ArgumentsForm
 from .registrations import Effect, Source, asks, effect, schema_of
 
-RAN = "tool.run"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
@@ -78,7 +76,7 @@ def obstacle(row: ToolRegistration) -> str:
 
 def run(row: ToolRegistration, arguments: dict[str, Any], user: Any) -> Outcome:
     """Kept first who does it, without the values; then done, once."""
-    audit.record(user, RAN, f"tool:{row.name}", arguments=sorted(arguments))
+    audit.record(user, audit.TOOL_RUN, f"tool:{row.name}", arguments=sorted(arguments))
     began = time.perf_counter()
     try:
         result = async_to_sync(_called)(row, arguments, user)

@@ -77,14 +77,16 @@ def look() -> dict[str, Usage]:
 
 
 def _calls() -> QuerySet[AgentStep]:
+    """Those that were made; what a run only repeats of another was made there."""
     since = timezone.now() - LATELY
-    return AgentStep.objects.order_by().filter(
+    calls = AgentStep.objects.order_by().filter(
         run__gte=_first_run(since),
         kind=AgentStep.Kind.TOOL,
         status__in=MADE,
         started_at__gte=since,
         ended_at__isnull=False,
     )
+    return calls.exclude(number__lt=F("run__origin_step"))
 
 
 def _first_run(since: datetime) -> int:

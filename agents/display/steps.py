@@ -165,7 +165,7 @@ class StepView:
             case AgentStep.Kind.TOOL:
                 return one_line(f"{step.action}: {brief(step.action_input)}")
             case AgentStep.Kind.GUARDRAIL:
-                return one_line(told(step.observation))
+                return one_line(self._finding)
             case AgentStep.Kind.TASK:
                 return one_line(self._task)
             case AgentStep.Kind.PLAN:
@@ -181,6 +181,12 @@ class StepView:
         if self.job in JOBS:
             return JOBS[self.job]()
         return one_line(self.thought) or (_("Thinking…") if step.is_live else _("Thinks"))
+
+    @property
+    def _finding(self) -> str:
+        """What a guardrail says, and of which tool where it is about one."""
+        tool, words = self.facts.get("tool", ""), told(self.step.observation)
+        return f"{tool}: {words}" if tool else words
 
     @property
     def _task(self) -> str:

@@ -1,6 +1,7 @@
 """Using the tools of one turn: calls and results as events, in order."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -11,11 +12,14 @@ from uuid import uuid4
 
 from . import faults
 from .approval import Asking, AskPerson, Verdict, Why, digest, fingerprint
+from .aside import aside
 from .events import Event, Type
 from .fallback import FallbackResult, effect
+from .guardrails import GuardrailResult, Guardrails, Inspection
 from .handoff import Errand, Handoff
 from .state import AgentStep, Message
 from .stopping import result_of
+from .telling import guarded
 from .tool import Effect, argument
 from .toolbox import Toolbox
 from .trail import Trail
@@ -30,12 +34,21 @@ Events = AsyncGenerator[Event, None]
 class Acting:
     """Makes the open calls of a trail; where a person has to be asked first, it pauses."""
 
-    def __init__(self, trail: Trail, toolbox: Toolbox, asking: Asking) -> None:
+    def __init__(
+        self,
+        trail: Trail,
+        toolbox: Toolbox,
+        asking: Asking,
+        guardrails: Guardrails | None = None,
+    ) -> None:
         self.trail = trail
         self.toolbox = toolbox
         self.asking = asking
+        self.guardrails = guardrails or Guardrails()
+        self._findings: dict[str, tuple[GuardrailResult, ...]] = {}
 
     async def events(self) -> Events:
+        await self._check()
         ready = list(takewhile(lambda call: not self._waits(call), self.trail.open))
         async with aclosing(self._make(ready)) as making:
             async for event in making:
@@ -47,8 +60,33 @@ class Acting:
                 yield event
             yield self.trail.emit(Type.RUN_PAUSED, reason="approval", turn=self.trail.turn)
 
+    async def _check(self) -> None:
+        """See what rules say of the calls, before anybody is asked about them."""
+        self.trail.barred.clear()
+        if not self.guardrails.watches("tool_input"):
+            return
+        for call in self.trail.open:
+            verdict = self.trail.verdicts.get(call.id)
+            made = verdict.of(call) if verdict else call
+            size, value = len(made.arguments), made.readable
+            inspect = self.guardrails.inspect_value
+            inspected = await aside(size, inspect, value, "tool_input")
+            self._findings[call.id] = inspected.findings
+            if inspected.is_blocked:
+                self.trail.barred.add(call.id)
+            elif inspected.value != value:
+                self._change(call, verdict, json.dumps(inspected.value, ensure_ascii=False))
+
+    def _change(self, call: ToolCall, verdict: Verdict | None, arguments: str) -> None:
+        """The call with what the tool must not see masked, in a person's words too."""
+        changed = replace(call, arguments=arguments)
+        self.trail.open = tuple(changed if o.id == call.id else o for o in self.trail.open)
+        if verdict is not None and verdict.arguments is not None:
+            self.trail.verdicts[call.id] = replace(verdict, arguments=arguments)
+
     def _waits(self, call: ToolCall) -> bool:
-        return call.id not in self.trail.verdicts and self._why(call) is not None
+        is_settled = call.id in self.trail.verdicts or call.id in self.trail.barred
+        return not is_settled and self._why(call) is not None
 
     def _why(self, call: ToolCall) -> Why | None:
         return "unknown" if call.id in self.trail.unsure else self.asking.why(call)
@@ -91,6 +129,10 @@ class Acting:
             for call in calls:
                 pending = begun.get(call.id)
                 about = self._about(call, began if pending else datetime.now(UTC))
+                if call.id in self.trail.barred:
+                    for event in self._barred(call, about):
+                        yield event
+                    continue
                 verdict = self.trail.verdicts.get(call.id)
                 if verdict is not None and self._asks_person(call):
                     for event in self._answered(call, verdict, about):
@@ -106,7 +148,8 @@ class Acting:
 
     def _allowed(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
         """The calls as they may be made: a person may have changed them, or said no."""
-        verdicts = [(call, self.trail.verdicts.get(call.id)) for call in calls]
+        free = [call for call in calls if call.id not in self.trail.barred]
+        verdicts = [(call, self.trail.verdicts.get(call.id)) for call in free]
         return [v.of(c) if v else c for c, v in verdicts if v is None or v.is_approved]
 
     def _about(self, call: ToolCall, started: datetime) -> dict[str, Any]:
@@ -131,14 +174,11 @@ class Acting:
         made = verdict.of(call) if verdict else call
         errand = self._errand(made, about["step"])
         if call.id not in self.trail.begun:
-            yield self.trail.emit(
-                Type.TOOL_CALL,
-                id=call.id,
-                function={"name": made.name, "arguments": made.arguments},
-                # A task for another agent changes nothing by itself; what that one calls may.
-                effect="" if errand else self._effect(made),
-                **about,
-            )
+            # A task for another agent changes nothing by itself; what that one calls may.
+            effect = "" if errand else self._effect(made)
+            yield self._called(made, about, effect=effect)
+            for event in self._guarded(made, about, self._findings.get(call.id, ())):
+                yield event
         faults.point("P7")
         if errand is not None:
             async with aclosing(errand.events()) as words:
@@ -146,7 +186,7 @@ class Acting:
                     yield event
             if errand.result is None:
                 return
-            outcome = FallbackResult(result=errand.result)
+            outcome = await self.toolbox.screened(FallbackResult(result=errand.result))
         else:
             under_way = pending or asyncio.create_task(self.toolbox.use(made))
             outcome = await result_of(under_way, about["step"], self._effect(made))
@@ -155,6 +195,16 @@ class Acting:
         observation = verdict.told(text) if verdict else text
         for event in self._observed(made, observation, outcome, about):
             yield event
+
+    def _called(self, call: ToolCall, about: dict[str, Any], **more: Any) -> Event:
+        function = {"name": call.name, "arguments": call.arguments}
+        return self.trail.emit(Type.TOOL_CALL, id=call.id, function=function, **more, **about)
+
+    def _guarded(
+        self, call: ToolCall, about: dict[str, Any], findings: Sequence[GuardrailResult]
+    ) -> Iterator[Event]:
+        for finding in findings:
+            yield guarded(self.trail, finding, tool=call.name, call=about["step"])
 
     def _effect(self, call: ToolCall) -> Effect:
         registry = self.toolbox.registry
@@ -173,6 +223,7 @@ class Acting:
     ) -> Iterator[Event]:
         is_error = outcome.result.is_error
         yield self._responded(call, observation, is_error, outcome.attempts, about)
+        yield from self._guarded(call, about, outcome.findings)
         step = about["step"]
         if outcome.stand_in is not None:
             yield self.trail.emit(
@@ -188,6 +239,20 @@ class Acting:
         status = "failed" if is_error else "done"
         ended = outcome.ended.isoformat()
         yield self._step(call, status, observation, about, ended=ended)
+
+    def _barred(self, call: ToolCall, about: dict[str, Any]) -> Iterator[Event]:
+        """Not made: a rule says no. The model is told why, and goes on."""
+        findings = self._findings[call.id]
+        if call.id not in self.trail.begun:
+            yield self._called(call, about, effect="", is_barred=True)
+            yield from self._guarded(call, about, findings)
+        reason = Inspection(findings=findings).result.reason
+        observation = (
+            f"Error: this call was not made. {reason} "
+            "Do not make it again; go on without it, or with other arguments."
+        )
+        yield self._responded(call, observation, True, 0, about)
+        yield self._step(call, "blocked", observation, about)
 
     def _answered(
         self, call: ToolCall, verdict: Verdict, about: dict[str, Any]

@@ -9,7 +9,7 @@ from .acting import Acting
 from .aside import aside
 from .errors import AgentError, PlanParseError
 from .events import Event, Stamp, Type
-from .guardrails import GuardrailAction, Guardrails
+from .guardrails import Guardrails
 from .listening import Listening
 from .mending import doubt, last_plan, mend
 from .output import OutputSchema
@@ -56,6 +56,7 @@ class Course:
             agent.fallback,
             circuits=agent.circuits,
             auto_execute=agent.asking.auto_execute,
+            guardrails=agent.guardrails,
         )
         self.toolbox.out_of_order |= self.trail.out_of_order
         self.toolbox.is_degraded = self.trail.is_degraded
@@ -118,13 +119,21 @@ class Course:
 
     async def _checked(self) -> Events:
         rules, is_nested = self.agent.guardrails, self.emit.parent is not None
-        check = rules.at_any_length().check_input if is_nested else rules.check_input
-        finding = await aside(len(self.trail.query), check, self.trail.query)
-        if finding.action is not GuardrailAction.ALLOW:
-            yield guarded(self.trail, finding)
-        if finding.action is GuardrailAction.BLOCK:
-            yield finished(self.trail, StopReason.BLOCKED, detail=finding.reason)
+        inspect = rules.at_any_length().inspect if is_nested else rules.inspect
+        query = self.trail.query
+        inspected = await aside(len(query), inspect, query, "input")
+        # The first one says all that decides how it goes on, should it be cut off after it.
+        is_masked = inspected.text != query and not inspected.is_blocked
+        masked = {"text": inspected.text} if is_masked else {}
+        for finding in inspected.findings:
+            yield guarded(self.trail, finding, **masked)
+            masked = {}
+        if inspected.is_blocked:
+            detail = inspected.result.reason
+            yield finished(self.trail, StopReason.BLOCKED, detail=detail)
             return
+        if is_masked:
+            self.trail.ask_instead(inspected.text)
         async with aclosing(self._turns()) as turns:
             async for event in turns:
                 yield event
@@ -200,8 +209,9 @@ class Course:
             for event in self.thinking.ask_again(heard, error):
                 yield event
             return
+        for finding in heard.findings:
+            yield guarded(self.trail, finding)
         if heard.finding is not None:
-            yield guarded(self.trail, heard.finding)
             yield finished(self.trail, StopReason.BLOCKED, detail=heard.finding.reason)
             return
         async with aclosing(self._decide(heard.plan or PlanResult())) as deciding:
@@ -239,8 +249,9 @@ class Course:
         async with aclosing(phase.events()) as events:
             async for event in events:
                 yield event
+        for finding in phase.findings:
+            yield guarded(self.trail, finding)
         if phase.finding is not None:
-            yield guarded(self.trail, phase.finding)
             yield finished(self.trail, StopReason.BLOCKED, detail=phase.finding.reason)
             return
         answer = phase.plan.final_answer or ""
@@ -276,7 +287,7 @@ class Course:
         self.trail.open = tuple(call for call, wanted in pairs if wanted in calls)
 
     async def _act(self) -> Events:
-        acting = Acting(self.trail, self.toolbox, self.agent.asking)
+        acting = Acting(self.trail, self.toolbox, self.agent.asking, self.agent.guardrails)
         async with aclosing(acting.events()) as events:
             async for event in events:
                 self.trail.is_over |= event.type is Type.RUN_PAUSED
@@ -290,10 +301,14 @@ class Course:
         guardrails: Guardrails | None = None,
     ) -> list[Event]:
         rules = guardrails or self.agent.guardrails
-        finding = await aside(len(text), rules.check_output, text)
-        said = [] if finding.action is GuardrailAction.ALLOW else [guarded(self.trail, finding)]
-        if finding.action is GuardrailAction.BLOCK:
-            return [*said, finished(self.trail, StopReason.BLOCKED, detail=finding.reason)]
+        inspected = await aside(len(text), rules.inspect, text, "output")
+        told = {f.details["rule"] for f in self.heard.findings} if self.heard else set()
+        new = [f for f in inspected.findings if f.details.get("rule") not in told]
+        said = [guarded(self.trail, finding) for finding in new]
+        if inspected.is_blocked:
+            detail = inspected.result.reason
+            return [*said, finished(self.trail, StopReason.BLOCKED, detail=detail)]
+        text = inspected.text
         self.state.add_message("assistant", text)
         self.state.add_step(AgentStep(thought=plan.thought))
         reason = StopReason.DEGRADED if self.toolbox.is_degraded else StopReason.COMPLETED

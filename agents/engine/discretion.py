@@ -24,8 +24,9 @@ TOLD = (
     "in the input of tools; the value is put in before anybody reads or uses it."
 )
 SHORTEST = 6
-MOST_FOUND = 200
-ALIAS = re.compile(rf"‹(?:{'|'.join(kind.value for kind in Kind)}) [0-9]+›")
+MOST_FOUND = 2_000_000
+FENCED = re.compile(r"(\s*```\w*\s)(.*)(```\s*)", re.S)
+ALIAS = re.compile(rf"‹(?:{'|'.join(kind.value for kind in Kind)}) [0-9]{{1,5}}›")
 
 
 class Discretion:
@@ -36,18 +37,23 @@ class Discretion:
         self._values: dict[str, str] = {}
         self._kinds: dict[str, Kind] = {}
         self._found: dict[str, tuple[Span, ...]] = {}
+        self._size = 0
         self._last: Counter[str] = Counter()
         self._lock = Lock()  # requests are made in threads, and agents work side by side
+
+    @property
+    def has_hidden(self) -> bool:
+        """Whether there is anything that could come back."""
+        return bool(self._values)
 
     def remember(self, replaced: Mapping[str, str]) -> None:
         """What was replaced before this run was cut off, by alias."""
         with self._lock:
             for alias, value in replaced.items():
-                kind, _, number = alias.strip("‹›").rpartition(" ")
-                self._last[kind] = max(self._last[kind], int(number))
+                kind = self._leave(alias)
                 if value not in self._aliases and alias not in self._values:
                     self._aliases[value], self._values[alias] = alias, value
-                    self._kinds[value] = Kind(kind)
+                    self._kinds[value] = kind
 
     def hide(self, text: str) -> str:
         """The text with aliases for all that is personal in it, or is known to be."""
@@ -60,6 +66,8 @@ class Discretion:
     def find(self, text: str) -> tuple[Span, ...]:
         """What is personal in it, in order; all of it has an alias from now on."""
         with self._lock:
+            for alias in ALIAS.findall(text):
+                self._leave(alias)  # somebody wrote it, and means nobody's value
             spans = self._looked_up(text)
             self._name(text, spans)
             if more := self._known(text, spans):
@@ -82,9 +90,9 @@ class Discretion:
         return {alias: self._values[alias] for alias in used if alias in self._values}
 
     def restore(self, text: str, start: int = 0) -> str:
-        """The text from there on with the values put in."""
+        """The text, from there on, with the values put in."""
         pieces = []
-        for match in WRITTEN.finditer(text, start) if self._values else ():
+        for match in WRITTEN.finditer(text, start) if self.has_hidden else ():
             pieces += [text[start : match.start()], self._values.get(_alias(match), match[0])]
             start = match.end()
         return "".join([*pieces, text[start:]])
@@ -129,8 +137,12 @@ class Discretion:
         return replace(call, arguments=self._answered(call.arguments))
 
     def _answered(self, text: str) -> str:
-        """The text with the values put in; where it is JSON it stays JSON."""
-        return in_json(text, self.restore) if self._values else text
+        """The text with the values put in; where it is JSON, fenced or not, it stays JSON."""
+        if not self.has_hidden:
+            return text
+        if fenced := FENCED.fullmatch(text):
+            return f"{fenced[1]}{in_json(fenced[2], self.restore)}{fenced[3]}"
+        return in_json(text, self.restore)
 
     def _hidden(self, message: Message) -> Message:
         hidden = dict(message)
@@ -148,9 +160,12 @@ class Discretion:
     def _looked_up(self, text: str) -> tuple[Span, ...]:
         """A conversation is sent again at every turn, and looked through once."""
         if text not in self._found:
-            if len(self._found) >= MOST_FOUND:
-                del self._found[next(iter(self._found))]
             self._found[text] = find(text)
+            self._size += len(text)
+            while self._size > MOST_FOUND and len(self._found) > 1:
+                oldest = next(iter(self._found))
+                del self._found[oldest]
+                self._size -= len(oldest)
         return self._found[text]
 
     def _name(self, text: str, spans: Iterable[Span]) -> None:
@@ -160,6 +175,12 @@ class Discretion:
                 alias = self._aliases[value] = self._alias(span.kind)
                 self._values[alias] = value
                 self._kinds[value] = span.kind
+
+    def _leave(self, alias: str) -> Kind:
+        """The numbers up to this one are taken."""
+        kind, _, number = alias.strip("‹›").rpartition(" ")
+        self._last[kind] = max(self._last[kind], int(number))
+        return Kind(kind)
 
     def _alias(self, kind: Kind) -> str:
         self._last[kind.value] += 1
@@ -187,8 +208,9 @@ class Growing:
     def feed(self, piece: str) -> str:
         """What can be shown by now and was not before."""
         self._held += piece
-        begun = BEGUN.search(self._before + self._held, len(self._before))
-        return self._release(begun.start() - len(self._before) if begun else len(self._held))
+        text, start = self._before + self._held, len(self._before)
+        begun = BEGUN.search(text, start) if self._discretion.has_hidden else None
+        return self._release(begun.start() - start if begun else len(self._held))
 
     def rest(self) -> str:
         """What was still waiting, once nothing more comes."""

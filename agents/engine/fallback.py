@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from . import faults
 from .errors import AgentError
+from .patterns import GuardrailResult
 from .secrets import masked
 from .tool import Effect, Tool, ToolInput, ToolResult
 
@@ -22,7 +23,7 @@ class FallbackResult:
     """`degraded` says that the tool is of no use now; its last error is in `result`.
 
     `is_outage`: what it depends on is down. `stand_in` is the tool that was used in its place,
-    because of what is in `reason`.
+    because of what is in `reason`. `findings` are what rules say of the result.
     """
 
     result: ToolResult
@@ -31,6 +32,7 @@ class FallbackResult:
     is_outage: bool = False
     stand_in: str | None = None
     reason: str = ""
+    findings: tuple[GuardrailResult, ...] = ()
     ended: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property

@@ -1,20 +1,22 @@
 """Listening to one turn of a model: its words as events, none of them blocked."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
+from dataclasses import replace
 from itertools import count
 from urllib.parse import urlsplit
 
 from . import faults
+from .aside import aside
 from .breaker import NEVER, Circuits
 from .errors import AgentConnectionError, AgentError, ModelError, PlanParseError
 from .events import Event, Stamp, Type
 from .gate import Gate, Limit
-from .guardrails import GuardrailResult, Guardrails, Screen
+from .guardrails import GuardrailResult, Guardrails, Screen, by_severity
 from .planner import ReActPlanner, Request, Slow
 from .retry import RetryPolicy
-from .turn import PlanResult
+from .turn import PlanResult, Turn
 from .usage import of_turn
 
 Events = AsyncGenerator[Event, None]
@@ -24,8 +26,9 @@ Ask = Callable[[ReActPlanner], Request]
 class Listening:
     """Afterwards there is a `plan`, or a `finding` that blocks it; `said` is what was shown.
 
-    `planner` is the one that answered and `request` what it was asked; `fallbacks` are those
-    that were not needed, for the turns to come.
+    What rules mask is masked in the plan too, and `unmasked` is the plan as it came; `findings`
+    are all that rules found. `planner` is the one that answered and `request` what it was
+    asked; `fallbacks` are those that were not needed, for the turns to come.
     """
 
     def __init__(
@@ -48,7 +51,9 @@ class Listening:
         self.circuits = circuits or Circuits(NEVER)
         self.request: Request | None = None
         self.plan: PlanResult | None = None
+        self.unmasked: PlanResult | None = None
         self.finding: GuardrailResult | None = None
+        self.findings: list[GuardrailResult] = []
         self.said: list[str] = []
         self._has_spoken = False
         self._tries: dict[str, int] = {}
@@ -114,8 +119,9 @@ class Listening:
     def _asked_of(self) -> tuple[str, str]:
         """Who is asked, a server by its address or a provider by its name, and which model."""
         model = self.planner.model
+        known = self.planner.provided.get("provider_model", model)
         address = urlsplit(getattr(self.planner.llm, "base_url", None) or "").netloc
-        return address.rpartition("@")[2] or model.partition("/")[0], model
+        return address.rpartition("@")[2] or known.partition("/")[0], model
 
     def _wait(self, error: AgentError, attempt: int) -> float | None:
         if self._has_spoken or self.circuits.are_refusing(*self._asked_of()):
@@ -139,11 +145,12 @@ class Listening:
                     yield event
         except AgentError:
             # What waited to be shown belongs to what was said; had nothing been, it can wait.
-            for event in self._rest(screens) if self._has_spoken else ():
+            for event in await self._rest(screens) if self._has_spoken else ():
                 yield event
             raise
-        for event in self._rest(screens) if self.finding is None else ():
+        for event in await self._rest(screens) if self.finding is None else ():
             yield event
+        await self._take_findings(screens)
 
     async def _screened(self, request: Request, screens: Mapping[str, Screen]) -> Events:
         async with aclosing(self.planner.stream(request)) as pieces:
@@ -161,10 +168,44 @@ class Listening:
                     self.finding = screen.finding
                     return
 
-    def _rest(self, screens: Mapping[str, Screen]) -> Iterator[Event]:
-        for kind, screen in screens.items():
-            if text := screen.rest():
-                yield self._said(kind, text)
+    async def _rest(self, screens: Mapping[str, Screen]) -> list[Event]:
+        """What waited, unless something in it blocks all of it."""
+
+        def rests() -> dict[str, str]:
+            return {kind: screen.rest() for kind, screen in screens.items()}
+
+        waited = await aside(sum(screen.waiting for screen in screens.values()), rests)
+        blocked = [screen.finding for screen in screens.values() if screen.blocked]
+        self.finding = next(iter(blocked), None)
+        if blocked:
+            return []
+        return [self._said(kind, text) for kind, text in waited.items() if text]
+
+    async def _take_findings(self, screens: Mapping[str, Screen]) -> None:
+        """Of each rule once; nothing of what is masked or blocked is left in the plan."""
+        found = [f for screen in screens.values() for f in screen.findings]
+        by_rule = {f.details["rule"]: f for f in reversed(found)}
+        self.findings = by_severity(by_rule.values())
+        self.unmasked = self.plan
+        if self.plan is None or not found:
+            return
+        if self.finding is not None:
+            turn = self.plan.turn
+            self.plan = PlanResult(
+                turn=Turn(usage=turn.usage, finish_reason=turn.finish_reason)
+            )
+        else:
+            size = len(self.plan.turn.content) + len(self.plan.turn.reasoning)
+            self.plan = await aside(size, self._masked, self.plan)
+
+    def _masked(self, plan: PlanResult) -> PlanResult:
+        def masked(text: str) -> str:
+            return self.guardrails.at_any_length().inspect(text, "output").text
+
+        turn, answer = plan.turn, plan.final_answer
+        turn = replace(turn, content=masked(turn.content), reasoning=masked(turn.reasoning))
+        answer = answer if answer is None else masked(answer)
+        return replace(plan, thought=masked(plan.thought), final_answer=answer, turn=turn)
 
     def _said(self, kind: str, text: str) -> Event:
         self._has_spoken = True
@@ -206,5 +247,5 @@ class Listening:
             kind="model_fallback",
             message=str(error),
             step=self.step,
-            **{"from": before, "to": self.planner.model},
+            **{"from": before, "to": self.planner.model, **self.planner.provided},
         )

@@ -40,7 +40,8 @@ def doubt(trail: Trail, registry: ToolRegistry) -> None:
         tool = registry.get(call.name) if registry.has(call.name) else None
         if tool is None or isinstance(tool, Handoff):
             continue
-        is_lost = call.id in trail.begun and effect(tool) == "at_most_once"
+        is_begun = call.id in trail.begun and call.id not in trail.barred
+        is_lost = is_begun and effect(tool) == "at_most_once"
         if is_lost:
             trail.unsure.add(call.id)
         if is_lost or trail.tools.get(call.id, fingerprint(tool)) != fingerprint(tool):

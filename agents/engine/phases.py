@@ -63,6 +63,7 @@ class OutputPhase:
         self.plan = PlanResult()
         self.value: Any = None
         self.finding: GuardrailResult | None = None
+        self.findings: list[GuardrailResult] = []
         self._form = schema.response_format()
         self._asked: list[Message] = [{"role": "user", "content": schema.instructions()}]
 
@@ -111,20 +112,22 @@ class OutputPhase:
         if heard.finding is None:
             # In a thread too: a large value takes a while to check.
             await asyncio.to_thread(self._take, heard, plan)
-        self.finding = self.finding or heard.finding
+        self.finding = heard.finding or self.finding
+        self.findings += heard.findings
         yield self._ended(heard, "blocked" if self.finding else "done")
 
     def _take(self, heard: Listening, plan: PlanResult) -> None:
         try:
-            self.value = self.schema.decode(_text(heard))
+            self.value = self.schema.decode(_unmasked(heard))
         except OutputDecodingFailed as error:
             if plan.turn.finish_reason != "length":
                 raise
             raise OutputDecodingFailed(CUT_OFF, advice=SMALLER) from error
         # JSON can spell a letter in ways that a rule does not know.
-        screen = heard.guardrails.screen_output()
-        screen.feed(json.dumps(self.value, ensure_ascii=False))
-        self.finding = screen.finding if screen.blocked else None
+        inspected = heard.guardrails.inspect_value(self.value, "output")
+        self.value = inspected.value
+        self.finding = inspected.result if inspected.is_blocked else None
+        heard.findings += _new(inspected.findings, heard.findings)
         thought = self.words or plan.thought
         self.plan = replace(plan, thought=thought, final_answer=readable(self.value), calls=())
 
@@ -189,9 +192,27 @@ class OutputPhase:
         )
 
 
+def _new(
+    findings: Sequence[GuardrailResult], told: Sequence[GuardrailResult]
+) -> list[GuardrailResult]:
+    known = {finding.details["rule"] for finding in told}
+    return [finding for finding in findings if finding.details["rule"] not in known]
+
+
+def _unmasked(heard: Listening) -> str:
+    """What is to be decoded: a marker in the middle of JSON could break it."""
+    return _said(heard, heard.unmasked)
+
+
 def _text(heard: Listening) -> str:
-    """What is to be decoded; some providers enforce a schema by a call that nobody offered."""
-    plan = heard.plan or PlanResult()
+    """The same as it may be shown."""
+    rules = heard.guardrails.at_any_length()
+    return rules.inspect(_said(heard, heard.plan), "output").text
+
+
+def _said(heard: Listening, plan: PlanResult | None) -> str:
+    """Some providers enforce a schema by a call that nobody offered."""
+    plan = plan or PlanResult()
     if plan.final_answer is None and plan.calls:
         return plan.calls[0].arguments
     return plan.final_answer or "".join(heard.said)

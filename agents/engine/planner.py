@@ -125,6 +125,12 @@ class ReActPlanner:
         self.gate = gate
         self.discretion = discretion
 
+    @property
+    def provided(self) -> dict[str, str]:
+        """What its provider calls the model, where we call it something else."""
+        name = getattr(self.llm, "model", "")
+        return {"provider_model": name} if name and name != self.model else {}
+
     def told(self, instructions: str) -> Self:
         """The same model, told something else."""
         other = copy(self)

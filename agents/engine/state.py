@@ -37,6 +37,13 @@ class AgentState:
         self._messages.append({"role": role, "content": words, **more})
         self._trim()
 
+    def replace_message(self, role: str, content: str, instead: str) -> None:
+        """The last message that says this says something else."""
+        for at, message in reversed(list(enumerate(self._messages))):
+            if message["role"] == role and message["content"] == sendable(content):
+                self._messages[at] = {**message, "content": sendable(instead)}
+                return
+
     def add_step(self, step: AgentStep) -> None:
         self._steps.append(step)
 

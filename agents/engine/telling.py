@@ -26,6 +26,7 @@ def started(
         instructions=planner.instructions,
         tools=[specification(tool) for tool in tools],
         max_steps=max_steps,
+        **planner.provided,
     )
 
 
@@ -36,14 +37,15 @@ def resumed(trail: Trail) -> Event:
     return trail.emit(Type.STATUS, kind="resumed", step=trail.step)
 
 
-def guarded(trail: Trail, finding: GuardrailResult) -> Event:
+def guarded(trail: Trail, finding: GuardrailResult, **more: Any) -> Event:
+    """What a rule found; `more` is what it was about, for whoever reads it."""
     return trail.emit(
         Type.GUARDRAIL,
         step=trail.next_step(),
         turn=trail.turn,
         action=finding.action.value,
         reason=finding.reason,
-        details=finding.details,
+        details={**finding.details, **more},
     )
 
 

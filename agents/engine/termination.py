@@ -115,24 +115,32 @@ class DuplicateDetectionPolicy:
 
 
 class ToolCallLimitPolicy:
-    """Ends a run that calls one tool too often. None is no limit."""
+    """Ends a run that calls one tool too often. None is no limit.
+
+    `limits` are those of single tools, which go before the one of all others.
+    """
 
     def __init__(
-        self, inner: TerminationPolicy | None = None, max_calls_per_tool: int | None = 5
+        self,
+        inner: TerminationPolicy | None = None,
+        max_calls_per_tool: int | None = 5,
+        limits: Mapping[str, int] | None = None,
     ) -> None:
         self.inner = inner or StandardTerminationPolicy()
         self.max_calls_per_tool = max_calls_per_tool
+        self.limits = limits or {}
 
     def decide(self, plan: PlanResult, progress: Progress) -> Decision:
         decision = self.inner.decide(plan, progress)
-        if self.max_calls_per_tool is None or not isinstance(decision, ContinueWithTools):
+        if not isinstance(decision, ContinueWithTools):
             return decision
         totals = progress.per_tool() + Counter(call.name for call in decision.calls)
         for name, times in totals.items():
-            if times > self.max_calls_per_tool:
+            most = self.limits.get(name, self.max_calls_per_tool)
+            if most is not None and times > most:
                 return TerminateImmediately(
                     StopReason.TOOL_LIMIT,
-                    f"The agent may call {name!r} {self.max_calls_per_tool} times in a run.",
+                    f"The agent may call {name!r} {most} times in a run.",
                 )
         return decision
 
@@ -179,13 +187,14 @@ def standard_policy(
     max_duplicate_tool_calls: int = 2,
     max_tool_calls_per_tool: int | None = 5,
     *,
+    tool_limits: Mapping[str, int] | None = None,
     max_seconds: float | None = None,
     max_tokens: int | None = None,
     max_cost: float | None = None,
 ) -> TerminationPolicy:
     loops = DuplicateDetectionPolicy(max_duplicates=max_duplicate_tool_calls)
     return BudgetPolicy(
-        ToolCallLimitPolicy(loops, max_tool_calls_per_tool),
+        ToolCallLimitPolicy(loops, max_tool_calls_per_tool, tool_limits),
         max_seconds=max_seconds,
         max_tokens=max_tokens,
         max_cost=max_cost,

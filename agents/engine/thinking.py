@@ -128,6 +128,7 @@ class Thinking:
         replaced = planner.replaced(request.messages[kept:])
         return {
             "model": planner.model,
+            **planner.provided,
             "kept": kept,
             "messages": request.messages[kept:],
             "tools": names,

@@ -6,9 +6,11 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+from .aside import aside
 from .breaker import NEVER, Circuits
 from .errors import AgentError, CircuitOpen, ToolNotFoundError
 from .fallback import FallbackResult, FallbackStrategy, effect
+from .guardrails import Guardrails
 from .output import OutputSchema
 from .tool import ONE_TEXT, Tool, ToolInput, ToolRegistry, ToolResult
 from .turn import ToolCall
@@ -30,11 +32,13 @@ class Toolbox:
         *,
         circuits: Circuits | None = None,
         auto_execute: bool = True,
+        guardrails: Guardrails | None = None,
     ) -> None:
         self.registry = registry
         self.fallback = fallback
         self.circuits = circuits or Circuits(NEVER)
         self.auto_execute = auto_execute
+        self.guardrails = guardrails or Guardrails()
         self.out_of_order: set[str] = set()
         self.is_degraded = False
 
@@ -70,7 +74,22 @@ class Toolbox:
             self.is_degraded = True
         elif not outcome.result.is_error:
             self.is_degraded = False
-        return outcome
+        return await self.screened(outcome)
+
+    async def screened(self, outcome: FallbackResult) -> FallbackResult:
+        """What came of a call as a rule lets it through; what is blocked is an error."""
+        result, rules = outcome.result, self.guardrails
+        if not rules.watches("tool_output"):
+            return outcome
+        inspected = await aside(len(result.text), rules.inspect, result.text, "tool_output")
+        if inspected.is_blocked:
+            withheld = f"The result was withheld: {inspected.result.reason}"
+            result = ToolResult(error=withheld, mendable=True)
+        elif inspected.text != result.text and result.is_error:
+            result = replace(result, error=inspected.text.removeprefix("Error: "))
+        elif inspected.text != result.text:
+            result = replace(result, output=inspected.text)
+        return replace(outcome, result=result, findings=inspected.findings)
 
     async def _use(self, call: ToolCall) -> FallbackResult:
         if call.name in self.out_of_order:

@@ -23,10 +23,11 @@ class Trail:
 
     `open` are the calls of its last turn that have no result yet; `begun` those of them that
     are under way, `asked` those that a person was asked about, each with its step; `pending`
-    ones have no word yet, and of `unsure` ones nobody knows whether they were made. `sent` is
-    what its model was sent last, and `replaced` what it was not shown, by alias. `path` are
-    the agents that a task was handed on through, `budgets` theirs. `past` is what it was
-    retraced from, and `cut` what was going on at its end.
+    ones have no word yet, of `unsure` ones nobody knows whether they were made, and `barred`
+    ones are not made because a rule says so. `sent` is what its model was sent last, and
+    `replaced` what it was not shown, by alias. `path` are the agents that a task was handed on
+    through, `budgets` theirs. `past` is what it was retraced from, and `cut` what was going on
+    at its end.
     """
 
     emit: Stamp
@@ -47,6 +48,7 @@ class Trail:
     pending: set[str] = field(default_factory=set)
     tools: dict[str, str] = field(default_factory=dict)
     unsure: set[str] = field(default_factory=set)
+    barred: set[str] = field(default_factory=set)
     out_of_order: set[str] = field(default_factory=set)
     is_degraded: bool = False
     is_over: bool = False
@@ -62,6 +64,11 @@ class Trail:
     def next_step(self) -> int:
         self.step = self.emit.next_step()
         return self.step
+
+    def ask_instead(self, query: str) -> None:
+        """The question with what the model must not see masked."""
+        self.state.replace_message("user", self.query, query)
+        self.query = query
 
     def say(self, message: Message) -> None:
         self.state.add_message(**message)
@@ -172,6 +179,8 @@ def _requested(trail: Trail, data: Data) -> None:
     elif id not in trail.asked:
         trail.progress.record(_call(data))
     trail.asked[id] = data["step"]
+    # As it was asked about: what a rule masked stays so, whatever rules there are by then.
+    trail.open = tuple(_call(data) if call.id == id else call for call in trail.open)
     trail.tools[id] = data["tool"]
     trail.pending.add(id)
     trail.verdicts.pop(id, None)
@@ -186,6 +195,8 @@ def _resolved(trail: Trail, data: Data) -> None:
 def _called(trail: Trail, data: Data) -> None:
     made = _call(data)
     trail.begun[made.id] = data["step"]
+    if data.get("is_barred"):
+        trail.barred.add(made.id)
     # As it was made: a person may have changed it, and that is what has to be asked about.
     trail.open = tuple(made if call.id == made.id else call for call in trail.open)
     trail.cut.is_decided = True
@@ -200,8 +211,11 @@ def _answered(trail: Trail, data: Data) -> None:
 
 
 def _guarded(trail: Trail, data: Data) -> None:
+    details = data["details"]
     trail.cut.is_checked = True
-    if data["action"] == "block":
+    if "text" in details:
+        trail.ask_instead(details["text"])
+    if data["action"] == "block" and not details.get("observed") and "tool" not in details:
         trail.cut.finding = data
 
 

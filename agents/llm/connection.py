@@ -28,6 +28,7 @@ LONGEST_REFUSAL = 64 * 1024
 REFUSAL_SECONDS = 5.0
 KEPT_SECONDS = 30.0
 FEW, BEAT_STEP, LONGEST_BEAT = 10, 0.01, 0.15
+BEHIND_STEP, CATCHES_UP, MOST_BEHIND, LATELY = 0.05, 4, 0.5, 5
 DEPTH = 8
 TOO_LONG = re.compile(rb"context_length_exceeded|exceed_context_size|maximum prompt length")
 TITLE = re.compile(r"<title[^>]*>([^<]{1,200})", re.I)
@@ -76,6 +77,7 @@ class Answer:
     """What a server says, bit by bit, as fast as somebody wants to read it."""
 
     read_now = 0  # how many are being read at the same time
+    late = 0.0  # how far the event loop was behind their beat lately, in seconds
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
@@ -88,17 +90,21 @@ class Answer:
         """Leave it to the system for a while: many small pieces are read as a large one.
 
         The more answers there are, the longer, and all go on at the same beat: what is done
-        for many in one go costs each of them less.
+        for many in one go costs each of them less. Longer still where the server is behind:
+        with less to do for a word it catches up, and does not fall further back.
         """
         connection = self._response.connection
         if not seconds or connection is None or (wire := connection.transport) is None:
             return  # nobody wants to, or all of it is here
-        beat = _beat(seconds, Answer.read_now)
+        time = asyncio.get_running_loop().time
+        beat = _beat(seconds, Answer.read_now, Answer.late)
+        due = (time() // beat + 1) * beat
         wire.pause_reading()
         try:
-            await asyncio.sleep(beat - asyncio.get_running_loop().time() % beat)
+            await asyncio.sleep(due - time())
         finally:
             wire.resume_reading()
+        Answer.late += (time() - due - Answer.late) / (LATELY * Answer.read_now)
 
 
 @asynccontextmanager
@@ -130,10 +136,12 @@ async def post(
         raise _named(error, url) from error
 
 
-def _beat(seconds: float, answers: int) -> float:
+def _beat(seconds: float, answers: int, late: float) -> float:
     """In steps, so that one more or less is no other beat for all."""
     crowd = BEAT_STEP * (max(0, answers - FEW) // FEW)
-    return max(seconds, min(seconds + crowd, LONGEST_BEAT))
+    beat = max(seconds, min(seconds + crowd, LONGEST_BEAT))
+    behind = BEHIND_STEP * (CATCHES_UP * late // BEHIND_STEP)
+    return beat + min(behind, MOST_BEHIND)
 
 
 @contextmanager
@@ -143,6 +151,8 @@ def _reading() -> Iterator[None]:
         yield
     finally:
         Answer.read_now -= 1
+        if not Answer.read_now:
+            Answer.late = 0.0  # whoever comes next begins with a server that has caught up
 
 
 async def close() -> None:

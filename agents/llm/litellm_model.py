@@ -10,7 +10,7 @@ import json
 import logging
 import os
 import threading
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from concurrent.futures import Future
 from contextlib import aclosing, suppress
 from functools import cache
@@ -31,6 +31,9 @@ IMPORTED_LATE = (
     "litellm.responses.mcp.litellm_proxy_mcp_handler",
     "litellm.proxy._types",
 )
+# What some providers need besides, by the prefixes of their models.
+AMAZON = ("boto3", "botocore.auth", "botocore.awsrequest", "botocore.eventstream")
+BESIDES = {"bedrock": AMAZON, "sagemaker": AMAZON, "sagemaker_chat": AMAZON}
 GEMINI = "litellm.llms.vertex_ai.gemini.vertex_and_google_ai_studio_gemini"
 NO_KEY = "not-needed"
 LONGEST_LINE = 32 * 1024 * 1024
@@ -90,6 +93,8 @@ class LiteLLMModel:
         litellm = await asyncio.wrap_future(warm())
         request = self._request(model, messages, tools, parameters)
         try:
+            if modules := BESIDES.get(model.partition("/")[0]):
+                await asyncio.wrap_future(_with(modules))
             async with (
                 aclosing(await litellm.acompletion(**request)) as answer,
                 aclosing(_chunks(answer)) as chunks,
@@ -129,16 +134,25 @@ class LiteLLMModel:
 @cache
 def warm() -> "Future[Any]":
     """Begin to import LiteLLM, in a thread that never holds up the end of the process."""
+    return _loading(_import)
+
+
+@cache
+def _with(modules: tuple[str, ...]) -> "Future[Any]":
+    return _loading(lambda: [import_module(name) for name in modules])
+
+
+def _loading(load: Callable[[], Any]) -> "Future[Any]":
     loading: Future[Any] = Future()
     # Running, so that a run which is cancelled while it waits does not cancel it for all.
     loading.set_running_or_notify_cancel()
-    threading.Thread(target=_load, args=(loading,), name="litellm", daemon=True).start()
+    threading.Thread(target=_load, args=(loading, load), name="litellm", daemon=True).start()
     return loading
 
 
-def _load(loading: "Future[Any]") -> None:
+def _load(loading: "Future[Any]", load: Callable[[], Any]) -> None:
     try:
-        loading.set_result(_import())
+        loading.set_result(load())
     except BaseException as error:
         loading.set_exception(error)
 

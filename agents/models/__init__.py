@@ -1,24 +1,32 @@
-from .access import AuditEntry, Membership, ReviewScope
+from .access import Membership, ReviewScope
 from .approvals import Approval
-from .catalog import Agent
-from .guardrails import GuardrailPattern
+from .audit import AuditEntry, AuditHead, AuditPerson, Upkeep
+from .catalog import Agent, AgentTool
+from .guardrails import GuardrailHit, GuardrailPattern, GuardrailVerdict
 from .knowledge import Chunk, Document
 from .llms import LanguageModel
 from .processes import ServerProcess
 from .runs import Absence, AgentStep, Run, RunEvent
 from .servers import McpServer, ServerSample
 from .tools import ToolRegistration
+from .versions import AgentVersion
 from .workflows import Schedule, Workflow, WorkflowVersion
 
 __all__ = [
     "Absence",
     "Agent",
     "AgentStep",
+    "AgentTool",
+    "AgentVersion",
     "Approval",
     "AuditEntry",
+    "AuditHead",
+    "AuditPerson",
     "Chunk",
     "Document",
+    "GuardrailHit",
     "GuardrailPattern",
+    "GuardrailVerdict",
     "LanguageModel",
     "McpServer",
     "Membership",
@@ -29,6 +37,7 @@ __all__ = [
     "ServerProcess",
     "ServerSample",
     "ToolRegistration",
+    "Upkeep",
     "Workflow",
     "WorkflowVersion",
 ]

@@ -1,4 +1,4 @@
-"""Who may look at what, and who did."""
+"""Who may look at what."""
 
 from django.conf import settings
 from django.db import models
@@ -66,31 +66,3 @@ class Membership(models.Model):
 
     def __str__(self) -> str:
         return f"{self.topic} {self.user}"
-
-
-class AuditEntry(models.Model):
-    """One thing that somebody did. It is written once, and never changed."""
-
-    at = models.DateTimeField(_("time"), auto_now_add=True, db_index=True)
-    actor = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        verbose_name=_("person"),
-        on_delete=models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="+",
-    )
-    actor_name = models.CharField(_("person's name"), max_length=150, blank=True)
-    action = models.CharField(_("action"), max_length=40, db_index=True)
-    subject = models.CharField(
-        _("subject"), max_length=120, db_index=True, help_text=_("For example run:12.")
-    )
-    detail = models.JSONField(_("detail"), default=dict, blank=True)
-
-    class Meta:
-        verbose_name = _("entry of the audit log")
-        verbose_name_plural = _("audit log")
-        ordering = ["-pk"]
-
-    def __str__(self) -> str:
-        return f"{self.actor_name} {self.action} {self.subject}"

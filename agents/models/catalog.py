@@ -1,5 +1,9 @@
 """What an administrator sets up."""
 
+from collections.abc import Iterable
+from copy import copy
+from typing import Any
+
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
@@ -88,6 +92,7 @@ class Agent(Restricted):
         _("roles"),
         max_length=200,
         blank=True,
+        default="",
         db_default="",
         help_text=_(
             "What it is good for, with commas between: steps of a plan that are meant for a "
@@ -95,7 +100,11 @@ class Agent(Restricted):
         ),
     )
     tools = models.ManyToManyField(
-        ToolRegistration, verbose_name=_("tools"), blank=True, related_name="agents"
+        ToolRegistration,
+        verbose_name=_("tools"),
+        blank=True,
+        related_name="agents",
+        through="AgentTool",
     )
     auto_execute_tools = models.BooleanField(
         _("calls tools by itself"),
@@ -181,6 +190,13 @@ class Agent(Restricted):
         _("default"), default=False, help_text=_("Answers where no agent was chosen.")
     )
     enabled = models.BooleanField(_("enabled"), default=True)
+    version = models.PositiveIntegerField(
+        _("version"),
+        default=0,
+        db_default=0,
+        editable=False,
+        help_text=_("The number of its newest version; 0 where none was kept yet."),
+    )
 
     class Meta:
         verbose_name = _("agent")
@@ -207,6 +223,13 @@ class Agent(Restricted):
         """The tool that other agents ask it with."""
         return f"{ASKS}{self.name}"
 
+    def give(self, links: "Iterable[AgentTool]") -> None:
+        """Have exactly these tools from now on, each as it is set up there."""
+        wanted = {link.tool.pk: link for link in links}
+        self.links.exclude(tool__in=wanted).delete()
+        for link in wanted.values():
+            self.links.update_or_create(tool=link.tool, defaults=link.settings)
+
     def clean(self) -> None:
         wrong = {}
         if len(self.name) > LONGEST_NAME:
@@ -230,3 +253,72 @@ class Agent(Restricted):
         except BadSchema as error:
             return str(error)
         return ""
+
+
+class AgentTool(models.Model):
+    """A tool that an agent has. What is empty is as the tool itself is set up."""
+
+    class Approval(models.TextChoices):
+        AS_SET_UP = "", _("as the tool is set up")
+        ALWAYS = "always", _("always")
+        NEVER = "never", _("never")
+
+    class Effect(models.TextChoices):
+        AS_SET_UP = "", _("as the tool is set up")
+        READ = "read", _("only reads")
+        IDEMPOTENT = "idempotent", _("may be repeated")
+        AT_MOST_ONCE = "at_most_once", _("must not be repeated")
+
+    agent = models.ForeignKey(
+        Agent, verbose_name=_("agent"), on_delete=models.CASCADE, related_name="links"
+    )
+    tool = models.ForeignKey(
+        ToolRegistration,
+        verbose_name=_("tool"),
+        on_delete=models.CASCADE,
+        related_name="links",
+        db_column="toolregistration_id",
+    )
+    approval = models.CharField(
+        _("asks a person first"),
+        max_length=10,
+        choices=Approval,
+        blank=True,
+        default="",
+        db_default="",
+    )
+    effect = models.CharField(
+        _("effect"), max_length=12, choices=Effect, blank=True, default="", db_default=""
+    )
+    timeout = models.PositiveIntegerField(
+        _("timeout"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(600)],
+    )
+    max_calls = models.PositiveIntegerField(
+        _("most calls"), null=True, blank=True, validators=[MinValueValidator(1)]
+    )
+
+    class Meta:
+        verbose_name = _("tool of an agent")
+        verbose_name_plural = _("tools of agents")
+        db_table = "agents_agent_tools"
+        ordering = ["tool__name"]
+        unique_together = [("agent", "tool")]
+
+    def __str__(self) -> str:
+        return f"{self.agent} · {self.tool}"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What may be different for this agent."""
+        names = ("approval", "effect", "timeout", "max_calls")
+        return {name: getattr(self, name) for name in names}
+
+    def given(self) -> ToolRegistration:
+        """The tool as this agent has it; the tool's own row stays as it is."""
+        tool = copy(self.tool)
+        for name in ("approval", "effect", "timeout"):
+            setattr(tool, name, getattr(self, name) or getattr(tool, name))
+        return tool

@@ -1,21 +1,37 @@
-"""Rules about what may be asked and answered."""
+"""Rules about texts, where they found something, and whether they were right."""
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from agents.engine.errors import BadPattern
-from agents.engine.guardrails import compile_pattern
+from agents.engine.guardrails import try_pattern
+
+from .catalog import Agent
+from .runs import Run
+
+
+class GuardrailPatternQuerySet(models.QuerySet):
+    def holding_for(self, agent):
+        """Those that hold for an agent, given by its number: its own, and those for all."""
+        chosen = models.Q(agents=None) | models.Q(agents=agent)
+        return self.filter(chosen, enabled=True)
 
 
 class GuardrailPattern(models.Model):
     class Stage(models.TextChoices):
         INPUT = "input", _("what a person asks")
         OUTPUT = "output", _("what an agent answers")
-        BOTH = "both", _("both")
+        BOTH = "both", _("what is asked and answered")
+        TOOL_INPUT = "tool_input", _("what a tool is given")
+        TOOL_OUTPUT = "tool_output", _("what a tool returns")
 
     class Action(models.TextChoices):
+        ALLOW = "allow", _("allow")
         WARN = "warn", _("warn")
+        MASK = "mask", _("mask")
         BLOCK = "block", _("block")
 
     name = models.CharField(_("name"), max_length=80, unique=True)
@@ -24,15 +40,38 @@ class GuardrailPattern(models.Model):
         max_length=1000,
         help_text=_("A regular expression in RE2 syntax. (?i) at its start ignores case."),
     )
-    stage = models.CharField(_("stage"), max_length=10, choices=Stage, default=Stage.BOTH)
-    action = models.CharField(_("action"), max_length=10, choices=Action, default=Action.BLOCK)
+    stage = models.CharField(_("stage"), max_length=12, choices=Stage, default=Stage.BOTH)
+    action = models.CharField(
+        _("action"),
+        max_length=10,
+        choices=Action,
+        default=Action.BLOCK,
+        help_text=_(
+            "Block: it goes no further. Mask: the match is replaced by ‹name›. Warn: it is "
+            "only recorded. Allow: an exception; what lies within its match no other rule sees."
+        ),
+    )
     message = models.CharField(
         _("message"),
         max_length=300,
         blank=True,
         help_text=_("What the person is told; empty gives the pattern's name."),
     )
+    agents = models.ManyToManyField(
+        Agent,
+        verbose_name=_("agents"),
+        blank=True,
+        related_name="patterns",
+        help_text=_("The agents that it is for. None: all of them."),
+    )
+    is_observed = models.BooleanField(
+        _("only observe"),
+        default=False,
+        help_text=_("It changes nothing; what it would have done is recorded."),
+    )
     enabled = models.BooleanField(_("enabled"), default=True)
+
+    objects = GuardrailPatternQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("guardrail pattern")
@@ -44,6 +83,62 @@ class GuardrailPattern(models.Model):
 
     def clean(self) -> None:
         try:
-            compile_pattern(self.pattern)
+            try_pattern(self.pattern)
         except BadPattern as error:
-            raise ValidationError({"pattern": str(error)}) from error
+            raise ValidationError({"pattern": gettext(str(error))}) from error
+
+
+class GuardrailHitQuerySet(models.QuerySet):
+    def for_user(self, user):
+        """Those in runs that this person may see."""
+        runs = Run.objects.for_user(user)
+        return self.filter(run__in=runs) if runs.query.where else self
+
+
+class GuardrailHit(models.Model):
+    """A pattern found something in a run: written with the event that says so."""
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="hits")
+    # Without a constraint: a pattern may be deleted while runs go on that still have it.
+    pattern = models.ForeignKey(
+        GuardrailPattern,
+        models.CASCADE,
+        related_name="hits",
+        db_constraint=False,
+        db_index=False,
+    )
+    step = models.PositiveIntegerField(_("step"))
+    agent_name = models.CharField(_("agent"), max_length=64)
+    stage = models.CharField(_("stage"), max_length=12, choices=GuardrailPattern.Stage)
+    action = models.CharField(_("action"), max_length=10, choices=GuardrailPattern.Action)
+    is_observed = models.BooleanField(_("observed"), default=False)
+    matches = models.PositiveIntegerField(_("matches"), default=1)
+    at = models.DateTimeField(_("when"))
+
+    objects = GuardrailHitQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("guardrail hit")
+        verbose_name_plural = _("guardrail hits")
+        indexes = [models.Index(fields=["pattern", "id"], name="hits_of_a_pattern")]
+
+    def __str__(self) -> str:
+        return f"{self.run_id}/{self.step}"
+
+
+class GuardrailVerdict(models.Model):
+    """What a reviewer says of a hit; the last word counts."""
+
+    hit = models.OneToOneField(GuardrailHit, models.CASCADE, related_name="verdict")
+    is_right = models.BooleanField(_("right"))
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+"
+    )
+    at = models.DateTimeField(_("when"), auto_now=True)
+
+    class Meta:
+        verbose_name = _("verdict on a hit")
+        verbose_name_plural = _("verdicts on hits")
+
+    def __str__(self) -> str:
+        return f"{self.hit_id}: {self.is_right}"

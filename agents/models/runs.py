@@ -17,6 +17,9 @@ from .access import Membership, ReviewScope
 from .catalog import Agent
 from .workflows import WorkflowVersion
 
+# How the topics of trials begin: they are in nobody's conversation.
+TRIAL = "trial."
+
 
 class RunQuerySet(models.QuerySet):
     def for_user(self, user):
@@ -40,6 +43,9 @@ class RunQuerySet(models.QuerySet):
 
     def waiting(self):
         return self.filter(status=Run.Status.WAITING)
+
+    def trials(self):
+        return self.filter(topic__startswith=TRIAL)
 
     def in_line(self):
         """Those that stand in line for a worker."""
@@ -130,6 +136,12 @@ class Run(models.Model):
         default="",
         db_default="",
         help_text=_("Runs with the same configuration have the same."),
+    )
+    agent_version = models.PositiveIntegerField(
+        _("agent's version"),
+        null=True,
+        blank=True,
+        help_text=_("The version that it began with; a trial of a draft has none."),
     )
     workflow = models.ForeignKey(
         WorkflowVersion,
@@ -246,6 +258,16 @@ class Run(models.Model):
     def is_rerun(self) -> bool:
         """Also where the run that it goes back to is gone."""
         return self.origin_step is not None
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether an administrator tried a draft of an agent with it."""
+        return self.topic.startswith(TRIAL)
+
+    @property
+    def stops_here(self) -> bool:
+        """Whether it is stopped where its trace is read: it is in no conversation."""
+        return self.is_rerun or self.is_trial
 
     @property
     def goes_on_for(self) -> bool:

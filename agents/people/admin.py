@@ -136,6 +136,13 @@ class PersonAdmin(ConsoleAdmin):
         audit.record(request.user, audit.RIGHTS_CHANGED, factors.name_of(person), **about)
         visits.ask_again(person.pk)
 
+    def keep(self, request: HttpRequest, action: str, row: Any, changes: Any = None) -> None:
+        """What is told nowhere else: that a name or an address was changed, and not to what."""
+        told = sorted({*(changes or ())} - {"role", "groups", "apart", "is_active"})
+        if action == audit.CHANGED and told:
+            subject = factors.name_of(row)
+            audit.record(request.user, audit.PERSON_CHANGED, subject, changes=told)
+
     def response_add(self, request: HttpRequest, obj: Any, post_url_continue: Any = None):
         return self._link(request, obj)
 

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from agents import audit
+from agents.audit import circumstances
 from agents.people import factors, throttle, visits
 from agents.visitors import PROVED_TWICE
 
@@ -40,18 +41,21 @@ def let_in(request: HttpRequest, user: Any, way: str, *, twice: bool) -> None:
     request.session[PROVED_TWICE] = twice
     confirm(request)
     visits.begin(request, user, way)
-    place = throttle.address(request)
+    place = circumstances.address(request)
     throttle.succeeded(user.get_username(), place)
-    audit.record(user, audit.SIGNED_IN, factors.name_of(user), way=way, address=place)
+    try:
+        audit.record(user, audit.SIGNED_IN, factors.name_of(user), way=way)
+    except audit.NotRecorded:
+        request.session.flush()  # or they would be in all the same
+        raise
 
 
 def refuse(request: HttpRequest, name: str, way: str) -> None:
     """Keep that somebody did not get in, and whose name they gave."""
-    about = {"way": way, "address": throttle.address(request)}
     known = get_user_model()._default_manager.filter(username=name).first()
     # What nobody is called may be a password in the wrong field, and is not kept.
-    subject = factors.name_of(known) if known else "person"
-    audit.record(None, audit.NOT_SIGNED_IN, subject, **about)
+    subject = factors.name_of(known) if known else "person:unknown"
+    audit.record(None, audit.NOT_SIGNED_IN, subject, way=way)
 
 
 def confirm(request: HttpRequest) -> None:

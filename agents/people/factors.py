@@ -22,7 +22,7 @@ CODES, CODE_BYTES = 10, 10
 
 def name_of(user: Any) -> str:
     """As the audit log calls somebody."""
-    return f"person:{user.pk}"
+    return audit.person(user).subject
 
 
 def has_any(user: Any) -> bool:

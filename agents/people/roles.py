@@ -9,6 +9,8 @@ from django.db import models, transaction
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
+from agents.audit import circumstances
+
 REVIEWS = "review_runs"
 # Each is given to a person by itself, by a superuser: no role has them.
 APART = {
@@ -74,10 +76,11 @@ def make_all(using: str = "default", **about: Any) -> None:
     """
     if about["sender"].label != _last_migrated() or using != "default":
         return
-    for role in Role:
-        group(role).permissions.set(_permissions(role))
     without = get_user_model()._default_manager.exclude(groups__name__in=Role.values)
-    group(Role.PERSON).user_set.add(*without.filter(is_superuser=False))
+    with circumstances.of_ours():
+        for role in Role:
+            group(role).permissions.set(_permissions(role))
+        group(Role.PERSON).user_set.add(*without.filter(is_superuser=False))
 
 
 def _last_migrated() -> str:

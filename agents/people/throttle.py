@@ -9,14 +9,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
-from ipaddress import IPv6Address, ip_address, ip_network
+from ipaddress import IPv6Address, ip_network
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import F
-from django.http import HttpRequest
 from django.utils import timezone
 
+from agents.audit.circumstances import parsed
 from agents.people.models import Attempts
 
 FORGOTTEN = timedelta(hours=1)
@@ -74,30 +73,8 @@ def succeeded(name: str, address: str) -> None:
     _forget(now)
 
 
-def address(request: HttpRequest) -> str:
-    """Where a request comes from: only a proxy that is ours is believed about that."""
-    found = request.META.get("REMOTE_ADDR") or ""
-    told = request.headers.get("X-Forwarded-For", "").split(",")
-    while told and _is_ours(found):
-        found = told.pop().strip() or found
-    return found if _parsed(found) else ""
-
-
-def _is_ours(text: str) -> bool:
-    networks = map(ip_network, settings.PROXIES)
-    found = _parsed(text)
-    return found is not None and any(found in network for network in networks)
-
-
-def _parsed(text: str):
-    try:
-        return ip_address(text)
-    except ValueError:
-        return None
-
-
 def _keys(name: str, address: str) -> tuple[str, str, str]:
-    place = _parsed(address)
+    place = parsed(address)
     # Whoever has one address of the sixth version has all that begin like it.
     near = ip_network((place, 64), strict=False) if isinstance(place, IPv6Address) else place
     who = name.casefold()

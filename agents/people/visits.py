@@ -18,8 +18,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents import live, runs
+from agents.audit import circumstances
 from agents.models import Run
-from agents.people import throttle
 from agents.people.models import Visit
 
 logger = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ def begin(request: HttpRequest, user: Any, way: str) -> Visit:
         user=user,
         way=way,
         device=request.headers.get("User-Agent", "").replace("\0", "")[:300],
-        address=throttle.address(request),
+        address=circumstances.address(request),
     )
 
 

@@ -12,6 +12,8 @@ ASKED = {"question", "history", "observations"}
 class ExampleAdmin(ConsoleAdmin):
     """What was recorded stays as it was; what is expected of the agent may change."""
 
+    tells_values = False  # they are words of whoever asked
+
     list_display = ["name", "agent_name", "score", "scored_at", "saved_by", "saved_at"]
     list_filter = ["agent_name"]
     list_select_related = ["saved_by"]

@@ -146,7 +146,8 @@ class Details:
         """Exactly what was sent, as JSON."""
         if self.prompt is None:
             return unfolded(self.step.action_input) if self.step.action else ""
-        sent = {"model": self.step.request.get("model", self.run.model)}
+        asked = self.step.request
+        sent = {"model": asked.get("provider_model") or asked.get("model", self.run.model)}
         sent |= {"messages": self.prompt.messages, "tools": self.tools}
         return unfolded(sent | (self.step.request.get("parameters") or {}))
 

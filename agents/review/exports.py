@@ -97,6 +97,7 @@ def _run(run: Run, is_masked: bool) -> dict[str, Any]:
         "id": run.pk,
         "person": person,
         "agent": run.agent_name,
+        "agent_version": run.agent_version,
         "model": run.model,
         "question": run.query,
         **{name: getattr(run, name) for name in (*named, *told)},
@@ -161,13 +162,20 @@ def _summary(view: RunView) -> str:
     facts = {
         _("Run"): f"#{view.pk}",
         _("Status"): f"{view.status_label}. {view.sentence}".strip(". "),
-        _("Agent"): f"{view.agent_name} ({view.model_label}) {view.version}".strip(),
+        _("Agent"): f"{_named(view)} ({view.model_label}) {view.version}".strip(),
         _("Started"): started,
         _("Time"): duration(view.duration_ms),
         _("Tokens"): count(view.tokens),
         _("Cost"): cost(view.cost),
     }
     return "\n".join(f"- **{name}**: {_one_line(fact)}" for name, fact in facts.items())
+
+
+def _named(view: RunView) -> str:
+    if view.agent_version is None:
+        return view.agent_name
+    about = {"name": view.agent_name, "number": view.agent_version}
+    return _("%(name)s, version %(number)d") % about
 
 
 def _answer(view: RunView) -> str:

@@ -1,5 +1,6 @@
 """The fields of the filter: what each takes, and which runs have it."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.meaning import mark
 from agents.models import Agent, AgentStep, Approval, Run
+from agents.models.runs import TRIAL
 from agents.review import values
 from agents.review.models import Example, Label, Note, Rating, Review
 from agents.review.values import Range, Word
@@ -113,6 +115,9 @@ def _model(text: str) -> Q:
 
 
 def _version(text: str) -> Q:
+    """Of its agent, as v3; else of its whole configuration, which has no v in it."""
+    if (number := re.fullmatch(r"v(\d{1,9})", text.lower())) is not None:
+        return Q(agent_version=int(number[1]))
     return Q(version__startswith=text.lower())
 
 
@@ -178,6 +183,8 @@ def _has(name: str) -> Q:
             return ~Q(answer="")
         case "rerun":
             return Q(origin_step__isnull=False)
+        case "trial":
+            return Q(topic__startswith=TRIAL)
     return _of(HAD[name])
 
 
@@ -188,7 +195,13 @@ def _said(column: str) -> Callable[[str], Q]:
 FAILED = AgentStep.Status.FAILED.value
 STATUSES = dict(Run.Status.choices) | {LIVE: _("running or waiting")}
 RATINGS = {"up": _("thumb up"), "down": _("thumb down"), NONE: _("not rated")}
-GUARDRAILS = {"block": _("blocked something"), "warn": _("warned"), ANY: _("said anything")}
+GUARDRAILS = {
+    "block": _("blocked something"),
+    "mask": _("masked something"),
+    "warn": _("warned"),
+    "observe": _("was only observed"),
+    ANY: _("said anything"),
+}
 FLAGS = {
     "open": _("waiting for review"),
     "done": _("reviewed"),
@@ -218,6 +231,7 @@ HAS = {
     "example": _("been kept as an example"),
     "approval": _("a call that a person was asked about"),
     "rerun": _("been run again from another"),
+    "trial": _("been a trial of a draft"),
 }
 
 
@@ -252,7 +266,9 @@ def _fields() -> list[Field]:
         _choice(
             "verdict", _("what a reviewer found"), verdicts | {NONE: _("nothing yet")}, _verdict
         ),
-        _field("version", _("its configuration's version"), "3fa2", words, _version),
+        _field(
+            "version", _("its configuration's version, or its agent's"), "v3", words, _version
+        ),
         _field("error", _("words of what went wrong"), "timeout", words, _said("detail")),
         _choice("road", _("how the model was asked"), ROADS, lambda road: Q(road=road)),
         _choice("has", _("what there is of it"), HAS, _has),

@@ -149,7 +149,7 @@ def assign(user, run: Run, person) -> Review:
         review = _held(run)
         review.assignee = person
         review.save(update_fields=["assignee"])
-        audit.record(user, "review.assign", run, to=person.get_username() if person else "")
+        audit.record(user, "review.assign", run, to=audit.person(person) if person else "")
     return review
 
 

@@ -19,7 +19,7 @@ from agents.engine.events import Event, Type
 from agents.fragments import WORDS, Watched
 from agents.masking import Veil, masked
 from agents.meaning import Rows
-from agents.models import AgentStep, Approval, Run, RunEvent
+from agents.models import AgentStep, Approval, GuardrailHit, Run, RunEvent
 
 MOST_FRAMES = 250
 MOST_HTML = 1_500_000
@@ -97,6 +97,9 @@ class Moment(Rows):
 
     def add_step(self, step: AgentStep) -> None:
         insort(self._list, step, key=lambda step: step.number)
+
+    def add_hit(self, hit: GuardrailHit) -> None:
+        """It was counted when it was kept."""
 
     def change_step(self, run: int, event: Event, **changes: Any) -> None:
         self.steps(run, event).update(**changes)

@@ -8,6 +8,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
+from agents import audit
 from agents.engine.plans.definition import Definition, read
 from agents.models import Workflow, WorkflowVersion
 
@@ -87,6 +88,8 @@ def _saved(
         Workflow.objects.filter(pk=workflow.pk).update(**_facts(definition))
         workflow.refresh_from_db()
     workflow.versions.create(number=base + 1, text=text, author=user)
+    told = {"name": workflow.name, "version": base + 1}
+    audit.record(user, audit.WORKFLOW_SAVED, workflow, **told)
     return workflow
 
 

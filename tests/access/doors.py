@@ -54,6 +54,9 @@ DOORS = {
     "chat/<int:pk>/links/": change(OWNER),
     "chat/<int:pk>/links/<int:link>/withdraw/": change(OWNER),
     "join/<str:token>/": read(ACCOUNTS),
+    "account/data/": read(ACCOUNTS),
+    "account/data/download/": change(ACCOUNTS),
+    "account/erase/": change(NOBODY),  # unless people may
     "traces/": read(ACCOUNTS),
     "traces/completions/": read(ACCOUNTS),
     "traces/views/": change(ACCOUNTS),

@@ -10,7 +10,7 @@ from django.apps import apps
 from django.contrib import admin
 from django.urls import get_resolver
 
-from agents.models import AuditEntry, Run, Workflow
+from agents.models import AuditEntry, AuditHead, AuditPerson, Run, Workflow
 from chat.consumers import ChatConsumer
 from chat.sharing import READS_ONLY
 from project.asgi import application
@@ -68,7 +68,8 @@ def expected(role: str, route: str) -> str:
 
 def rows() -> dict[str, int]:
     """How many there are of everything that is not about who looks."""
-    kept = [m for m in apps.get_models() if m._meta.app_label != "sessions" and m != AuditEntry]
+    looks = {AuditEntry, AuditHead, AuditPerson}
+    kept = [m for m in apps.get_models() if m._meta.app_label != "sessions" and m not in looks]
     return {model._meta.label: model._default_manager.count() for model in kept}
 
 

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from agents import toolset
-from agents.admin.tools import WEATHER
+from agents.admin.tool_form import WEATHER
 from agents.assembly import CIRCUITS
 from agents.engine.handoff import Handoff
 from agents.models import Agent, Approval, McpServer, Run, ToolRegistration
@@ -366,14 +366,14 @@ def test_a_server_is_deleted_with_its_tools(root, remote):
 
 def agent_form(**changes):
     who = {"name": "writer", "dialect": "native", "enabled": "on", "auto_execute_tools": "on"}
-    who |= {"mode": "react", "max_replans": 2, "merge": "synthesis"}
+    who |= {"mode": "react", "max_replans": 2, "merge": "synthesis", "personal_data": "hidden"}
     limits = {"max_steps": 5, "max_duplicate_tool_calls": 2}
     tokens = {"max_input_tokens": 100, "max_output_tokens": 100}
     return who | limits | tokens | changes
 
 
 def test_an_agent_is_set_up(root, agent):
-    chosen = {"tools": [own("search").pk], "handoffs": [agent.pk]}
+    chosen = {f"tool-{own('search').pk}-is_given": "on", "handoffs": [agent.pk]}
     fallbacks = " openai/gpt-5 \n\nollama/llama3/8b\nopenai/gpt-5\ndemo\n"
     form = json.dumps({"type": "object", "properties": {"title": {"type": "string"}}})
     root.post(
@@ -384,7 +384,9 @@ def test_an_agent_is_set_up(root, agent):
     writer = Agent.objects.get(name="writer")
     assert writer.fallback_models == "openai/gpt-5\nollama/llama3/8b\ndemo"
     assert writer.output_schema == json.loads(form)
+    assert writer.personal_data == Agent.PersonalData.HIDDEN
     assert [*writer.handoffs.all()] == [agent]
+    assert [tool.name for tool in writer.tools.all()] == ["search"]
 
 
 @pytest.mark.parametrize(
@@ -436,7 +438,8 @@ def test_an_agent_is_no_colleague_of_itself(root, agent):
 def test_no_tool_of_an_agent_has_the_name_by_which_it_asks_a_colleague(root, agent):
     assert agent.asked_as == Handoff(agent.name, lambda: None).name
     tool = over_http(name=agent.asked_as)
-    chosen = agent_form(tools=[tool.pk], handoffs=[agent.pk])
+    given = {f"tool-{tool.pk}-is_given": "on"}
+    chosen = agent_form(handoffs=[agent.pk], **given)
     response = root.post(page("add", of="agent"), chosen)
 
     assert f"could not ask {agent.name}" in errors(response)["handoffs"]

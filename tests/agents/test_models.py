@@ -6,8 +6,10 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
+from django.test import Client
 
 from agents import planners, runs, wording
+from agents.engine.errors import ModelError
 from agents.models import Agent, AgentStep, LanguageModel, Run
 from chat import sessions
 from tests.conftest import asked
@@ -17,6 +19,7 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("agent", "workshop"),
 ]
+HELLO = {"model": "fast", "messages": [{"role": "user", "content": "Hello?"}]}
 KEY = "sk-of-this-row-0123456789"
 
 
@@ -59,6 +62,34 @@ async def test_the_next_run_uses_key_address_parameters_and_price_of_the_row(age
     assert (request.body["model"], request.body["temperature"]) == ("gpt-4.1", 0.3)
     assert (run.status, run.model, run.answer) == ("completed", name, "Hello.")
     assert events["usage"]["cost"] == events["usage"]["prompt_tokens"] == run.cost
+    behind = events["run_started"].get("provider_model", events["run_started"]["model"])
+    assert behind == "openai/gpt-4.1"
+
+
+async def test_azure_is_asked_by_deployment_and_version():
+    async with WireServer([say("Hello.")]) as server:
+        about = {"provider": "azure", "model": "azure/mine", "api_version": "2024-10-21"}
+        row = await sync_to_async(added)(base_url=server.url.removesuffix("/v1"), **about)
+        [_ async for _ in planners.by_row(row).stream(**HELLO)]
+
+    request = server.requests[0]
+    path = "/openai/deployments/mine/chat/completions?api-version=2024-10-21"
+    assert (request.path, request.headers["api-key"]) == (path, KEY)
+
+
+async def test_bedrock_is_asked_with_the_keys_of_the_row_in_its_region():
+    async with WireServer() as server:
+        keys = {"aws_access_key_id": "AKIAOFTHISROW", "aws_secret_access_key": "never-shown-1"}
+        place = {"aws_bedrock_runtime_endpoint": server.url.removesuffix("/v1")}
+        about = {"model": "bedrock/anthropic.claude-x", "region": "eu-central-1", "api_key": ""}
+        row = await sync_to_async(added)(**about, secrets=keys, options=place)
+        with pytest.raises(ModelError) as refused:
+            [_ async for _ in planners.by_row(row).stream(**HELLO)]
+
+    signed = server.requests[0].headers["authorization"]
+    assert signed.startswith("AWS4-HMAC-SHA256 Credential=AKIAOFTHISROW/")
+    assert "/eu-central-1/bedrock/" in signed
+    assert "never-shown" not in str(refused.value)
 
 
 async def test_two_rows_may_be_the_same_model_at_two_addresses(agent):
@@ -68,6 +99,18 @@ async def test_two_rows_may_be_the_same_model_at_two_addresses(agent):
         await sync_to_async(thinking_with)(agent, "two")
 
         assert (await answered(agent))[0].answer == "Two."
+
+
+async def test_the_page_of_a_step_says_which_model_was_behind_the_label(agent, person):
+    async with WireServer([say("Hello.")]) as server:
+        await sync_to_async(added)(base_url=server.url)
+        await sync_to_async(thinking_with)(agent, "fast")
+        run, _ = await answered(agent, person)
+    reader = Client()
+    await sync_to_async(reader.force_login)(person)
+    page = await sync_to_async(reader.get)(f"/traces/{run.pk}/steps/1/?tab=request")
+
+    assert "to fast (openai/gpt-4.1)" in page.content.decode()
 
 
 async def test_where_it_fails_those_of_the_agent_are_asked_and_then_those_of_the_row(agent):
@@ -82,6 +125,8 @@ async def test_where_it_fails_those_of_the_agent_are_asked_and_then_those_of_the
     steps = [event.data async for event in run.events.filter(type="status").order_by("seq")]
     assert [(note["from"], note["to"]) for note in steps] == [("a", "b"), ("b", "c")]
     assert run.answer == "Hello."
+    request = (await run.steps.alast()).request
+    assert (request["model"], request["provider_model"]) == ("c", "openai/gpt-4.1")
 
 
 async def test_the_window_and_the_most_output_of_the_row_count(agent):
@@ -239,3 +284,16 @@ def test_which_limit_is_waited_for_is_said(limit, sentence):
     facts = {"kind": "limited", "limit": limit, "most": 3, "model": "fast"}
 
     assert wording.now([facts]) == sentence
+
+
+async def test_a_key_that_its_provider_repeats_is_kept_and_logged_nowhere(agent, caplog):
+    refusal = fail(401, f"Incorrect API key provided: {KEY}.")
+    async with WireServer([refusal]) as server:
+        await sync_to_async(added)(base_url=server.url)
+        await sync_to_async(thinking_with)(agent, "fast")
+        run, _ = await answered(agent)
+
+    told = [str(event.data) async for event in run.events.all()]
+    assert run.status == "failed"
+    assert "did not accept the key" in run.detail
+    assert KEY not in run.detail + caplog.text + "".join(told)

@@ -7,12 +7,13 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Permission
 from django.forms import modelform_factory
 from django.test import AsyncClient, Client
+from django.test.utils import override_settings
 from django.urls import reverse
 
 from agents.admin.catalog import AgentForm
 from agents.models import Agent, LanguageModel
 from tests.llm.able import able
-from tests.wire import WireServer, fail, serve_in_thread
+from tests.wire import WireServer, closed_port, fail, serve_in_thread
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("agent")]
 LIST = reverse("admin:agents_languagemodel_changelist")
@@ -78,7 +79,8 @@ NAMES = {
 @pytest.mark.parametrize(("typed", "name"), NAMES.items())
 def test_the_name_of_a_model_is_kept_as_litellm_wants_it(root, typed, name):
     provider, model = typed
-    row = saved(root, provider=provider, model=model, base_url="https://host.example/v1")
+    address = "" if provider == "bedrock" else "https://host.example/v1"
+    row = saved(root, provider=provider, model=model, base_url=address)
 
     assert (row.model, row.api_key.reveal()) == (name, KEY)
 
@@ -93,6 +95,7 @@ def test_the_name_of_a_model_is_kept_as_litellm_wants_it(root, typed, name):
         ({"provider": "other", "model": "gpt"}, "model", "provider/model"),
         ({"provider": "azure"}, "base_url", "Say where it is"),
         ({"provider": "compatible"}, "base_url", "Say where it is"),
+        ({"provider": "bedrock", "base_url": "https://x"}, "base_url", "from the region"),
         ({"base_url": "host:8000"}, "base_url", "whole address"),
         ({"base_url": "http://a:b@host/"}, "base_url", "password"),
         ({"parameters": '{"temprature": 1}'}, "parameters", "temprature"),
@@ -123,6 +126,13 @@ def test_a_model_that_could_not_be_asked_is_not_saved(root, fields, field, words
 @pytest.mark.parametrize("field", ["options", "parameters", "secrets"])
 def test_half_a_character_is_refused_in_words(root, field):
     assert wrong(add(root, **{field: r'{"stop": "\ud800"}'}))[field]
+
+
+def test_models_fall_back_to_labels_and_names_even_to_one_that_is_off(root):
+    saved(root, label="off", enabled="")
+    row = saved(root, fallbacks="off  mistral/small\ndemo off")
+
+    assert row.fallbacks == "off\nmistral/small\ndemo"
 
 
 def test_prices_of_nothing_are_prices(root):
@@ -183,9 +193,9 @@ def test_another_model_of_the_same_provider_keeps_the_key(root):
     assert (row.model, row.api_key.reveal()) == ("openai/gpt-5", KEY)
 
 
-def test_a_key_that_cannot_be_read_any_more_has_to_be_entered_again(root, settings):
-    row = saved(root)
-    settings.ENCRYPTION_KEYS = ["another one"]
+def test_a_key_that_cannot_be_read_any_more_has_to_be_entered_again(root):
+    with override_settings(ENCRYPTION_KEYS=["one that is lost"]):
+        row = LanguageModel.objects.create(label="fast", model="openai/x", api_key=KEY)
 
     assert "enter it again" in " ".join(wrong(change(root, row))["api_key"])
     assert "cannot be read any more" in root.get(LIST).content.decode()
@@ -228,7 +238,7 @@ def test_an_agent_whose_model_cannot_be_asked_is_saved_with_a_warning(root, agen
     saved(root, enabled="")
     form = root.get(agent_form(agent)).context["adminform"].form
     fields = {k: v for k, v in form.initial.items() if v is not None}
-    fields["tools"] = [tool.pk for tool in fields["tools"]]
+    del fields["given"]  # the tools have inputs of their own
     chosen = {"model": "fast", "fallback_models": "openai/gpt-4.1"}
 
     answer = root.post(agent_form(agent), fields | chosen, follow=True)
@@ -337,6 +347,14 @@ async def test_a_failure_is_a_sentence_with_advice_and_without_the_key(tester):
     assert KEY not in html + said
 
 
+async def test_an_address_where_nobody_is_is_told_in_words(tester):
+    nowhere = f"http://127.0.0.1:{closed_port()}/v1"
+    _, html = await lines(tester, provider="compatible", base_url=nowhere)
+
+    assert "the connection was refused" in html
+    assert "Check that its address is right and that it is running" in html
+
+
 async def test_the_words_of_a_test_are_in_the_language_of_the_reader(tester):
     tester.cookies["django_language"] = "ja"
     async with WireServer([fail(401, "No.")]) as server:
@@ -362,5 +380,10 @@ def test_tests_are_posted_by_those_who_may_change_models(root, person):
     client = Client()
     client.force_login(person)
 
+    row = saved(root)
+    theirs, missing = (
+        reverse("admin:agents_languagemodel_test", args=[n]) for n in (row.pk, 99)
+    )
     assert root.get(TEST).status_code == 405
-    assert client.post(TEST, FIELDS).status_code == 403
+    assert [client.post(at, FIELDS).status_code for at in (TEST, theirs, missing)] == [403] * 3
+    assert root.post(missing, FIELDS).status_code == 404

@@ -4,16 +4,20 @@ import json
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.utils import timezone
 
-from agents import masking, planners
+from agents import approvals, masking, planners, runs, trace
+from agents.engine.stopping import Fate
+from agents.engine.termination import StopReason
 from agents.llm.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel
 from agents.models import Agent, AgentStep, Run, RunEvent
 from agents.review.details import Details, values_replaced
 from chat import sessions
 from chat.models import ChatSession, Message
+from tests.agents import test_plans_over_the_wire as plans
 from tests.conftest import asked, checked
-from tests.scripted import Says
+from tests.scripted import Says, delta, finish
 from tests.wire import WireServer, call, say
 
 pytestmark = [
@@ -26,6 +30,18 @@ MAIL, PHONE, ACCOUNT = "ann@example.com", "090-1234-5678", "7654321"
 QUESTION = f"What is the phone of {MAIL}? Her account number is {ACCOUNT}."
 SQL = f"SELECT '‹email 1›' AS mail, '‹account 1›' AS paid_by, '{PHONE}' AS phone"
 ANSWER = "‹phone 1› is the phone of Email 1 (‹account 1›)."
+
+
+class Echoes:
+    """Says of everybody that it is the first one it was told of."""
+
+    def __init__(self):
+        self.requests = []
+
+    async def stream(self, **request):
+        self.requests.append(request["messages"])
+        yield delta(content="It is ‹email 1›.")
+        yield finish("stop")
 
 
 def ask_for(rule, **more):
@@ -63,6 +79,38 @@ async def test_a_provider_is_sent_nothing_personal_and_the_person_reads_all(
     tool = await run.steps.aget(kind="tool")
     assert MAIL in str(tool.action_input)
     assert PHONE in tool.observation
+
+
+@pytest.mark.parametrize("dialect", ["native", "react"])
+async def test_a_plan_is_written_carried_out_and_checked_without_it(dialect, monkeypatch):
+    await sync_to_async(ask_for)("hidden", dialect=dialect, model="openai/gpt", mode="plan")
+    question = f"What is 6 times 7? {MAIL} wants to know."
+
+    async with WireServer(lambda request: plans.reply(request, dialect)) as server:
+        monkeypatch.setattr(planners, "llm", lambda name: DirectModel("key", server.url))
+        run = await checked(await asked(question))
+
+    assert run.status == "completed"
+    assert len(server.requests) > 3
+    assert "‹email 1›" in str(server.requests[0].body)
+    assert MAIL not in str([request.body for request in server.requests])
+
+
+@pytest.mark.parametrize("merge", ["vote", "synthesis", "judge"])
+async def test_a_panel_is_asked_without_it(scripted, merge):
+    helper = await Agent.objects.aget(name="helper")
+    head = await Agent.objects.acreate(
+        name="head", mode="panel", merge=merge, personal_data="hidden"
+    )
+    other = await Agent.objects.acreate(name="other")
+    await head.handoffs.aadd(helper, other)
+    model = scripted(model=Echoes())
+
+    run = await checked(await asked(QUESTION, agent=head))
+
+    assert MAIL not in str(model.requests)
+    assert len(model.requests) >= 2
+    assert MAIL in run.answer
 
 
 async def test_what_a_reviewer_is_shown_of_a_request_is_what_was_sent(scripted):
@@ -164,3 +212,33 @@ async def test_a_question_of_before_is_masked_where_it_is_kept_again(scripted):
     run = await checked(await asked("And now?", history=history))
 
     assert run.history[0]["content"].startswith("What is the phone of ‹email›?")
+
+
+async def test_what_a_stopped_call_found_in_the_last_moment_is_kept_masked():
+    await sync_to_async(ask_for)("unkept")
+    run = await sync_to_async(runs.prepare)(query="Hello", topic="chat.1")
+    about = {"kind": "tool", "action": "read", "call_id": "c1", "started_at": timezone.now()}
+    await AgentStep.objects.acreate(run=run, number=1, first_seq=1, **about)
+    fate = Fate(status="done", result=f"It was {MAIL}.")
+
+    ending = trace.Ending(StopReason.CANCELLED, fates={1: fate})
+    await sync_to_async(trace.close)(run.pk, ending)
+
+    assert MAIL not in await everything_kept()
+    assert (await run.steps.aget()).observation == "It was ‹email›."
+
+
+async def test_a_call_that_waited_is_made_as_it_was_shown(scripted, person):
+    await sync_to_async(ask_for)("unkept", auto_execute_tools=False)
+    sql = f"SELECT '{MAIL}' AS mail"
+    scripted(Says.call("database", sql=sql), Says(answer="Done."))
+    run = await asked(QUESTION, user=person)
+
+    [waiting] = [approval async for approval in run.approvals.all()]
+    assert json.loads(waiting.arguments) == {"sql": "SELECT '‹email›' AS mail"}
+    word = approvals.Word(digest=waiting.digest, is_approved=True)
+    await approvals.decide(person, waiting.pk, word)
+    await runs.wait(run)
+
+    run = await checked(run)
+    assert "‹email›" in (await run.steps.aget(kind="tool")).observation

@@ -6,7 +6,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from agents.models import LanguageModel, McpServer, ToolRegistration
+from agents.models import AuditPerson, LanguageModel, McpServer, ToolRegistration
 
 pytestmark = pytest.mark.django_db
 
@@ -38,17 +38,20 @@ def test_all_secrets_are_read_with_the_new_key_alone_afterwards(keys):
     )
     server = McpServer.objects.create(name="shop", url="http://x", headers={"A": "b"})
     tool = ToolRegistration.objects.create(name="x", source="http", headers={"C": "d"})
+    person = AuditPerson.objects.create(name="ada")
+    of_person = person.key.reveal()
     before = columns()
 
     keys("new", "old")
     said = rotated()
     keys("new")
 
-    for row in (model, server, tool):
+    for row in (model, server, tool, person):
         row.refresh_from_db()
     assert model.api_key.reveal() == "sk-1"
     assert model.secrets.reveal() == {"aws_access_key_id": "a"}
     assert (server.headers.reveal(), tool.headers.reveal()) == ({"A": "b"}, {"C": "d"})
+    assert person.key.reveal() == of_person
     assert columns() != before
     assert "models: 2 encrypted anew" in said
     assert "sk-1" not in said

@@ -146,6 +146,15 @@ def test_only_so_many_runs_are_looked_through(monkeypatch):
     assert usage.look()["calculator"].calls == 2
 
 
+def test_what_a_run_repeats_of_another_is_counted_once():
+    first = Run.objects.create(topic="a", query="?")
+    again = Run.objects.create(topic="b", query="?", origin=first, origin_step=2)
+    for run, number in [(first, 1), (again, 1), (again, 2)]:
+        step(run, number, "done", 1)
+
+    assert usage.look()["calculator"].calls == 2
+
+
 def test_the_steps_are_looked_at_once_a_minute(root, django_assert_num_queries):
     usage.lately()
 
@@ -284,7 +293,7 @@ def test_who_ran_it_is_kept_without_the_values(root, administrator, agent):
     row = ToolRegistration.objects.get(name="calculator")
     root.post(page("run", row.pk), {"argument_1": "6 * 7"})
 
-    entry = AuditEntry.objects.get()
+    entry = AuditEntry.objects.get(action="tool.run")
     assert (entry.actor, entry.action, entry.subject) == (
         administrator,
         "tool.run",
@@ -299,7 +308,7 @@ def test_looking_at_the_form_runs_nothing(root, agent):
     html = root.get(page("run", row.pk), {"argument_1": "6 * 7"}).content.decode()
 
     assert "It answered." not in html
-    assert not AuditEntry.objects.exists()
+    assert not AuditEntry.objects.filter(action="tool.run").exists()
 
 
 def test_a_failure_is_told_in_its_own_words_and_opens_no_circuit(root, agent):
@@ -360,7 +369,24 @@ def test_what_has_changed_or_is_gone_is_not_run(root, plain):
 
     assert "Accept that first." in answers[0].content.decode()
     assert "It is gone from its server." in answers[1].content.decode()
-    assert not AuditEntry.objects.exists()
+    assert not AuditEntry.objects.filter(action="tool.run").exists()
+
+
+def test_an_endpoint_is_reached_by_the_one_way_out(root):
+    row = tool(
+        "inside",
+        source="http",
+        method="GET",
+        endpoint="http://127.0.0.1:9/",
+        description="Looks inside.",
+        headers={"X-Key": "hunter2"},
+    )
+
+    html = root.post(page("run", row.pk)).content.decode()
+
+    assert "It failed." in html
+    assert "ASHIATO_EGRESS_ALLOW" in html
+    assert "hunter2" not in html
 
 
 def test_nothing_is_run_that_cannot_be_kept(root, agent, monkeypatch):

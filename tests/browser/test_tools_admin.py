@@ -18,9 +18,11 @@ from tests.browser.test_accessible import READERS, faults
 TOOLS, SERVERS = "/admin/agents/toolregistration/", "/admin/agents/mcpserver/"
 PLAIN = str(PROJECT / "tests" / "tools" / "mcp_servers" / "plain.py")
 TIME = str(Path(sys.executable).with_name("mcp-server-time"))
-HEALTH = "/admin/agents/agent/health/"
+HEALTH = "/admin/health/"
 # What axe itself does where a stylesheet of Django's imports another one.
 AXE = "Applying inline style|Couldn't load preload assets"
+# Django's own list of two columns names an icon that has no role.
+DJANGOS = 'class="help-tooltip search-label-icon"'
 TOKEN = "a long walk on the beach"
 NARROW = {"viewport": {"width": 390, "height": 844}, "locale": "ja-JP"}
 
@@ -172,7 +174,7 @@ def test_the_pages_have_no_serious_fault(reader: Page, plain, watch):
         assert faults(reader) == [], address
     reader.goto(f"{TOOLS}?q=plain__count")
     reader.locator("#result_list tbody th a").click()
-    assert faults(reader) == []
+    assert [fault for fault in faults(reader) if DJANGOS not in fault] == []
     reader.goto(reader.url.replace("/change/", "/run/"))
     reader.locator("#trial input[type=submit]").click()
     expect(reader.locator(".errorlist")).to_be_visible()

@@ -44,6 +44,9 @@ ROUTES = {
     "chat/<int:pk>/links/": "POST",
     "chat/<int:pk>/links/<int:link>/withdraw/": "POST",
     "join/<str:token>/": "GET",
+    "account/data/": "GET",
+    "account/data/download/": "POST",
+    "account/erase/": "POST",
     "traces/": "GET",
     "traces/completions/": "GET",
     "traces/views/": "POST",
@@ -436,6 +439,7 @@ PAGES += [
     "/admin/agents/run/{run}/change/",
 ]
 PAGES += ["/admin/agents/agent/add/", "/admin/agents/guardrailpattern/add/", "/login/"]
+PAGES += [f"/admin/agents/guardrailpattern/{page}/" for page in ("hits", "sets")]
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -82,6 +82,16 @@ async def test_a_page_that_was_away_for_hundreds_of_events_is_shown_them_once(ch
     assert "<section" not in new
 
 
+def test_a_page_that_is_behind_looks_again_once_and_after_all_that_it_was_told():
+    look, first, second = (
+        (live.LOOK_AGAIN, {}),
+        *(("run.events", {"run": 1, "events": [{"seq": seq}]}) for seq in (1, 2)),
+    )
+    both = ("run.events", {"run": 1, "events": [{"seq": 1}, {"seq": 2}]})
+
+    assert consumers._joined([look, first, look, second]) == [both, look]
+
+
 async def test_a_message_sent_twice_is_one_message(person):
     chat = await ChatSession.objects.acreate(user=person, title="Sums")
     async with tab(person, f"/ws/chat/{chat.pk}/") as page:

@@ -27,6 +27,9 @@ from tests.engine.test_takeover import Steady, check
 from tests.scripted import Says, ScriptedModel, delta
 
 MAIL, PHONE, ACCOUNT = "ann@example.com", "090-1234-5678", "7654321"
+PEM = """-----BEGIN PRIVATE KEY-----
+MIIEvQIBADANBgkqhkiG9w0BAQEFAASC
+-----END PRIVATE KEY-----"""
 KNOWN = {"‹email 1›": MAIL, "‹phone 1›": PHONE, "‹IP address 1›": "203.0.113.9"}
 
 
@@ -100,6 +103,15 @@ def test_an_alias_that_nobody_gave_stays_as_it_is(known, text):
     assert known.restore(text) == text
 
 
+def test_what_somebody_wrote_that_looks_like_an_alias_means_nobody():
+    discretion = Discretion()
+
+    hidden = discretion.hide(f"What does ‹email 1› mean? Ask {MAIL}.")
+
+    assert hidden == "What does ‹email 1› mean? Ask ‹email 2›."
+    assert discretion.restore(hidden) == f"What does ‹email 1› mean? Ask {MAIL}."
+
+
 @pytest.mark.parametrize(
     ("text", "restored"),
     [
@@ -121,6 +133,17 @@ def test_what_a_tool_is_given_stays_json_whatever_is_put_in(known):
 
     assert json.loads(arguments) == {"to": MAIL, "with": ['a"b\\c\nd', 5, True, None]}
     assert known._answered('{ "kept":  "as it came" }') == '{ "kept":  "as it came" }'
+
+
+async def test_an_answer_in_a_form_stays_in_it_whatever_is_put_in(dialect):
+    """A key in several lines, and the model fences its JSON."""
+    schema = OutputSchema({"type": "object", "properties": {"key": {"type": "string"}}})
+    llm = ScriptedModel(Says(answer='```json\n{"key": "‹key 1›"}\n```'), dialect=dialect)
+
+    events = await collected(runtime(llm, dialect, output=schema).stream(f"Keep {PEM}"))
+
+    assert events[-1].data["output"] == {"key": PEM}
+    assert "MIIEvQ" not in sent(llm)
 
 
 ALIASES = st.sampled_from([*KNOWN, "‹email 2›", "Email 1", "<phone_1 >", "email", "ip address"])
@@ -164,6 +187,10 @@ def test_half_an_alias_is_never_shown(known):
     shown = [growing.feed(piece) for piece in ("Write to ‹em", "ail", " 1", "› or call", ".")]
 
     assert shown == ["Write to ", "", "", f"{MAIL} or call", "."]
+
+
+def test_words_come_at_once_where_nothing_was_hidden():
+    assert Growing(Discretion()).feed("Write an e") == "Write an e"
 
 
 def test_words_come_at_once_where_nothing_can_be_an_alias(known):
@@ -223,6 +250,18 @@ async def test_a_run_cut_off_after_any_event_keeps_its_aliases(dialect):
         check(events)
         assert events[-1].data["answer"] == f"Call {PHONE}, or write to {MAIL}.", cut
         assert MAIL not in sent(later.planner.llm)
+
+
+async def test_a_run_that_is_run_again_from_a_step_keeps_its_aliases(dialect):
+    llm = Steady(dialect, LOOK, CALLS)
+    told = await collected(runtime(llm, dialect, Customer("read")).stream(f"Who is {MAIL}?"))
+    at = [n for n, e in enumerate(told) if e.type is Type.STEP_STARTED][1]
+
+    again = runtime(Steady(dialect, LOOK, CALLS), dialect, Customer("read"))
+    events = await collected(again.rerun([_kept(event) for event in told[:at]]))
+
+    assert events[-1].data["answer"] == f"Call {PHONE}, or write to {MAIL}."
+    assert "Who is ‹email 1›?" in sent(again.planner.llm)
 
 
 async def test_aliases_are_those_of_before_even_where_history_was_forgotten(dialect):

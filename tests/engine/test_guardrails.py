@@ -1,9 +1,18 @@
+import time
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.engine import BadPattern, GuardrailAction, Guardrails
-from agents.engine.guardrails import Pattern, compile_pattern, estimate_tokens
+from agents.engine.guardrails import (
+    Pattern,
+    compile_pattern,
+    estimate_tokens,
+    try_pattern,
+)
+from agents.engine.plain import plain
+from agents.engine.reach import reach
 
 
 def test_plain_text_is_allowed():
@@ -137,3 +146,210 @@ def test_the_ends_of_a_piece_are_not_taken_for_the_ends_of_the_text(pattern):
         screen.feed("You are here Sorry ")
 
     assert not screen.blocked
+
+
+def masks(pattern, **more):
+    return Pattern(pattern=pattern, action=GuardrailAction.MASK, **{"name": "x", **more})
+
+
+def allows(pattern):
+    return Pattern(pattern=pattern, action=GuardrailAction.ALLOW)
+
+
+@pytest.mark.parametrize(
+    ("rules", "text", "shown"),
+    [
+        ([masks(r"\d{4}")], "pin 1234, 99", "pin ‹x›, 99"),
+        ([masks(r"\d{4}")], "pin １２３４!", "pin ‹x›!"),
+        ([masks("secret")], "my s\u200bec\u00adret.", "my ‹x›."),
+        ([masks("会社")], "in ㍿ there", "in ‹x› there"),
+        ([masks("é")], "cafe\u0301 is", "caf‹x› is"),
+        ([masks("ab"), masks("bc", name="y")], "abc bcab", "‹x› ‹y›‹x›"),
+        ([masks("a+")], "aaa\ud800a", "‹x›\ud800‹x›"),
+        ([masks(r"\S+@\S+"), allows("me@here")], "me@here you@there", "me@here ‹x›"),
+        ([masks(r"\S+@\S+"), allows("me@here")], "some@here", "‹x›"),
+        ([masks(r"\w+")], "‹x› hid this", "‹x› ‹x› ‹x›"),
+    ],
+)
+def test_what_matches_is_replaced_in_the_text_as_it_was_written(rules, text, shown):
+    inspected = Guardrails(blocked_patterns=rules).inspect(text, "input")
+
+    assert inspected.text == shown
+    assert Guardrails(blocked_patterns=rules).inspect(shown, "input").text == shown
+
+
+def test_what_is_allowed_is_allowed_only_where_it_stands():
+    rules = [Pattern(pattern="(?i)kill"), allows("(?i)kill the process")]
+    guardrails = Guardrails(blocked_patterns=rules)
+
+    assert not guardrails.inspect("How do I kill the process?", "input").findings
+    assert guardrails.inspect("Kill the process, kill them all", "input").is_blocked
+
+
+def test_an_observed_rule_is_told_and_changes_nothing():
+    rule = Pattern(pattern="secret", name="Words", is_observed=True)
+
+    inspected = Guardrails(blocked_patterns=[rule]).inspect("a secret, a secret", "input")
+
+    assert (inspected.text, inspected.is_blocked) == ("a secret, a secret", False)
+    [finding] = inspected.findings
+    assert finding.details["observed"]
+    assert (finding.action, finding.details["matches"]) == (GuardrailAction.BLOCK, 2)
+
+
+def test_the_result_of_a_check_has_the_text_that_may_go_on():
+    result = Guardrails(blocked_patterns=[masks("secret")]).check_input("a secret")
+
+    assert (result.action, result.details["text"]) == (GuardrailAction.MASK, "a ‹x›")
+
+
+def test_data_is_looked_at_text_by_text_however_it_is_spelt():
+    rules = [masks("secret", stage="tool_input"), masks("^4{4}$", stage="tool_input", name="y")]
+    value = {"path": ["a secret"], "pin": 4444, "ok": True, "secret": None}
+
+    inspected = Guardrails(blocked_patterns=rules).inspect_value(value, "tool_input")
+
+    assert inspected.value == {"path": ["a ‹x›"], "pin": "‹y›", "ok": True, "‹x›": None}
+    assert [f.details["matches"] for f in inspected.findings] == [2, 1]
+
+
+def test_after_very_many_matches_all_the_rest_is_masked():
+    text = "a " * 3_000 + "and the end"
+
+    shown = Guardrails(blocked_patterns=[masks("a")], max_input_tokens=10**6).inspect(
+        text, "input"
+    )
+
+    assert shown.text == "‹x› " * 1_999 + "‹x›"
+
+
+@pytest.mark.parametrize("pattern", [r"(a.*z|a)", r"(x+x+)+y", r"([a-z]+)*$", "(.*a){25}b"])
+def test_no_pattern_holds_up_a_long_text(pattern):
+    try:
+        try_pattern(pattern)
+    except BadPattern:
+        return
+    began = time.thread_time()
+    Guardrails(blocked_patterns=[masks(pattern)]).inspect("a" * 200_000, "tool_output")
+
+    assert time.thread_time() - began < 20
+
+
+HOSTILE = [
+    "((a{100}){100}){100}",
+    r"\pL{1000}",
+    r"(\pL{30}){30}",
+    "(.{1,100}){1,10}x",
+    r"\C",
+    r"\b",
+]
+
+
+@pytest.mark.parametrize("pattern", HOSTILE)
+def test_a_hostile_pattern_is_refused(pattern):
+    with pytest.raises(BadPattern):
+        try_pattern(pattern)
+
+
+# What streams
+
+
+SHORT = ["ab{1,4}c", r"a\sb", r"\bcab\b", "^a", "c$", "[^a]{2}", "株式", "(?i)É", "bc", "ca?b"]
+OF_A_LINE = ["[ab]+c", r"(?m)^b.*$", "a|a.*c", "(ab|ba){2,}"]
+OF_A_TEXT = [r"(?s)a.*?c", r"[a-c]+\n"]
+RULES = st.sampled_from([SHORT, [*SHORT, *OF_A_LINE], [*SHORT, *OF_A_TEXT]])
+ACTIONS = st.sampled_from([GuardrailAction.MASK, GuardrailAction.MASK, GuardrailAction.ALLOW])
+WORDS = ["abc", "abbbc", "cab", "a b", "bc", "ca", "x", " ", "\n", "ab\n", "‹r 0›", "\ud800"]
+WORDS += ["abababab", "㍿", "ﬁ", "é", "e\u0301", "\u200b", "a\u200bb\u200bc"]
+TEXTS = st.lists(st.sampled_from(WORDS), max_size=30).map("".join)
+CUTS = st.lists(st.integers(1, 4), min_size=25, max_size=40)
+
+
+@st.composite
+def some_rules(draw, actions=ACTIONS):
+    rules = st.sampled_from(draw(RULES))
+    chosen = draw(st.lists(rules, min_size=1, max_size=4, unique=True))
+    return [
+        Pattern(pattern=p, name=f"r {n}", action=draw(actions)) for n, p in enumerate(chosen)
+    ]
+
+
+def streamed(screen, text, cuts):
+    shown = ""
+    for cut in cuts:
+        shown, text = shown + screen.feed(text[:cut]), text[cut:]
+    return shown + screen.feed(text) + screen.rest()
+
+
+@settings(max_examples=600, deadline=None)
+@given(some_rules(), TEXTS, CUTS)
+def test_in_whatever_pieces_it_comes_a_text_is_masked_as_the_whole(rules, text, cuts):
+    guardrails = Guardrails(blocked_patterns=rules)
+
+    shown = streamed(guardrails.screen_output(), text, cuts)
+
+    assert shown == guardrails.inspect(text, "output").text
+
+
+@settings(max_examples=600, deadline=None)
+@given(some_rules(st.just(GuardrailAction.BLOCK)), TEXTS, CUTS)
+def test_no_character_of_a_match_that_blocks_is_ever_shown(rules, text, cuts):
+    guardrails = Guardrails(blocked_patterns=rules)
+    screen = guardrails.screen_output()
+
+    shown = streamed(screen, text, cuts)
+
+    assert screen.blocked == guardrails.inspect(text, "output").is_blocked
+    read = plain(text)
+    starts = [read.place(m.start()) for r in rules for m in r.compiled.finditer(read.text)]
+    assert shown == (text[: len(shown)] if starts else text)
+    assert len(shown) <= min(starts, default=len(text))
+
+
+@given(TEXTS)
+def test_every_character_knows_where_it_stood(text):
+    read = plain(text)
+
+    places = [read.place(at) for at in range(len(read.text) + 1)]
+
+    assert places == sorted(places)
+    assert places[-1] == len(text)
+
+
+PARTS = st.sampled_from(
+    [
+        *"abc.",
+        r"\s",
+        r"\d",
+        "[^a]",
+        "[ab]",
+        "^",
+        "$",
+        r"\b",
+        r"\n",
+        "[[:alpha:]]",
+        r"\pL",
+        "{,2}",
+    ]
+)
+TIMES = st.sampled_from(["", "", "*", "+", "?", "{2}", "{1,3}", "{2,}", "*?"])
+
+
+def grouped(inner):
+    joined = st.lists(st.tuples(inner, TIMES).map("".join), min_size=1, max_size=4).map("".join)
+    opened = st.sampled_from(["(", "(?:", "(?i:", "(?s:", "(?P<n>"])
+    either = st.lists(joined, min_size=1, max_size=3).map("|".join)
+    return joined | st.builds(lambda o, e: f"{o}{e})", opened, either)
+
+
+@settings(max_examples=800, deadline=None)
+@given(st.recursive(PARTS, grouped, max_leaves=8), st.text(st.sampled_from("abc \n1{,2}")))
+def test_no_match_is_longer_than_its_pattern_reaches(pattern, text):
+    try:
+        made = compile_pattern(pattern)
+    except BadPattern:
+        return
+    found = [match.group() for match in made.finditer(text)]
+
+    assert all(len(words) <= reach(pattern).most for words in found)
+    assert not reach(pattern).breaks & set("".join(found))

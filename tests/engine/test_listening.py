@@ -17,7 +17,7 @@ from agents.engine import (
 from agents.engine.breaker import CircuitPolicy, Circuits
 from agents.engine.errors import CircuitOpen
 from agents.engine.events import Stamp
-from agents.engine.guardrails import Pattern
+from agents.engine.guardrails import GuardrailAction, Pattern
 from agents.engine.listening import Listening
 from tests.scripted import Says, ScriptedModel, delta, finish
 
@@ -224,7 +224,7 @@ async def test_all_that_was_said_is_kept_though_a_guardrail_held_it_back():
 
 
 async def test_what_nobody_has_seen_may_be_said_by_another_model():
-    a, b = ReActPlanner(Cut("Half an"), "a"), planner("b", Says(answer="A whole answer."))
+    a, b = ReActPlanner(Cut("Half"), "a"), planner("b", Says(answer="A whole answer."))
     heard = listening(a, b, guardrails=HIDES)
 
     await hear(heard)
@@ -241,5 +241,19 @@ async def test_nothing_is_shown_after_a_word_that_is_blocked():
 
     heard = listening(ReActPlanner(Thinks(), "a"), guardrails=HIDES)
 
-    assert await hear(heard) == []
+    shown = "".join(event.data["content"] for event in await hear(heard))
+
+    assert shown == "They want the It is "
     assert heard.finding is not None
+
+
+async def test_what_is_masked_is_masked_in_what_was_said_and_in_what_was_decided():
+    rule = Pattern(pattern="swordfish", name="word", action=GuardrailAction.MASK)
+    said = Says(answer="It is swordfish, really.")
+    heard = listening(planner("a", said), guardrails=Guardrails(blocked_patterns=[rule]))
+
+    await hear(heard)
+
+    assert "".join(heard.said) == heard.plan.final_answer == "It is ‹word›, really."
+    assert heard.unmasked.final_answer == "It is swordfish, really."
+    assert [finding.action for finding in heard.findings] == [GuardrailAction.MASK]

@@ -306,7 +306,7 @@ async def test_a_reviewer_replays_the_run_of_another_masked(
     assert [text for text in PERSONAL if text in theirs] == []
     assert [text for text in PERSONAL if text in own] == list(PERSONAL)
     assert "Personal data is masked" in theirs
-    entry = await AuditEntry.objects.aget(actor=reviewer, action="run.viewed")
+    entry = await AuditEntry.objects.by(reviewer).aget(action="run.viewed")
     assert (entry.subject, entry.detail) == (f"run:{run.pk}", {"door": "replay"})
 
 

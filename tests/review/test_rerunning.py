@@ -517,11 +517,11 @@ async def test_what_others_asked_needs_a_right_and_is_kept_in_the_log(
 
     run = await Run.objects.aget(origin=origin)
     await runs.wait(run)
-    entry = await AuditEntry.objects.aget(action="run.rerun")
+    entry = await AuditEntry.objects.select_related("person").aget(action="run.rerun")
     assert run.user_id == reviewer.pk
     page = (await client.get(f"/traces/{origin.pk}/compare/{run.pk}/")).content.decode()
     assert "Personal data is masked" not in page
-    assert (entry.actor_id, entry.subject) == (reviewer.pk, f"run:{origin.pk}")
+    assert (entry.person.user_id, entry.subject) == (reviewer.pk, f"run:{origin.pk}")
 
 
 async def test_what_is_shown_masked_is_not_run_again(origin, reviewer):

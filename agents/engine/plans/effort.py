@@ -128,9 +128,13 @@ class Effort:
         if is_new and (spent := self.site.spent()):
             self.outcome = self._ended("failed", output_of(self._last), spent)
             return
-        toolbox = Toolbox(agent.tools, agent.fallback, circuits=agent.circuits)
-        async with aclosing(Acting(trail, toolbox, agent.asking).events()) as acting:
-            async for event in acting:
+        rules = agent.guardrails
+        toolbox = Toolbox(
+            agent.tools, agent.fallback, circuits=agent.circuits, guardrails=rules
+        )
+        acting = Acting(trail, toolbox, agent.asking, rules)
+        async with aclosing(acting.events()) as events:
+            async for event in events:
                 if event.type is Type.RUN_PAUSED:
                     self._is_waiting = True
                     return

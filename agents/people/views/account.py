@@ -17,6 +17,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from agents import audit
+from agents.audit import circumstances
 from agents.people import door, factors, passkeys, throttle, totp, visits
 from agents.people.models import Visit
 from agents.people.views import answers
@@ -87,13 +88,13 @@ def confirm(request: HttpRequest) -> HttpResponse:
         return _confirm(request)
     user = request.user
     try:
-        throttle.enter(user.get_username(), throttle.address(request))
+        throttle.enter(user.get_username(), circumstances.address(request))
     except throttle.TooOften as wait:
         return _confirm(request, 429, problem=too_often(wait))
     if not _is_right(request, user):
         door.refuse(request, user.get_username(), "confirm")
         return _confirm(request, problem=_("That is not right."))
-    throttle.succeeded(user.get_username(), throttle.address(request))
+    throttle.succeeded(user.get_username(), circumstances.address(request))
     door.confirm(request)
     return redirect("people:account")
 

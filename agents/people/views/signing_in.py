@@ -17,6 +17,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
 from agents import audit, visitors
+from agents.audit import circumstances
 from agents.people import door, factors, passkeys, throttle, totp, visits
 from agents.people.views import answers
 
@@ -37,7 +38,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
         return sign_in_page(request)
     name = request.POST.get("username", "").replace("\0", "\ufffd")[: door.MOST_NAME]
     try:
-        throttle.enter(name, throttle.address(request))
+        throttle.enter(name, circumstances.address(request))
     except throttle.TooOften as wait:
         return sign_in_page(request, 429, problem=too_often(wait), name=name)
     password = request.POST.get("password", "")[:MOST_PASSWORD]
@@ -86,7 +87,7 @@ def second(request: HttpRequest) -> HttpResponse:
     if request.method == "GET":
         return _second(request, user)
     try:
-        throttle.enter(user.get_username(), throttle.address(request))
+        throttle.enter(user.get_username(), circumstances.address(request))
     except throttle.TooOften as wait:
         return _second(request, user, 429, problem=too_often(wait))
     way = factors.used(user, request.POST.get("code", "")[:100])

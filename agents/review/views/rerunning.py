@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from channels.db import database_sync_to_async
 from django.core.exceptions import PermissionDenied
+from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -11,6 +12,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from agents import audit, masking, runs, storage
 from agents.models import Run
+from agents.models.runs import TRIAL
 from agents.review import rerunning
 from agents.review.forms import RerunForm
 from agents.review.reading import Reading, read
@@ -33,7 +35,7 @@ async def rerun(request: HttpRequest, pk: int, step: int) -> HttpResponse:
 
 @require_POST
 async def stop(request: HttpRequest, pk: int) -> HttpResponse:
-    """End a run again: there is no chat in which that could be done."""
+    """End a run again, or a trial: there is no chat in which that could be done."""
     run = await database_sync_to_async(_own)(request, pk)
     await runs.stop(run)
     if run.origin_id is None:
@@ -43,7 +45,8 @@ async def stop(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _own(request: HttpRequest, pk: int) -> Run:
     mine = Run.objects.for_user(request.user).filter(user=request.user)
-    return get_object_or_404(mine.exclude(origin_step=None), pk=pk)
+    outside = Q(origin_step__isnull=False) | Q(topic__startswith=TRIAL)
+    return get_object_or_404(mine.filter(outside), pk=pk)
 
 
 def _prepared(request: HttpRequest, pk: int, step: int) -> Run | HttpResponse:

@@ -1,0 +1,297 @@
+"""The audit log: found, read, taken along and verified, and nothing else."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from django.contrib import admin, messages
+from django.contrib.admin.views.main import ChangeList
+from django.core.exceptions import PermissionDenied
+from django.db.models import Q, QuerySet, TextField
+from django.db.models.functions import Cast
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import URLPattern, path
+from django.utils import timezone
+from django.utils.decorators import method_decorator
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_POST
+
+from agents import audit, masking
+from agents.audit import chain, circumstances, wording
+from agents.downloads import download
+from agents.models import AuditEntry, AuditPerson, Upkeep
+
+from .read_only import ReadOnlyAdmin
+
+VERIFIED = "verify_audit"
+AT_ONCE = 20_000
+A_PAGE = 500
+PEOPLE = 100
+MOST_CHARACTERS = 120
+RISKY = ("=", "+", "-", "@", "\t", "\r")
+FORMS = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryView:
+    """An entry as somebody may read it."""
+
+    number: int
+    time: str
+    person: str
+    action: str
+    subject: str
+    sentence: str
+    detail: str
+    shortly: str
+    address: str
+    browser: str
+    seal: str
+
+    @classmethod
+    def all(cls, entries: list[AuditEntry], user: Any) -> Iterator[Self]:
+        people, sees_all = wording.names(entries), user.has_perm(masking.SEE_ALL)
+        for entry in entries:
+            yield cls.of(entry, people, sees_all)
+
+    @classmethod
+    def of(cls, entry: AuditEntry, people: dict[str, str], sees_all: bool) -> Self:
+        place = json.loads(entry.person.opened(entry.place) or "{}")
+        address = place.get("address", "")
+        return cls(
+            number=entry.number,
+            time=entry.at.isoformat(),
+            person=str(entry.person),
+            action=entry.action,
+            subject=entry.subject,
+            sentence=wording.sentence(entry, people),
+            detail=wording.told(entry.detail, people) if entry.detail else "",
+            shortly=wording.shortly(entry.detail, people),
+            address=address if sees_all else circumstances.masked(address),
+            browser=place.get("browser", "") if sees_all else "",
+            seal=entry.seal,
+        )
+
+
+class About(admin.SimpleListFilter):
+    title = _("kind")
+    parameter_name = "about"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        return list(wording.ABOUT.items())
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        about = self.value()
+        is_known = about in wording.ABOUT
+        return queryset.filter(action__startswith=f"{about}.") if is_known else queryset
+
+
+class Who(admin.SimpleListFilter):
+    """Those whom the log knows, by their tokens."""
+
+    title = _("person")
+    parameter_name = "who"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        known = AuditPerson.objects.exclude(name="").order_by("name")[:PEOPLE]
+        return [(person.token, person.name) for person in known]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        token = self.value() or ""
+        both = Q(person__token=token) | Q(subject=f"person:{token}")
+        return queryset.filter(both) if token.isalnum() else queryset
+
+
+class EntryList(ChangeList):
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        rows = list(self.result_list)
+        for row, view in zip(rows, EntryView.all(rows, request.user), strict=True):
+            row.view = view
+        self.result_list = rows
+
+
+@admin.register(AuditEntry)
+class AuditEntryAdmin(ReadOnlyAdmin):
+    """The log can be read, and that is all."""
+
+    list_display = ["time", "sentence", "shortly", "address"]
+    list_display_links = ["sentence"]
+    list_filter = [About, Who, "at"]
+    list_select_related = ["person"]
+    search_fields = ["person__name", "subject", "action"]
+    date_hierarchy = "at"
+    show_full_result_count = False
+    fields = ["sentence", "time", "who", "action", "what", "particulars", "address"]
+    fields += ["browser", "number", "seal"]
+
+    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return False
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        return {}
+
+    def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
+        return EntryList
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
+        entry = super().get_object(request, object_id, from_field)
+        if entry is not None:
+            [entry.view] = EntryView.all([entry], request.user)
+        return entry
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Each word, wherever it is: SQLite keeps signs in JSON as they are escaped."""
+        for word in search_term.replace("\0", "").split()[:8]:
+            queryset = queryset.alias(words=Cast("detail", TextField())).filter(_having(word))
+        return queryset, False
+
+    # What is shown
+
+    @admin.display(description=_("time"), ordering="number")
+    def time(self, entry: AuditEntry) -> str:
+        """To the second: what came first matters."""
+        return timezone.localtime(entry.at).strftime("%Y-%m-%d %H:%M:%S")
+
+    @admin.display(description=_("subject"))
+    def what(self, entry: AuditEntry) -> str:
+        return entry.subject
+
+    @admin.display(description=_("what happened"))
+    def sentence(self, entry: AuditEntry) -> str:
+        return entry.view.sentence
+
+    @admin.display(description=_("person"))
+    def who(self, entry: AuditEntry) -> str:
+        return wording.who(entry)
+
+    @admin.display(description=_("from"))
+    def address(self, entry: AuditEntry) -> str:
+        return entry.view.address or "—"
+
+    @admin.display(description=_("with"))
+    def browser(self, entry: AuditEntry) -> str:
+        return entry.view.browser or "—"
+
+    @admin.display(description=_("particulars"))
+    def shortly(self, entry: AuditEntry) -> str:
+        return Truncator(entry.view.shortly).chars(MOST_CHARACTERS)
+
+    @admin.display(description=_("particulars"))
+    def particulars(self, entry: AuditEntry) -> SafeString | str:
+        if not entry.view.detail:
+            return "—"
+        return format_html('<pre class="definition">{}</pre>', entry.view.detail)
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        row = Upkeep.objects.filter(name=VERIFIED).first()
+        verified = row and {"at": row.at, **row.report}
+        found = row and wording.verdict(remembered(row.report))
+        context = {"title": _("Audit log"), "verified": verified, "verdict": found}
+        context |= extra_context or {}
+        return super().changelist_view(request, context)
+
+    # Pages of its own
+
+    def get_urls(self) -> list[URLPattern]:
+        def page(view: Any) -> Any:
+            return self.admin_site.admin_view(view)
+
+        own = [
+            path("verify/", page(self.verify_view), name="agents_auditentry_verify"),
+            path("export.<slug:form>", page(self.export_view), name="agents_auditentry_export"),
+        ]
+        return [*own, *super().get_urls()]
+
+    @method_decorator(require_POST)
+    def verify_view(self, request: HttpRequest) -> HttpResponse:
+        """Of the newest entries, as many as nobody has to wait for."""
+        self._check(request)
+        found = chain.verify(newest=AT_ONCE)
+        remember(found)
+        told = {"holds": found.holds, "checked": found.checked}
+        audit.record(request.user, audit.LOG_VERIFIED, "audit", **told)
+        tell = messages.success if found.holds else messages.error
+        tell(request, wording.verdict(found))
+        return redirect("admin:agents_auditentry_changelist")
+
+    @method_decorator(require_POST)
+    def export_view(self, request: HttpRequest, form: str) -> HttpResponse:
+        """What the list shows with these filters, all of it."""
+        self._check(request)
+        if form not in FORMS:
+            return redirect("admin:agents_auditentry_changelist")
+        rows = self.get_changelist_instance(request).get_queryset(request)
+        told = {"form": form, "filter": request.GET.urlencode()}
+        audit.record(request.user, audit.LOG_EXPORTED, "audit", **told)
+        pieces = exported(rows.order_by(), request.user, form)
+        return download(pieces, f"audit-{timezone.now():%Y-%m-%d}.{form}", FORMS[form])
+
+    def _check(self, request: HttpRequest) -> None:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+
+
+def remember(found: chain.Verdict) -> None:
+    """What came of looking, for whoever looks next."""
+    report = {"checked": found.checked, "since": found.since, "number": found.number}
+    report |= {"flaw": found.flaw, "end": asdict(found.end)}
+    Upkeep.objects.update_or_create(
+        {"at": timezone.now(), "report": {**report, "holds": found.holds}}, name=VERIFIED
+    )
+
+
+def remembered(report: dict[str, Any]) -> chain.Verdict:
+    flaw = chain.Flaw(report["flaw"]) if report["flaw"] else None
+    told = {name: report[name] for name in ("checked", "since", "number")}
+    return chain.Verdict(end=chain.Anchor(**report["end"]), flaw=flaw, **told)
+
+
+def exported(rows: QuerySet[AuditEntry], user: Any, form: str) -> Iterator[str]:
+    """Line by line, from the oldest to the newest that there was."""
+    if form == "csv":
+        yield _line(list(EntryView.__dataclass_fields__))
+    last, rows = 0, rows.order_by("number").select_related("person")
+    while page := list(rows.filter(number__gt=last)[:A_PAGE]):
+        for entry, view in zip(page, EntryView.all(page, user), strict=True):
+            told = asdict(view)
+            if form == "csv":
+                yield _line([_harmless(str(cell)) for cell in told.values()])
+            else:
+                told |= {"detail": entry.detail}
+                yield json.dumps(told, ensure_ascii=False) + "\n"
+        last = page[-1].number
+
+
+def _line(cells: list[str]) -> str:
+    written = io.StringIO()
+    csv.writer(written).writerow(cells)
+    return written.getvalue()
+
+
+def _harmless(cell: str) -> str:
+    """What a spreadsheet would take for a formula is a text."""
+    return f"'{cell}" if cell.startswith(RISKY) else cell
+
+
+def _having(word: str) -> Q:
+    people = AuditPerson.objects.filter(name__icontains=word)[:PEOPLE]
+    about = [person.subject for person in people]
+    escaped = json.dumps(word)[1:-1]
+    found = Q(person__name__icontains=word) | Q(action__icontains=word) | Q(subject__in=about)
+    found |= Q(subject__icontains=word) | Q(words__icontains=escaped)
+    return found | Q(words__icontains=word) | _same_number(word)
+
+
+def _same_number(word: str) -> Q:
+    is_number = word.isascii() and word.isdigit() and len(word) < 19
+    return Q(number=int(word)) if is_number else Q()

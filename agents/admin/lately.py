@@ -1,0 +1,48 @@
+"""How agents are used: by whom they were changed last, and how their runs went lately."""
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import Count, F, Max, Q
+from django.http import HttpRequest
+from django.utils import timezone
+
+from agents.models import Agent, AgentVersion, Run
+from agents.models.runs import TRIAL
+
+LATELY = timedelta(days=7)
+FAILED = [Run.Status.FAILED, Run.Status.INTERRUPTED]
+
+
+class UsedList(ChangeList):
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        self.result_list = list(self.result_list)
+        add_to(self.result_list)
+
+
+def add_to(agents: Iterable[Agent]) -> None:
+    """Put beside each agent its figures, and the version that is in use."""
+    pks = [agent.pk for agent in agents]
+    figures = {row["agent"]: row for row in _figures(pks)}
+    newest = AgentVersion.objects.filter(agent__in=pks, number=F("agent__version"))
+    kept = {version.agent_id: version for version in newest.select_related("author")}
+    for agent in agents:
+        agent.used = figures.get(agent.pk, {})
+        agent.newest = kept.get(agent.pk)
+
+
+def _figures(agents: list[int]) -> Iterable[dict[str, Any]]:
+    lately = Q(started_at__gte=timezone.now() - LATELY)
+    asked = Run.objects.filter(agent__in=agents).exclude(topic__startswith=TRIAL)
+    return (
+        asked.order_by()
+        .values("agent")
+        .annotate(
+            last=Max("started_at"),
+            lately=Count("pk", filter=lately),
+            failed=Count("pk", filter=lately & Q(status__in=FAILED)),
+        )
+    )

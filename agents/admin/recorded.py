@@ -1,0 +1,113 @@
+"""What administrators add, change and delete, as entries of the audit log."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django import forms
+from django.core.exceptions import FieldDoesNotExist, ValidationError
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+
+from agents import audit
+from agents.models.secret import EncryptedTextField
+
+SECRET = re.compile(r"password|secret|token|credential|(^|_)key(_|$)")
+SET, REMOVED = "set", "removed"
+
+Changes = dict[str, Any]
+
+
+class Recorded:
+    """For a ModelAdmin: whatever is kept of its rows is kept together with who did it."""
+
+    # Whether rows have names and values that anybody set up, rather than words of people.
+    tells_values = True
+
+    def construct_change_message(
+        self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
+    ) -> Any:
+        self._changes(request, forms_of(form, formsets))
+        return super().construct_change_message(request, form, formsets, add)
+
+    def log_addition(self, request: HttpRequest, object: Model, message: Any) -> Any:
+        self.keep(request, audit.ADDED, object, self._taken(request))
+        return super().log_addition(request, object, message)
+
+    def log_change(self, request: HttpRequest, object: Model, message: Any) -> Any:
+        self.keep(request, audit.CHANGED, object, self._taken(request))
+        return super().log_change(request, object, message)
+
+    def log_deletions(self, request: HttpRequest, queryset: QuerySet[Any]) -> Any:
+        """Before they are deleted: what cannot be kept is not done."""
+        for row in queryset:
+            self.keep(request, audit.DELETED, row)
+        return super().log_deletions(request, queryset)
+
+    def keep(
+        self, request: HttpRequest, action: str, row: Model, changes: Changes | None = None
+    ) -> None:
+        told = {"name": str(row)} if self.tells_values else {}
+        if changes:
+            told["changes"] = changes if self.tells_values else sorted(changes)
+        audit.record(request.user, action, row, **told)
+
+    def _changes(self, request: HttpRequest, changed: Iterable[Any]) -> None:
+        """Kept until the row is logged, which is next."""
+        request.changes = {
+            name: change for form in changed for name, change in changes(form).items()
+        }
+
+    def _taken(self, request: HttpRequest) -> Changes:
+        return request.__dict__.pop("changes", {})
+
+
+def forms_of(form: Any, formsets: Any) -> Iterable[Any]:
+    yield form
+    for formset in formsets or ():
+        yield from (inner for inner in formset.forms if inner.has_changed())
+
+
+def changes(form: Any) -> Changes:
+    """What was changed, as [before, after]; of a secret only what became of it."""
+    return {name: _change(form, name) for name in form.changed_data}
+
+
+def _change(form: Any, name: str) -> Any:
+    if is_secret(form, name):
+        kept = getattr(form.instance, name, None)
+        return SET if kept or name not in form.cleaned_data else REMOVED
+    before, after = form.initial.get(name), form.cleaned_data.get(name)
+    return [_shown(form.fields.get(name), before), _shown(None, after)]
+
+
+def is_secret(form: Any, name: str) -> bool:
+    """By its column, by its field, or by its name."""
+    field = form.fields.get(name)
+    if SECRET.search(name) or isinstance(getattr(field, "widget", None), forms.PasswordInput):
+        return True
+    try:
+        return isinstance(form._meta.model._meta.get_field(name), EncryptedTextField)
+    except (AttributeError, FieldDoesNotExist):
+        return False
+
+
+def _shown(field: Any, value: Any) -> Any:
+    """As people read it: a row by its name."""
+    if isinstance(field, forms.ModelChoiceField) and value is not None:
+        try:
+            value = field.to_python(value) if not isinstance(value, list) else value
+        except ValidationError:
+            return str(value)
+    if isinstance(value, Model):
+        return str(value)
+    if isinstance(value, QuerySet | list | tuple):
+        return [_shown(None, item) for item in value]
+    if isinstance(value, Mapping):
+        return {name: _hidden(name, item) for name, item in value.items()}
+    return value
+
+
+def _hidden(name: Any, value: Any) -> Any:
+    """Of settings in a JSON field, too, some are secret."""
+    return SET if SECRET.search(str(name).lower()) else _shown(None, value)

@@ -1,0 +1,188 @@
+"""Who did what to whose: entries that are written once and never changed."""
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from math import isfinite
+from typing import Any
+
+from django.utils import timezone
+
+from agents import masking, storage
+from agents.audit import chain, circumstances
+from agents.models import AuditEntry, AuditPerson, Run
+from agents.models.audit import NOBODY
+
+SIGNED_IN = "signin.ok"
+NOT_SIGNED_IN = "signin.failed"
+SIGNED_OUT = "signin.out"
+SESSION_ENDED = "signin.ended"
+PASSWORD_SET = "password.set"
+PASSWORD_LINK = "password.link"
+MFA_ADDED = "mfa.added"
+MFA_REMOVED = "mfa.removed"
+PERSON_ADDED = "person.added"
+PERSON_ACTIVATED = "person.activated"
+PERSON_DEACTIVATED = "person.deactivated"
+PERSON_CHANGED = "person.changed"
+PERSON_DELETED = "person.deleted"
+PERSON_EXPORTED = "person.exported"
+ERASURE_BEGUN = "person.erasure"
+PERSON_ERASED = "person.erased"
+RIGHTS_CHANGED = "rights.changed"
+ADDED = "console.added"
+CHANGED = "console.changed"
+DELETED = "console.deleted"
+SERVER_TESTED = "server.tested"
+TOOL_RUN = "tool.run"
+TOOL_ACCEPTED = "tool.accepted"
+CONFIG_EXPORTED = "configuration.exported"
+CONFIG_IMPORTED = "configuration.imported"
+WORKFLOW_SAVED = "workflow.saved"
+DECIDED = "approval.decided"
+VIEWED = "run.viewed"
+EXPORTED = "run.exported"
+UNMASKED = "run.unmasked"
+RERUN = "run.rerun"
+SHARED = "run.shared"
+SHARE_REVOKED = "share.revoked"
+SHARE_OPENED = "share.opened"
+MEMBER_ADDED = "session.member_added"
+MEMBER_REMOVED = "session.member_removed"
+INVITED = "session.invited"
+INVITATION_WITHDRAWN = "session.invitation_withdrawn"
+HIT_JUDGED = "review.hit"
+BEGUN = "audit.begun"
+CUT = chain.CUT
+LOG_EXPORTED = "audit.exported"
+LOG_VERIFIED = "audit.verified"
+PRUNED = "retention.pruned"
+
+ONCE_IN = timedelta(hours=1)
+MOST_TEXT = 500
+MOST_ITEMS = 50
+MOST_DEPTH = 4
+
+
+class NotRecorded(Exception):
+    """It could not be kept, and so must not be done; the text says why."""
+
+
+def record(actor: Any, action: str, subject: Any, **detail: Any) -> AuditEntry:
+    """Keep that somebody did this; nobody, where it was done without an account.
+
+    Within the transaction of what it tells about, and last: the others wait for it to end.
+    """
+    with storage.refusing(NotRecorded):
+        entry = _entry(person(actor), action, _name(subject), detail)
+        chain.append([entry])
+    return entry
+
+
+def record_hourly(actor: Any, action: str, subject: Any, **detail: Any) -> None:
+    """The same, kept once an hour however often the same person does the same."""
+    same = AuditEntry.objects.by(_known(actor)).filter(
+        action=action, subject=_name(subject), at__gte=timezone.now() - ONCE_IN
+    )
+    if not same.filter(**{f"detail__{name}": value for name, value in detail.items()}).exists():
+        record(actor, action, subject, **detail)
+
+
+def viewed(actor: Any, run: Run, door: str) -> None:
+    """Somebody looks at another's run: kept once an hour, however often they look."""
+    viewed_all(actor, [run], door)
+
+
+def viewed_all(actor: Any, runs: Iterable[Run], door: str) -> None:
+    """The same of several at once."""
+    others = {_name(run) for run in runs if not masking.is_own(run, actor)}
+    if not others:
+        return
+    lately = AuditEntry.objects.by(actor).filter(
+        action=VIEWED,
+        subject__in=others,
+        detail__door=door,
+        at__gte=timezone.now() - ONCE_IN,
+    )
+    new = sorted(others - set(lately.values_list("subject", flat=True)))
+    if not new:
+        return
+    with storage.refusing(NotRecorded):
+        who = person(actor)
+        chain.append([_entry(who, VIEWED, run, {"door": door}) for run in new])
+
+
+def cut(*, before: datetime) -> int:
+    """Take out what was kept before this; how many entries that were.
+
+    An entry that stays says so, with the seal from which the chain goes on.
+    """
+    old = AuditEntry.objects.filter(at__lt=before).order_by("number")
+    young = AuditEntry.objects.filter(at__gte=before).order_by("number").first()
+    last = (old.filter(number__lt=young.number) if young else old).last()
+    if last is not None:
+        count = AuditEntry.objects.filter(number__lte=last.number).count()
+        facts = {"through": last.number, "seal": last.seal, "entries": count}
+        record(None, CUT, "audit", before=before.isoformat(), **facts)
+    return sum(iter(chain.cut_page, 0))
+
+
+def person(user: Any) -> AuditPerson:
+    """Whom the log knows this account as; nobody, where there is none."""
+    known = _known(user)
+    if known is None:
+        return AuditPerson.objects.get_or_create(token=NOBODY)[0]
+    name = known.get_username()
+    found, _is_new = AuditPerson.objects.get_or_create({"name": name}, user=known)
+    if found.name != name and found.leaves_at is None:
+        AuditPerson.objects.filter(pk=found.pk).update(name=name)
+        found.name = name
+    return found
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """As every database gives it back, sign by sign, and not too much of it."""
+    if isinstance(value, AuditPerson):
+        return value.subject
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        # What is whole comes back as a whole number, and what is no number not at all.
+        return int(value) if value.is_integer() else value if isfinite(value) else str(value)
+    if isinstance(value, Mapping) and depth < MOST_DEPTH:
+        items = list(value.items())[:MOST_ITEMS]
+        return {_short(str(name)): plain(item, depth + 1) for name, item in items}
+    if isinstance(value, list | tuple | set) and depth < MOST_DEPTH:
+        return [plain(item, depth + 1) for item in list(value)[:MOST_ITEMS]]
+    return _short(str(value))
+
+
+def _short(text: str) -> str:
+    text = text.replace("\0", "\ufffd").encode(errors="replace").decode()
+    return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}…"
+
+
+def _known(user: Any) -> Any:
+    return user if getattr(user, "is_authenticated", False) and user.pk else None
+
+
+def _entry(
+    who: AuditPerson, action: str, subject: str, detail: Mapping[str, Any]
+) -> AuditEntry:
+    place = circumstances.place()
+    return AuditEntry(
+        person=who,
+        action=action,
+        subject=subject[:120],
+        detail=plain(detail),
+        place=who.sealed(json.dumps(place, ensure_ascii=False)) if place else "",
+    )
+
+
+def _name(subject: Any) -> str:
+    """Of a row its kind and its number; of a person their token, which says no more."""
+    if isinstance(subject, str):
+        return subject
+    if isinstance(subject, AuditPerson):
+        return subject.subject
+    return f"{subject._meta.model_name}:{subject.pk}"

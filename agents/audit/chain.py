@@ -1,0 +1,238 @@
+"""The entries as a chain: each is sealed with a key from outside the database, together with
+the seal of the one before, so that nothing can be changed, put in or taken out unnoticed.
+"""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any
+
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from django.conf import settings
+from django.db import connection, transaction
+
+from agents.models import AuditEntry, AuditHead
+from agents.models.audit import GENESIS
+
+CUT = "audit.cut"
+A_PAGE = 1000
+COLUMNS = (
+    *("number", "at", "person__token", "action", "subject", "detail"),
+    *("place", "key", "previous", "seal"),
+)
+
+
+class Flaw(StrEnum):
+    CHANGED = "changed"
+    REMOVED = "removed"
+    INSERTED = "inserted"
+    TAIL_CUT = "tail cut"
+    REWRITTEN = "rewritten"
+    KEY_GONE = "key gone"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Anchor:
+    """Where the chain ended at some time, kept where who writes the database cannot write."""
+
+    number: int
+    seal: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Whether the chain holds; otherwise what is wrong first, and where."""
+
+    checked: int
+    end: Anchor
+    since: int = 1
+    flaw: Flaw | None = None
+    number: int = 0
+
+    @property
+    def holds(self) -> bool:
+        return self.flaw is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """An entry as it is sealed."""
+
+    number: int
+    at: datetime
+    person: str
+    action: str
+    subject: str
+    detail: Any
+    place: str
+    key: str
+    previous: str
+    seal: str = ""
+
+    @property
+    def is_sound(self) -> bool:
+        key = _keys().get(self.key)
+        return key is not None and hmac.compare_digest(self.sealed(key), self.seal)
+
+    def sealed(self, key: bytes) -> str:
+        return hmac.new(key, self._content(), hashlib.sha256).hexdigest()
+
+    def _content(self) -> bytes:
+        at = self.at.astimezone(UTC).isoformat(timespec="microseconds")
+        who, what = (self.person, self.place), (self.action, self.subject, self.detail)
+        told = [1, self.number, self.previous, self.key, at, *who, *what]
+        return json.dumps(told, sort_keys=True, separators=(",", ":")).encode()
+
+
+def append(entries: Sequence[AuditEntry]) -> None:
+    """Keep them at the end of the chain; whoever else wants to waits until they are kept."""
+    with transaction.atomic(savepoint=False):
+        head = _held()
+        for entry in entries:
+            seal(entry, entry.person.token, head)
+        AuditEntry.objects.bulk_create(entries)
+        end = {"number": head.number, "seal": head.seal}
+        AuditHead.objects.filter(pk=AuditHead.ONLY).update(**end)
+
+
+def seal(entry: Any, person: str, head: Any) -> None:
+    """Make it the next one of the chain that ends here."""
+    name, key = next(iter(_keys().items()))
+    entry.number, entry.previous, entry.key = head.number + 1, head.seal, name
+    named = ("number", "at", "action", "subject", "detail", "place", "key", "previous")
+    link = Link(person=person, **{column: getattr(entry, column) for column in named})
+    entry.seal = head.seal = link.sealed(key)
+    head.number = entry.number
+
+
+def verify(*, newest: int | None = None, anchor: Anchor | None = None) -> Verdict:
+    """Walk the chain to its end, or only along its newest entries, up to the first flaw."""
+    end, cut = _end(), _cut()
+    since = cut.number if newest is None else max(cut.number, end.number - newest)
+    before = cut if since == cut.number else None
+    last, flaw = _walk(since, before)
+    checked = max(last.number - since, 0)
+    if flaw is None:
+        flaw = _missing(last, end) or (_missing(last, anchor, cut) if anchor else None)
+    what, number = flaw or (None, 0)
+    return Verdict(checked=checked, end=last, since=since + 1, flaw=what, number=number)
+
+
+def cut_page() -> int:
+    """Let go of the first entries that were cut, a page of them; how many went.
+
+    What was cut is what a sound entry says; the database refuses to let go of any other.
+    """
+    through = _cut().number
+    with transaction.atomic(), connection.cursor() as cursor:
+        AuditHead.objects.filter(pk=AuditHead.ONLY, cut__lt=through).update(cut=through)
+        first = AuditEntry.objects.order_by("number").values_list("number", flat=True).first()
+        most = min(through, (first or 0) + A_PAGE - 1)
+        table = connection.ops.quote_name(AuditEntry._meta.db_table)
+        cursor.execute(f"DELETE FROM {table} WHERE number <= %s", [most])
+        return cursor.rowcount
+
+
+def _held() -> AuditHead:
+    for head in AuditHead.objects.select_for_update().filter(pk=AuditHead.ONLY):
+        return head
+    last = AuditEntry.objects.order_by("-number").first()
+    known = {"number": last.number, "seal": last.seal} if last else {}
+    new = AuditHead(pk=AuditHead.ONLY, **known)
+    AuditHead.objects.bulk_create([new], ignore_conflicts=True)
+    return AuditHead.objects.select_for_update().get(pk=AuditHead.ONLY)
+
+
+def _end() -> Anchor:
+    head = AuditHead.objects.filter(pk=AuditHead.ONLY).first() or AuditHead()
+    return Anchor(number=head.number, seal=head.seal)
+
+
+def _cut() -> Anchor:
+    """Where the chain begins: what was before was taken out, and a sound entry says so."""
+    for link in _links(AuditEntry.objects.filter(action=CUT).order_by("-number")[:1]):
+        if link.is_sound:
+            return Anchor(number=link.detail["through"], seal=link.detail["seal"])
+    return Anchor(number=0, seal=GENESIS)
+
+
+def _walk(since: int, before: Anchor | None) -> tuple[Anchor, tuple[Flaw, int] | None]:
+    """The last entry that is sound, and what is wrong with the next one."""
+    last = before or Anchor(number=since, seal="")
+    for link in _after(since):
+        if (flaw := _flaw(link, last)) is not None:
+            return last, flaw
+        last = Anchor(number=link.number, seal=link.seal)
+    return last, None
+
+
+def _flaw(link: Link, last: Anchor) -> tuple[Flaw, int] | None:
+    if link.number != last.number + 1:
+        return Flaw.REMOVED, last.number + 1
+    if link.key not in _keys():
+        return Flaw.KEY_GONE, link.number
+    if not link.is_sound:
+        follows = AuditEntry.objects.filter(number=link.number + 1, previous=link.seal)
+        return (Flaw.CHANGED if follows.exists() else Flaw.INSERTED), link.number
+    # Where only the newest are looked at, the first of them is taken at its word.
+    return (Flaw.REWRITTEN, link.number) if last.seal not in ("", link.previous) else None
+
+
+def _missing(last: Anchor, end: Anchor, cut: Anchor | None = None) -> tuple[Flaw, int] | None:
+    """Whether an end that was once known is still where it was."""
+    if end.number > last.number:
+        return Flaw.TAIL_CUT, last.number + 1
+    if not end.number or (cut and end.number < cut.number):
+        return None
+    if cut and end.number == cut.number:
+        return None if end.seal == cut.seal else (Flaw.REWRITTEN, end.number)
+    is_there = AuditEntry.objects.filter(number=end.number, seal=end.seal).exists()
+    return None if is_there or end == last else (Flaw.REWRITTEN, end.number)
+
+
+def _after(number: int) -> Iterator[Link]:
+    """A page at a time: nobody waits for whoever reads."""
+    rows = AuditEntry.objects.order_by("number")
+    while page := list(_links(rows.filter(number__gt=number)[:A_PAGE])):
+        yield from page
+        number = page[-1].number
+
+
+def _links(rows: Any) -> Iterable[Link]:
+    for number, at, person, action, subject, detail, *rest in rows.values_list(*COLUMNS):
+        place, key, previous, seal = rest
+        yield Link(
+            number=number,
+            at=at,
+            person=person,
+            action=action,
+            subject=subject,
+            detail=detail,
+            place=place,
+            key=key,
+            previous=previous,
+            seal=seal,
+        )
+
+
+def _keys() -> dict[str, bytes]:
+    return _derived(tuple(settings.ENCRYPTION_KEYS))
+
+
+@lru_cache(maxsize=8)
+def _derived(phrases: tuple[str, ...]) -> dict[str, bytes]:
+    """By their names, the one that seals first; the others still verify."""
+    keys = [_key(phrase) for phrase in phrases]
+    return {hashlib.sha256(key).hexdigest()[:8]: key for key in keys}
+
+
+def _key(phrase: str) -> bytes:
+    # With a name of its own, because the phrase encrypts and may sign other things, too.
+    derive = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=b"audit chain")
+    return derive.derive(phrase.encode())

@@ -1,0 +1,91 @@
+"""By whom and from where something is asked for, while a request is answered."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest
+
+MOST_BROWSER = 200
+
+_ours: ContextVar[bool] = ContextVar("ours", default=False)
+_request: ContextVar[HttpRequest | None] = ContextVar("request", default=None)
+
+
+@contextmanager
+def of(request: HttpRequest) -> Iterator[None]:
+    """Whatever is kept until this is over was done by this request."""
+    token = _request.set(request)
+    try:
+        yield
+    finally:
+        _request.reset(token)
+
+
+@contextmanager
+def of_ours() -> Iterator[None]:
+    """What is set up until this is over is the program's own doing, and nobody's deed."""
+    token = _ours.set(True)
+    try:
+        yield
+    finally:
+        _ours.reset(token)
+
+
+def are_told() -> bool:
+    """Whether somebody else keeps what is done now: the page that does it, or nobody has to."""
+    return _ours.get() or _request.get() is not None
+
+
+def actor() -> Any:
+    """Whoever asks; None where nobody does, as at a terminal."""
+    request = _request.get()
+    return getattr(request, "user", None)
+
+
+def place(request: HttpRequest | None = None) -> dict[str, str]:
+    """From where, and with what; nothing without a request."""
+    request = request or _request.get()
+    if request is None:
+        return {}
+    browser = storable(request.META.get("HTTP_USER_AGENT", ""))[:MOST_BROWSER]
+    told = {"address": address(request), "browser": browser}
+    return {name: text for name, text in told.items() if text}
+
+
+def address(request: HttpRequest) -> str:
+    """Where a request comes from: only a proxy that is ours is believed about that."""
+    found = request.META.get("REMOTE_ADDR") or ""
+    told = request.headers.get("X-Forwarded-For", "").split(",")
+    while told and _is_ours(found):
+        found = told.pop().strip() or found
+    return found if parsed(found) else ""
+
+
+def parsed(text: str) -> IPv4Address | IPv6Address | None:
+    try:
+        return ip_address(text)
+    except ValueError:
+        return None
+
+
+def _is_ours(text: str) -> bool:
+    found = parsed(text)
+    return found is not None and any(found in net for net in map(ip_network, settings.PROXIES))
+
+
+def masked(address: str) -> str:
+    """The network only, as reviewers see it: 203.0.113.0/24."""
+    if (known := parsed(address)) is None:
+        return ""
+    size = 24 if known.version == 4 else 48
+    return str(ip_network(f"{known}/{size}", strict=False))
+
+
+def storable(text: str) -> str:
+    """Without what a database does not take, or a terminal would obey."""
+    shown = "".join(sign if sign.isprintable() else " " for sign in text)
+    return shown.encode(errors="replace").decode()

@@ -1,0 +1,134 @@
+"""Accounts and rights, kept also where they are changed in a shell, or by a command.
+
+Pages tell more exactly what was done there, and do it themselves.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.apps import AppConfig
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
+from django.db.models import Model
+from django.db.models.signals import (
+    m2m_changed,
+    post_delete,
+    post_migrate,
+    post_save,
+    pre_delete,
+    pre_save,
+)
+
+from agents import audit
+from agents.audit import circumstances, triggers
+from agents.models import AuditPerson
+
+TOLD = ("is_active", "is_staff", "is_superuser")
+UNTOLD = ("username", "email", "first_name", "last_name")
+WATCHED = (*TOLD, *UNTOLD, "password")
+
+
+def start(app: AppConfig) -> None:
+    """Connected once, when the rows are there."""
+    user = get_user_model()
+    pre_save.connect(_look, sender=user)
+    post_save.connect(_saved, sender=user)
+    pre_delete.connect(_deleted, sender=user)
+    post_save.connect(_group_saved, sender=Group)
+    post_delete.connect(_group_deleted, sender=Group)
+    for through in (user.groups, user.user_permissions, Group.permissions):
+        m2m_changed.connect(_granted, sender=through.through)
+    post_migrate.connect(triggers.make, sender=app)
+
+
+def _look(sender: Any, instance: Any, raw: bool, update_fields: Any, **more: Any) -> None:
+    """What it is before it changes."""
+    instance._before = None
+    if instance.pk and not raw and (update_fields is None or {*update_fields} & {*WATCHED}):
+        rows = sender._base_manager.filter(pk=instance.pk)
+        instance._before = rows.values(*WATCHED).first()
+
+
+def _saved(sender: Any, instance: Any, created: bool, raw: bool, **more: Any) -> None:
+    if raw or circumstances.are_told():
+        return
+    if created:
+        held = {name: True for name in TOLD[1:] if getattr(instance, name)}
+        audit.record(_actor(), audit.PERSON_ADDED, audit.person(instance), **held)
+        return
+    before = instance._before or {}
+    changed = [name for name in before if before[name] != getattr(instance, name)]
+    if "password" in changed:
+        audit.record(_actor(), audit.PASSWORD_SET, audit.person(instance))
+    if facts := {name: _change(name, before, instance) for name in changed}:
+        facts.pop("password", None)
+        if facts:
+            audit.record(_actor(), audit.PERSON_CHANGED, audit.person(instance), changes=facts)
+
+
+def _change(name: str, before: dict[str, Any], instance: Any) -> list[Any]:
+    """Names and addresses are not told: an entry stays when the person is gone."""
+    return [before[name], getattr(instance, name)] if name in TOLD else []
+
+
+def _deleted(sender: Any, instance: Any, **more: Any) -> None:
+    who = audit.person(instance)
+    actor = _actor()
+    is_self = actor is not None and actor.pk == instance.pk
+    # Their own account goes with them: it cannot be pointed at any more.
+    audit.record(None if is_self else actor, audit.PERSON_DELETED, who)
+    AuditPerson.objects.filter(pk=who.pk).update(user=None)
+
+
+def _group_saved(sender: Any, instance: Group, created: bool, raw: bool, **more: Any) -> None:
+    if created and not raw and not circumstances.are_told():
+        audit.record(_actor(), audit.ADDED, instance, name=instance.name)
+
+
+def _group_deleted(sender: Any, instance: Group, **more: Any) -> None:
+    if not circumstances.are_told():
+        audit.record(_actor(), audit.DELETED, instance, name=instance.name)
+
+
+def _granted(sender: Any, instance: Model, action: str, reverse: bool, **more: Any) -> None:
+    if action not in {"post_add", "post_remove", "pre_clear"} or circumstances.are_told():
+        return
+    model, field = more["model"], _field(sender)
+    rows = _cleared(instance, field, reverse) if action == "pre_clear" else more["pk_set"]
+    if not (found := list(model._base_manager.filter(pk__in=rows or ()))):
+        return
+    verb = "added" if action == "post_add" else "removed"
+    if not reverse:
+        names = {"field": field, verb: _names(found)}
+        audit.record(_actor(), audit.RIGHTS_CHANGED, _whose(instance), **names)
+        return
+    for row in found:
+        names = {"field": field, verb: _names([instance])}
+        audit.record(_actor(), audit.RIGHTS_CHANGED, _whose(row), **names)
+
+
+def _field(through: Any) -> str:
+    kinds = {"User_groups": "groups", "User_user_permissions": "permissions"}
+    return kinds.get(through.__name__, "permissions")
+
+
+def _cleared(instance: Any, field: str, reverse: bool) -> list[int]:
+    if reverse:
+        rows = instance.user_set
+    elif isinstance(instance, Group):
+        rows = instance.permissions
+    else:
+        rows = instance.groups if field == "groups" else instance.user_permissions
+    return list(rows.values_list("pk", flat=True))
+
+
+def _whose(row: Any) -> Any:
+    return audit.person(row) if isinstance(row, get_user_model()) else row
+
+
+def _names(rows: Iterable[Any]) -> list[str]:
+    return sorted(getattr(row, "codename", None) or row.name for row in rows)
+
+
+def _actor() -> Any:
+    return circumstances.actor()

@@ -1,0 +1,52 @@
+"""What the database itself refuses: to change an entry, or to let go of one that is not cut.
+
+They are made after every migration, because SQLite makes a table anew to change it.
+"""
+
+from typing import Any
+
+from django.db import connections
+
+SENTENCE = "The audit log is only added to."
+CUT = "COALESCE((SELECT MAX(cut) FROM agents_audithead), 0)"
+SQLITE = [
+    f"""
+    CREATE TRIGGER IF NOT EXISTS audit_unchanged BEFORE UPDATE ON agents_auditentry
+    BEGIN SELECT RAISE(ABORT, '{SENTENCE}'); END
+    """,
+    f"""
+    CREATE TRIGGER IF NOT EXISTS audit_kept BEFORE DELETE ON agents_auditentry
+    WHEN OLD.number > {CUT}
+    BEGIN SELECT RAISE(ABORT, '{SENTENCE}'); END
+    """,
+]
+POSTGRESQL = [
+    f"""
+    CREATE OR REPLACE FUNCTION audit_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        IF TG_OP = 'DELETE' AND OLD.number <= {CUT} THEN RETURN OLD; END IF;
+        RAISE EXCEPTION '{SENTENCE}';
+    END $$
+    """,
+    "DROP TRIGGER IF EXISTS audit_kept ON agents_auditentry",
+    """
+    CREATE TRIGGER audit_kept BEFORE UPDATE OR DELETE ON agents_auditentry
+    FOR EACH ROW EXECUTE FUNCTION audit_refuse()
+    """,
+    "DROP TRIGGER IF EXISTS audit_whole ON agents_auditentry",
+    """
+    CREATE TRIGGER audit_whole BEFORE TRUNCATE ON agents_auditentry
+    FOR EACH STATEMENT EXECUTE FUNCTION audit_refuse()
+    """,
+]
+STATEMENTS = {"sqlite": SQLITE, "postgresql": POSTGRESQL}
+
+
+def make(using: str, **about: Any) -> None:
+    connection = connections[using]
+    with connection.cursor() as cursor:
+        tables = connection.introspection.table_names(cursor)
+        if "agents_audithead" not in tables:
+            return  # migrated back to a time before there was a chain
+        for statement in STATEMENTS[connection.vendor]:
+            cursor.execute(statement)

@@ -1,0 +1,185 @@
+"""What the log says, in sentences."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.apps import apps
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from agents import audit
+from agents.audit.chain import Flaw, Verdict
+from agents.models import AuditEntry, AuditPerson
+from agents.models.audit import NOBODY
+
+PERSON = "person:"
+
+SENTENCES = {
+    audit.SIGNED_IN: gettext_lazy("%(who)s signed in."),
+    audit.NOT_SIGNED_IN: gettext_lazy("Somebody tried to sign in as %(what)s, in vain."),
+    audit.SIGNED_OUT: gettext_lazy("%(who)s signed out."),
+    audit.SESSION_ENDED: gettext_lazy("%(who)s ended sessions of %(what)s."),
+    audit.PASSWORD_SET: gettext_lazy("%(who)s changed the password of %(what)s."),
+    audit.PASSWORD_LINK: gettext_lazy("%(who)s made a link to set the password of %(what)s."),
+    audit.MFA_ADDED: gettext_lazy("%(who)s added a way to sign in for %(what)s."),
+    audit.MFA_REMOVED: gettext_lazy("%(who)s took away a way to sign in from %(what)s."),
+    audit.PERSON_ADDED: gettext_lazy("%(who)s made an account for %(what)s."),
+    audit.PERSON_ACTIVATED: gettext_lazy("%(who)s switched on the account of %(what)s."),
+    audit.PERSON_DEACTIVATED: gettext_lazy("%(who)s switched off the account of %(what)s."),
+    audit.PERSON_CHANGED: gettext_lazy("%(who)s changed the account of %(what)s."),
+    audit.PERSON_DELETED: gettext_lazy("%(who)s deleted the account of %(what)s."),
+    audit.PERSON_EXPORTED: gettext_lazy("%(who)s downloaded the data of %(what)s."),
+    audit.ERASURE_BEGUN: gettext_lazy("%(who)s had the data of %(what)s erased."),
+    audit.PERSON_ERASED: gettext_lazy("All data of %(what)s is gone."),
+    audit.RIGHTS_CHANGED: gettext_lazy("%(who)s changed the rights of %(what)s."),
+    audit.ADDED: gettext_lazy("%(who)s added %(what)s."),
+    audit.CHANGED: gettext_lazy("%(who)s changed %(what)s."),
+    audit.DELETED: gettext_lazy("%(who)s deleted %(what)s."),
+    audit.SERVER_TESTED: gettext_lazy("%(who)s tested the connection to %(what)s."),
+    audit.TOOL_RUN: gettext_lazy("%(who)s ran %(what)s by hand."),
+    audit.TOOL_ACCEPTED: gettext_lazy("%(who)s accepted the change of %(what)s."),
+    audit.CONFIG_EXPORTED: gettext_lazy("%(who)s exported the configuration."),
+    audit.CONFIG_IMPORTED: gettext_lazy("%(who)s imported a configuration."),
+    audit.WORKFLOW_SAVED: gettext_lazy("%(who)s saved a version of %(what)s."),
+    audit.DECIDED: gettext_lazy("%(who)s decided about a call in %(what)s."),
+    audit.VIEWED: gettext_lazy("%(who)s looked at %(what)s."),
+    audit.EXPORTED: gettext_lazy("%(who)s exported %(what)s."),
+    audit.UNMASKED: gettext_lazy("%(who)s had personal data shown in %(what)s."),
+    audit.RERUN: gettext_lazy("%(who)s ran %(what)s again."),
+    audit.SHARED: gettext_lazy("%(who)s made a link to %(what)s."),
+    audit.SHARE_REVOKED: gettext_lazy("%(who)s revoked a link to %(what)s."),
+    audit.SHARE_OPENED: gettext_lazy("%(who)s opened a link to %(what)s."),
+    audit.MEMBER_ADDED: gettext_lazy("%(who)s let somebody into %(what)s."),
+    audit.MEMBER_REMOVED: gettext_lazy("%(who)s showed somebody out of %(what)s."),
+    audit.INVITED: gettext_lazy("%(who)s made a link into %(what)s."),
+    audit.INVITATION_WITHDRAWN: gettext_lazy("%(who)s withdrew a link into %(what)s."),
+    audit.BEGUN: gettext_lazy("What was kept before is sealed from here on."),
+    audit.CUT: gettext_lazy("Old entries of the audit log were taken out."),
+    audit.LOG_EXPORTED: gettext_lazy("%(who)s exported the audit log."),
+    audit.LOG_VERIFIED: gettext_lazy("%(who)s verified the audit log."),
+    audit.PRUNED: gettext_lazy("What was too old to be kept was deleted."),
+    "review.flag": gettext_lazy("%(who)s flagged %(what)s."),
+    "review.assign": gettext_lazy("%(who)s assigned the review of %(what)s."),
+    "review.verdict": gettext_lazy("%(who)s gave a verdict on %(what)s."),
+    "review.correction": gettext_lazy("%(who)s corrected %(what)s."),
+    audit.HIT_JUDGED: gettext_lazy("%(who)s judged what a guardrail found in %(what)s."),
+}
+ABOUT = {
+    "signin": gettext_lazy("Signing in"),
+    "password": gettext_lazy("Passwords"),
+    "mfa": gettext_lazy("Apps and passkeys"),
+    "person": gettext_lazy("Accounts"),
+    "rights": gettext_lazy("Rights"),
+    "console": gettext_lazy("What is set up"),
+    "server": gettext_lazy("MCP servers"),
+    "tool": gettext_lazy("Tools"),
+    "configuration": gettext_lazy("Configuration as a file"),
+    "workflow": gettext_lazy("Workflows"),
+    "approval": gettext_lazy("Approvals"),
+    "run": gettext_lazy("Looks at runs"),
+    "review": gettext_lazy("Reviews"),
+    "share": gettext_lazy("Links to runs"),
+    "session": gettext_lazy("Shared sessions"),
+    "audit": gettext_lazy("The log itself"),
+    "retention": gettext_lazy("Retention"),
+}
+FLAWS = {
+    Flaw.CHANGED: gettext_lazy("Entry %(number)d was changed after it was written."),
+    Flaw.REMOVED: gettext_lazy("Entry %(number)d was removed."),
+    Flaw.INSERTED: gettext_lazy(
+        "Entry %(number)d was put in, or written over, by somebody without the key."
+    ),
+    Flaw.TAIL_CUT: gettext_lazy("The last entries were removed, from number %(number)d on."),
+    Flaw.REWRITTEN: gettext_lazy("Entry %(number)d is not the one that was there before."),
+    Flaw.KEY_GONE: gettext_lazy(
+        "Entry %(number)d was sealed with a key that is not in ASHIATO_ENCRYPTION_KEYS."
+    ),
+}
+
+
+def names(entries: Iterable[AuditEntry]) -> dict[str, str]:
+    """Who is meant by the tokens in these, asked once for all of them."""
+    text = json.dumps([[entry.subject, entry.detail] for entry in entries])
+    tokens = {part[:32] for part in text.split(PERSON)[1:]}
+    return {row.subject: str(row) for row in AuditPerson.objects.filter(token__in=tokens)}
+
+
+def sentence(entry: AuditEntry, people: Mapping[str, str]) -> str:
+    """What somebody did."""
+    what = named(entry, people)
+    told = SENTENCES.get(entry.action)
+    if told is None:
+        return f"{who(entry)}: {entry.action} {what}"
+    return str(told) % {"who": who(entry), "what": what}
+
+
+def who(entry: AuditEntry) -> str:
+    if entry.person.token != NOBODY:
+        return str(entry.person)
+    return _("Somebody without an account") if entry.place else _("The server")
+
+
+def named(entry: AuditEntry, people: Mapping[str, str]) -> str:
+    """What it was about, as people call it."""
+    kind, _colon, key = entry.subject.partition(":")
+    if kind == "person":
+        return people.get(entry.subject, _("a name that nobody has"))
+    if kind == "chat":
+        return _("session %(number)s") % {"number": key}
+    label = _label(kind)
+    name = entry.detail.get("name") if isinstance(entry.detail, dict) else ""
+    return f"{label} “{name}”" if name else f"{label} {key}".strip()
+
+
+def told(detail: Any, people: Mapping[str, str]) -> str:
+    """The particulars, as text, with names for tokens."""
+    text = json.dumps(detail, ensure_ascii=False, indent=2)
+    for token, name in people.items():
+        text = text.replace(token, name)
+    return text
+
+
+def shortly(detail: Any, people: Mapping[str, str]) -> str:
+    """The same in a line: what was changed, from what to what."""
+    facts = dict(detail) if isinstance(detail, dict) else {}
+    changes = facts.pop("changes", {})
+    facts.pop("name", None)
+    told = [f"{name}: {_value(value, people)}" for name, value in facts.items()]
+    if isinstance(changes, list):
+        return ", ".join([*told, *changes])
+    return ", ".join([*told, *(f"{name}: {_change(value)}" for name, value in changes.items())])
+
+
+def _change(value: Any) -> str:
+    if not isinstance(value, list):
+        return str(value)
+    return " → ".join(_value(side, {}) for side in value) or _("changed")
+
+
+def _value(value: Any, people: Mapping[str, str]) -> str:
+    if isinstance(value, str):
+        return people.get(value, value) or "—"
+    if isinstance(value, list):
+        return ", ".join(_value(item, people) for item in value) or "—"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def verdict(found: Verdict) -> str:
+    if found.flaw is not None:
+        return str(FLAWS[found.flaw]) % {"number": found.number}
+    words = ngettext(
+        "The audit log holds: %(count)d entry, from number %(first)d on.",
+        "The audit log holds: %(count)d entries, from number %(first)d on.",
+        found.checked,
+    )
+    return words % {"count": found.checked, "first": found.since}
+
+
+def _label(kind: str) -> str:
+    for app in ("agents", "chat", "review", "auth"):
+        try:
+            return str(apps.get_model(app, kind)._meta.verbose_name)
+        except LookupError:
+            continue
+    return kind

@@ -1,0 +1,146 @@
+"""How far a pattern can reach: what is being written can be shown up to there.
+
+RE2 cannot say whether the end of a text may be the beginning of a match. How long a match can
+be at most is found from the pattern itself; whatever is in doubt counts as longer.
+"""
+
+import math
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import re2
+
+Extent = Literal["characters", "word", "line", "text"]
+# Where something ends. What a pattern can never take is where each of its matches ends too.
+BREAKS = frozenset(" \n。、")
+REPEATED = re.compile(r"[*+?]|\{(\d+)(,?)(\d*)\}")
+FLAGS = re.compile(r"\(\?([imsU]*)(?:-[imsU]*)?([:)])")
+NAMED = re.compile(r"\(\?P?<\w+>|\(\?:|\(")
+ESCAPE = re.compile(r"\\(?:[pPx]\{[^}]*\}|[pP].|x[0-9A-Fa-f]{2}|[0-7]{1,3}|.)", re.DOTALL)
+SET = re.compile(r"\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]", re.DOTALL)
+QUOTED = re.compile(r"\\Q(.*?)(?:\\E|\Z)", re.DOTALL)
+SHORT = 40
+WITHOUT_WIDTH = {"^", "$", r"\b", r"\B", r"\A", r"\z"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The most characters that a match can have, and which breaks may be among them."""
+
+    most: float
+    takes: frozenset[str] = frozenset()
+
+    @property
+    def breaks(self) -> frozenset[str]:
+        """Where every match has ended."""
+        return BREAKS - self.takes
+
+    @property
+    def extent(self) -> Extent:
+        if math.isfinite(self.most) and self.most <= SHORT:
+            return "characters"
+        if " " not in self.takes:
+            return "word"
+        if math.isfinite(self.most):
+            return "characters"
+        return "text" if "\n" in self.takes else "line"
+
+    def __add__(self, other: "Reach") -> "Reach":
+        return Reach(self.most + other.most, self.takes | other.takes)
+
+    def __or__(self, other: "Reach") -> "Reach":
+        return Reach(max(self.most, other.most), self.takes | other.takes)
+
+
+NOTHING = Reach(0)
+ANYTHING = Reach(math.inf, BREAKS)
+
+
+@lru_cache(maxsize=1024)
+def reach(pattern: str) -> Reach:
+    """Of a pattern that RE2 has accepted."""
+    reader = _Reader(pattern)
+    try:
+        found = reader.alternatives()
+    except RecursionError:
+        return ANYTHING
+    return found if reader.at == len(pattern) else ANYTHING
+
+
+class _Reader:
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        self.at = 0
+        self.dot_takes = BREAKS - {"\n"}
+
+    def alternatives(self) -> Reach:
+        found = self._sequence()
+        while self._take("|"):
+            found |= self._sequence()
+        return found
+
+    def _sequence(self) -> Reach:
+        found = NOTHING
+        while self.at < len(self.pattern) and self.pattern[self.at] not in "|)":
+            found += self._repeated(self._part())
+        return found
+
+    def _repeated(self, part: Reach) -> Reach:
+        while times := self._match(REPEATED):
+            most = _most(times)
+            part = Reach(part.most * most if part.most and most else 0, part.takes)
+            self._take("?")
+        return part
+
+    def _part(self) -> Reach:
+        if quoted := self._match(QUOTED):
+            return Reach(len(quoted[1]), BREAKS & set(quoted[1]))
+        if flags := self._match(FLAGS):
+            self.dot_takes |= {"\n"} if "s" in flags[1] else set()
+            return self._group() if flags[2] == ":" else NOTHING
+        if self._match(NAMED):
+            return self._group()
+        whole = self._match(SET) or self._match(ESCAPE)
+        atom = whole[0] if whole else self.pattern[self.at]
+        self.at += 0 if whole else 1
+        if atom in WITHOUT_WIDTH:
+            return NOTHING
+        return Reach(1, self.dot_takes if atom == "." else _taken(atom))
+
+    def _group(self) -> Reach:
+        found = self.alternatives()
+        self._take(")")
+        return found
+
+    def _match(self, form: re.Pattern[str]) -> re.Match[str] | None:
+        found = form.match(self.pattern, self.at)
+        self.at = found.end() if found else self.at
+        return found
+
+    def _take(self, character: str) -> bool:
+        is_there = self.pattern.startswith(character, self.at)
+        self.at += is_there
+        return is_there
+
+
+def _most(times: re.Match[str]) -> float:
+    least, comma, most = times.groups()
+    if least is None:
+        return 1 if times[0] == "?" else math.inf
+    if most:
+        return int(most)
+    return math.inf if comma else int(least)
+
+
+@lru_cache(maxsize=1024)
+def _taken(atom: str) -> frozenset[str]:
+    """One character or a set of them: RE2 itself is asked."""
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        made = re2.compile(atom, options)
+    except re2.error:
+        return BREAKS
+    return frozenset(character for character in BREAKS if made.search(character))

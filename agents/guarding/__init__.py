@@ -1,0 +1,1 @@
+"""What administrators do with patterns before they hold: try, test on the past, add, judge."""

@@ -1,0 +1,73 @@
+"""Where patterns fired, and how often they were right."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import F, Func, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from agents import audit
+from agents.display import trace_url
+from agents.models import GuardrailHit, GuardrailPattern, GuardrailVerdict
+
+A_PAGE = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Precision:
+    """Of the hits that were judged, how many were right."""
+
+    hits: int = 0
+    judged: int = 0
+    right: int = 0
+
+    @property
+    def percent(self) -> int | None:
+        return round(100 * self.right / self.judged) if self.judged else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    hits: Sequence[GuardrailHit]
+    older: int | None  # the last one here: older ones come after it
+
+
+def listed(user: Any, pattern: int | None = None, before: int | None = None) -> Page:
+    """The newest first, as far as this person may see their runs."""
+    hits = GuardrailHit.objects.for_user(user).select_related("pattern", "verdict__by")
+    hits = hits.filter(pattern=pattern) if pattern is not None else hits
+    hits = hits.filter(pk__lt=before) if before is not None else hits
+    found = list(hits.order_by("-pk")[: A_PAGE + 1])
+    for hit in found:
+        hit.href = f"{trace_url(hit.run_id)}?step={hit.step}"
+    is_more = len(found) > A_PAGE
+    return Page(hits=found[:A_PAGE], older=found[A_PAGE - 1].pk if is_more else None)
+
+
+def judge(user: Any, hit: GuardrailHit, is_right: bool | None) -> None:
+    """The last word counts; None takes it back."""
+    if is_right is None:
+        GuardrailVerdict.objects.filter(hit=hit).delete()
+    else:
+        word = {"is_right": is_right, "by": user}
+        GuardrailVerdict.objects.update_or_create(word, hit=hit)
+    audit.record(user, audit.HIT_JUDGED, hit.run, rule=hit.pattern.name, is_right=is_right)
+
+
+def counted(patterns: QuerySet) -> QuerySet:
+    """Each with `hit_count`, and of these how many were `judged`, and how many `right`."""
+    hits = GuardrailHit.objects.filter(pattern=OuterRef("pk"))
+    judged = GuardrailVerdict.objects.filter(hit__pattern=OuterRef("pk"))
+    right = judged.filter(is_right=True)
+    return patterns.annotate(hit_count=_count(hits), judged=_count(judged), right=_count(right))
+
+
+def _count(rows: QuerySet) -> Coalesce:
+    alone = rows.order_by().annotate(n=Func(F("pk"), function="COUNT")).values("n")
+    return Coalesce(Subquery(alone, output_field=IntegerField()), 0)
+
+
+def precision(pattern: GuardrailPattern) -> Precision:
+    row = counted(GuardrailPattern.objects.filter(pk=pattern.pk)).get()
+    return Precision(hits=row.hit_count, judged=row.judged, right=row.right)

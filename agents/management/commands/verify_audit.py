@@ -1,0 +1,53 @@
+"""Whether the audit log is as it was written."""
+
+import json
+import os
+from pathlib import Path
+
+from django.core.management.base import BaseCommand, CommandError
+
+from agents.admin.audit import remember
+from agents.audit import wording
+from agents.audit.chain import Anchor, verify
+
+
+class Command(BaseCommand):
+    help = "Walks the audit log from end to end; fails with the first entry that is not right."
+
+    def add_arguments(self, parser) -> None:
+        parser.add_argument(
+            "--anchor",
+            type=Path,
+            metavar="FILE",
+            help="compare with where the log ended when this was last asked, then note where "
+            "it ends now; keep the file where who writes the database cannot write",
+        )
+
+    def handle(self, anchor: Path | None, **options) -> None:
+        known = read(anchor) if anchor and anchor.exists() else None
+        found = verify(anchor=known)
+        remember(found)
+        sentence = wording.verdict(found)
+        if not found.holds:
+            raise CommandError(sentence)
+        if anchor:
+            write(anchor, found.end)
+        self.stdout.write(sentence)
+
+
+def read(path: Path) -> Anchor:
+    try:
+        told = json.loads(path.read_text())
+        return Anchor(number=int(told["number"]), seal=str(told["seal"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CommandError(f"The anchor {path} cannot be read: {error}") from error
+
+
+def write(path: Path, end: Anchor) -> None:
+    """Whole or not at all: half an anchor would be an alarm."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        draft.write_text(json.dumps({"number": end.number, "seal": end.seal}) + "\n")
+        draft.replace(path)
+    except OSError as error:
+        raise CommandError(f"The anchor {path} cannot be written: {error}") from error

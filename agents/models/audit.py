@@ -1,0 +1,167 @@
+"""Who did what: entries that are only ever added, each sealed together with the one before."""
+
+import secrets
+
+from cryptography.fernet import Fernet
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext as _now
+from django.utils.translation import gettext_lazy as _
+
+from .secret import EncryptedTextField, Unreadable
+
+GENESIS = "0" * 64
+NOBODY = "nobody"
+SHORT = 8
+
+
+class Unchangeable(Exception):
+    """What is in the audit log stays as it was written."""
+
+
+def new_token() -> str:
+    return secrets.token_hex(16)
+
+
+def new_key() -> str:
+    return Fernet.generate_key().decode()
+
+
+class AuditPerson(models.Model):
+    """Whom entries are about. They know a token; who that is stands here, and can be erased.
+
+    What else would tell who somebody was is in the entries under a key that goes with them.
+    """
+
+    token = models.CharField(_("token"), max_length=32, unique=True, default=new_token)
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("account"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+    )
+    name = models.CharField(_("name"), max_length=150, blank=True)
+    key = EncryptedTextField(_("key"), blank=True, default=new_key)
+    leaves_at = models.DateTimeField(
+        _("erasure begun"), null=True, blank=True, help_text=_("It goes on until all is gone.")
+    )
+
+    class Meta:
+        verbose_name = _("person in the audit log")
+        verbose_name_plural = _("people in the audit log")
+
+    def __str__(self) -> str:
+        if self.name or self.token == NOBODY:
+            return self.name
+        return _now("erased person %(token)s") % {"token": self.token[:SHORT]}
+
+    @property
+    def subject(self) -> str:
+        return f"person:{self.token}"
+
+    def sealed(self, text: str) -> str:
+        return Fernet(self.key.reveal()).encrypt(text.encode()).decode() if self.key else ""
+
+    def opened(self, sealed: str) -> str:
+        """What was sealed; nothing where the key is gone."""
+        try:
+            key = self.key.reveal()
+        except Unreadable:
+            return ""
+        return Fernet(key).decrypt(sealed.encode()).decode() if key and sealed else ""
+
+
+class AuditEntryQuerySet(models.QuerySet):
+    def by(self, user):
+        """What this person did; of nobody, what was done without an account."""
+        return self.filter(person__user=user) if user else self.filter(person__token=NOBODY)
+
+    def update(self, **changes):
+        raise Unchangeable(str(Unchangeable.__doc__))
+
+    def delete(self):
+        raise Unchangeable(str(Unchangeable.__doc__))
+
+
+class AuditEntry(models.Model):
+    """One thing that somebody did. It is written once, and never changed."""
+
+    number = models.PositiveBigIntegerField(_("number"), unique=True)
+    at = models.DateTimeField(_("time"), default=timezone.now, db_index=True)
+    person = models.ForeignKey(
+        AuditPerson,
+        verbose_name=_("person"),
+        on_delete=models.PROTECT,
+        related_name="entries",
+    )
+    action = models.CharField(_("action"), max_length=40, db_index=True)
+    subject = models.CharField(
+        _("subject"), max_length=120, db_index=True, help_text=_("For example run:12.")
+    )
+    detail = models.JSONField(_("detail"), default=dict, blank=True)
+    place = models.TextField(
+        _("from where"), blank=True, help_text=_("Readable for as long as the person is known.")
+    )
+    key = models.CharField(_("sealed with"), max_length=8)
+    previous = models.CharField(_("seal of the one before"), max_length=64)
+    seal = models.CharField(_("seal"), max_length=64)
+
+    objects = AuditEntryQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("entry of the audit log")
+        verbose_name_plural = _("audit log")
+        ordering = ["-number"]
+
+    def __str__(self) -> str:
+        return f"#{self.number} {self.action}"
+
+    def save(self, *args, **options):
+        raise Unchangeable(str(Unchangeable.__doc__))
+
+    def delete(self, *args, **options):
+        raise Unchangeable(str(Unchangeable.__doc__))
+
+    @property
+    def actor(self):
+        """Their account, while there is one."""
+        return self.person.user
+
+    @property
+    def actor_name(self) -> str:
+        return str(self.person)
+
+
+class AuditHead(models.Model):
+    """The end of the chain: whoever adds to it holds this row."""
+
+    ONLY = 1
+
+    number = models.PositiveBigIntegerField(default=0)
+    seal = models.CharField(max_length=64, default=GENESIS)
+    cut = models.PositiveBigIntegerField(default=0, db_default=0)
+
+    class Meta:
+        verbose_name = _("end of the audit log")
+        verbose_name_plural = _("end of the audit log")
+
+    def __str__(self) -> str:
+        return str(self.number)
+
+
+class Upkeep(models.Model):
+    """Something that is done now and then: when it was last begun, and what came of it."""
+
+    name = models.CharField(_("name"), max_length=40, unique=True)
+    at = models.DateTimeField(_("last time"), null=True, blank=True)
+    report = models.JSONField(_("what came of it"), default=dict, blank=True)
+
+    class Meta:
+        verbose_name = _("upkeep")
+        verbose_name_plural = _("upkeep")
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,78 @@
+"""What agents were at any time, and which version a run began with."""
+
+import re
+from typing import Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from agents import descriptions
+from agents.models import Agent, AgentVersion, Run
+from agents.models.catalog import LONGEST_NAME
+
+COPY = "-copy"
+
+
+@transaction.atomic
+def keep(agent: Agent, author: Any, note: str = "") -> AgentVersion | None:
+    """The agent as its rows are now, as its newest version; None where nothing has changed."""
+    now = Agent.objects.select_for_update().get(pk=agent.pk)
+    newest, snapshot = now.versions.first(), descriptions.described(now)
+    is_known = newest is not None and newest.snapshot == snapshot
+    # Not by the agent's own number: whoever saved it just now may have read that before.
+    agent.version = (newest.number if newest else 0) + (not is_known)
+    Agent.objects.filter(pk=agent.pk).update(version=agent.version)
+    if is_known:
+        return None
+    about = {"snapshot": snapshot, "author": author, "note": note}
+    return now.versions.create(number=agent.version, **about)
+
+
+def record(run: Run) -> None:
+    """Keep with a run which version of its agent it begins with.
+
+    The agent may have none yet, or another one than when the run was asked for.
+    """
+    agent = run.agent
+    if agent is None or run.pk is None:
+        return
+    if not agent.version:
+        keep(agent, None)
+    if run.agent_version != agent.version:
+        run.agent_version = agent.version
+        Run.objects.filter(pk=run.pk).update(agent_version=agent.version)
+
+
+@transaction.atomic
+def restore(agent: Agent, number: int, author: Any) -> list[str]:
+    """An old version as the newest one; says what of it cannot be had any more."""
+    old = agent.versions.get(number=number)
+    troubles = descriptions.restore(agent, old.snapshot)
+    keep(agent, author, _("Version %(number)d restored.") % {"number": number})
+    return troubles
+
+
+@transaction.atomic
+def clone(agent: Agent, author: Any) -> Agent:
+    """Another agent that is the same but for its name; it is switched off at first."""
+    other = Agent(name=_free_name(agent.name), enabled=False)
+    description = descriptions.described(agent) | {"name": other.name}
+    other.save()
+    descriptions.restore(other, description)
+    keep(other, author, _("Copied from %(name)s.") % {"name": agent.name})
+    return other
+
+
+def _free_name(name: str) -> str:
+    """As short as has to be, and with a number where there are several copies."""
+    bare = re.sub(rf"{COPY}(-\d+)?$", "", name)
+    taken = set(Agent.objects.filter(name__contains=COPY).values_list("name", flat=True))
+    number = 1
+    while (found := _numbered(bare, number)) in taken:
+        number += 1
+    return found
+
+
+def _numbered(name: str, number: int) -> str:
+    end = COPY if number == 1 else f"{COPY}-{number}"
+    return f"{name[: LONGEST_NAME - len(end)]}{end}"

@@ -1,0 +1,70 @@
+"""What somebody can do about what is kept of them."""
+
+from asgiref.sync import async_to_sync
+from django.conf import settings
+from django.contrib.auth import authenticate, logout
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from agents import audit
+from agents.downloads import download
+from chat import belongings, erasure
+
+
+@require_GET
+def data(request: HttpRequest) -> HttpResponse:
+    return _page(request)
+
+
+@require_POST
+def take(request: HttpRequest) -> HttpResponse:
+    return archive(request, request.user)
+
+
+@require_POST
+def erase(request: HttpRequest) -> HttpResponse:
+    """The account, by its owner, who shows once more that it is theirs."""
+    if not settings.SELF_ERASURE:
+        raise Http404
+    if problem := _hindrance(request):
+        return _page(request, problem=problem, status=422)
+    user = request.user
+    logout(request)
+    async_to_sync(erasure.erase)(user, None)
+    return redirect("login")
+
+
+def archive(request: HttpRequest, user) -> HttpResponse:
+    """All that is kept of somebody, as a file; who took it is kept, too."""
+    audit.record(request.user, audit.PERSON_EXPORTED, audit.person(user))
+    name = f"ashiato-{user.pk}-{timezone.localdate():%Y-%m-%d}.zip"
+    return download(belongings.archive(user), name, "application/zip")
+
+
+def _hindrance(request: HttpRequest) -> str:
+    """Why it is not to be done, in words; mostly nothing."""
+    name = request.user.get_username()
+    if request.POST.get("name", "").strip() != name:
+        return _("Type your name, %(name)s, to say that you mean it.") % {"name": name}
+    if request.user.has_usable_password():
+        typed = {"username": name, "password": request.POST.get("password", "")}
+        if authenticate(request, **typed) != request.user:
+            return _("This is not your password.")
+    try:
+        erasure.check(request.user)
+    except erasure.NotErased as reason:
+        return str(reason)
+    return ""
+
+
+def _page(request: HttpRequest, problem: str = "", status: int = 200) -> HttpResponse:
+    context = {
+        "plan": erasure.plan(request.user),
+        "may_erase": settings.SELF_ERASURE,
+        "problem": problem,
+        "here": "data",
+    }
+    return render(request, "chat/data.html", context, status=status)

@@ -1,0 +1,230 @@
+"""What is kept of a person, for them to take along: a ZIP of JSON and Markdown, made while it
+is sent. Of what others said it has what the person may see, and nothing more.
+"""
+
+import json
+import re
+import zipfile
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Model, Q, QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from agents import audit, masking
+from agents.models import Approval, AuditEntry, Membership, Run, Schedule, WorkflowVersion
+from agents.review import exports
+from agents.review.models import Comment, Label, Note, Rating, SavedView, ShareLink
+from chat.models import ChatSession, Message
+
+A_PAGE = 100
+SCHEMA = "ashiato.person/1"
+SIGNING_IN = r"^(signin|password|mfa)\."
+
+File = tuple[str, Iterator[str]]
+
+
+def archive(user: Any) -> Iterator[bytes]:
+    """The ZIP, in pieces."""
+    outbox = _Outbox()
+    with zipfile.ZipFile(outbox, "w", zipfile.ZIP_DEFLATED) as archived:
+        for name, pieces in files(user):
+            with archived.open(_dated(name), "w", force_zip64=True) as entry:
+                for piece in pieces:
+                    entry.write(piece.encode(errors="replace"))
+                    yield from outbox.taken()
+    yield from outbox.taken()
+
+
+def files(user: Any) -> Iterator[File]:
+    yield "README.md", iter([_introduction(user)])
+    yield "account.json", iter([_dumped(_account(user))])
+    for name, rows, columns in _tables(user):
+        yield f"{name}.json", _list(rows, columns)
+    yield "sign-ins.json", _signins(user)
+    for chat in _pages(ChatSession.objects.for_user(user)):
+        yield f"sessions/{chat.pk}.json", _session(chat)
+        yield f"sessions/{chat.pk}.md", _conversation(chat)
+    for run in _pages(_runs(user)):
+        is_masked = not masking.is_open(run, user)
+        yield f"runs/{run.pk}.json", exports.as_json(run, is_masked=is_masked)
+        yield f"runs/{run.pk}.md", exports.as_markdown(run, is_masked=is_masked)
+
+
+class _Outbox:
+    """What was written and not sent yet."""
+
+    def __init__(self) -> None:
+        self.written = bytearray()
+
+    def write(self, piece: bytes) -> int:
+        self.written += piece
+        return len(piece)
+
+    def flush(self) -> None:
+        """Nothing is held back here."""
+
+    def taken(self) -> Iterator[bytes]:
+        if self.written:
+            yield bytes(self.written)
+            self.written.clear()
+
+
+def _dated(name: str) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(name, timezone.localtime().timetuple()[:6])
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.external_attr = 0o600 << 16
+    return entry
+
+
+def _introduction(user: Any) -> str:
+    parts = [
+        f"# {_line(user.get_username())}",
+        _("What Ashiato keeps of this person, as it was on %(time)s.")
+        % {"time": timezone.localtime().strftime("%Y-%m-%d %H:%M")},
+        "\n".join(
+            [
+                f"- `account.json`: {_('the account, its groups and rights')}",
+                f"- `sessions/`: {_('conversations, own ones and shared ones')}",
+                f"- `runs/`: {_('every run with its steps and events')}",
+                f"- `sign-ins.json`: {_('when, and from where, this account was used')}",
+                f"- {_('and lists of what was rated, commented, decided and shared')}",
+            ]
+        ),
+        _(
+            "Documents that are searched belong to the installation, and not to a person. What "
+            "was sent to a monitor, or written to a file of traces, is not here: ask your "
+            "administrator."
+        ),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _account(user: Any) -> dict[str, Any]:
+    named = ("username", "first_name", "last_name", "email", "is_active", "is_staff")
+    return {
+        "schema": SCHEMA,
+        **{name: getattr(user, name) for name in (*named, "is_superuser")},
+        "date_joined": _plain(user.date_joined),
+        "last_login": _plain(user.last_login),
+        "groups": sorted(user.groups.values_list("name", flat=True)),
+        "permissions": sorted(user.get_all_permissions()),
+    }
+
+
+def _tables(user: Any) -> Iterable[tuple[str, QuerySet[Any], tuple[str, ...]]]:
+    of_a_run = ("run_id", "step")
+    decided = (*of_a_run, "tool", "verdict", "reason", "decided_at")
+    links = ("run_id", "level", "made_at", "expires_at", "revoked_at", "opened")
+    times = ("workflow_id", "cron", "parameters", "enabled", "last_run_at")
+    rated = ("run_id", "is_good", "reason", "comment", "rated_at")
+    return [
+        ("memberships", Membership.objects.filter(user=user), ("topic", "may_write", "since")),
+        ("ratings", Rating.objects.filter(user=user), rated),
+        ("comments", _by(Comment, user), (*of_a_run, "text", "written_at")),
+        ("notes", _by(Note, user), (*of_a_run, "text", "written_at", "edited_at")),
+        ("labels", _by(Label, user), (*of_a_run, "name", "put_at")),
+        ("approvals", Approval.objects.filter(decided_by=user), decided),
+        ("share-links", ShareLink.objects.filter(made_by=user), links),
+        ("saved-views", SavedView.objects.filter(user=user), ("name", "query")),
+        ("schedules", Schedule.objects.filter(user=user), times),
+        ("visits", user.visits.all(), ("way", "device", "address", "began_at", "seen_at")),
+        ("passkeys", user.passkeys.all(), ("name", "added_at", "used_at")),
+        ("identities", user.identities.all(), ("issuer", "subject", "added_at")),
+        ("workflows", _by(WorkflowVersion, user), ("workflow_id", "number", "text")),
+    ]
+
+
+def _by(model: type[Model], user: Any) -> QuerySet[Any]:
+    return model._default_manager.filter(author=user)
+
+
+def _runs(user: Any) -> QuerySet[Run]:
+    """Their own, and what was asked where they are: not what they may see as reviewers."""
+    here = Membership.objects.topics_of(user)
+    return Run.objects.filter(Q(user=user) | Q(topic__in=here)).select_related("user", "origin")
+
+
+def _signins(user: Any) -> Iterator[str]:
+    """What the log has of them coming and going, also where it was in vain."""
+    person = audit.person(user)
+    about = Q(person=person) | Q(subject=person.subject)
+    rows = AuditEntry.objects.filter(about, action__regex=SIGNING_IN)
+    yield from _listed(
+        {"at": _plain(entry.at), "action": entry.action, **_place(entry)}
+        for entry in _pages(rows.select_related("person"))
+    )
+
+
+def _place(entry: AuditEntry) -> dict[str, str]:
+    return json.loads(entry.person.opened(entry.place) or "{}")
+
+
+def _session(chat: ChatSession) -> Iterator[str]:
+    about = {"id": chat.pk, "title": chat.title, "owner": chat.user.get_username()}
+    about |= {"created_at": _plain(chat.created_at), "updated_at": _plain(chat.updated_at)}
+    yield f'{_dumped(about)[:-2]},\n"messages": '
+    yield from _listed(
+        {
+            "author": message.author.get_username(),
+            "text": message.text,
+            "run": message.run_id,
+            "created_at": _plain(message.created_at),
+        }
+        for message in _said(chat)
+    )
+    yield "}\n"
+
+
+def _conversation(chat: ChatSession) -> Iterator[str]:
+    yield f"# {_line(chat.title)}\n"
+    for message in _said(chat):
+        when = timezone.localtime(message.created_at).strftime("%Y-%m-%d %H:%M")
+        yield f"\n**{_line(message.author.get_username())}** · {when}\n\n"
+        yield _quoted(message.text)
+        if message.run is not None and message.run.answer:
+            yield f"\n**{_line(message.run.agent_name)}**\n\n{_quoted(message.run.answer)}"
+
+
+def _said(chat: ChatSession) -> Iterator[Message]:
+    rows = Message.objects.filter(session=chat).select_related("author", "run")
+    return _pages(rows.defer("run__history"))
+
+
+def _pages(rows: QuerySet[Any]) -> Iterator[Any]:
+    """All of them, a few at a time."""
+    last = 0
+    while page := list(rows.order_by("pk").filter(pk__gt=last)[:A_PAGE]):
+        yield from page
+        last = page[-1].pk
+
+
+def _list(rows: QuerySet[Any], columns: tuple[str, ...]) -> Iterator[str]:
+    told = ({name: _plain(getattr(row, name)) for name in columns} for row in _pages(rows))
+    yield from _listed(told)
+
+
+def _listed(items: Iterable[Any]) -> Iterator[str]:
+    yield "["
+    for at, item in enumerate(items):
+        yield f"{',' if at else ''}\n{json.dumps(item, ensure_ascii=False)}"
+    yield "]\n"
+
+
+def _dumped(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=1) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def _quoted(text: str) -> str:
+    return "".join(f"> {line}".rstrip() + "\n" for line in text.splitlines())
+
+
+def _line(text: str) -> str:
+    """A line in which nothing is Markdown."""
+    return re.sub(r"([\\`*_<>\[\]#|])", r"\\\1", " ".join(text.split()))

@@ -1,0 +1,80 @@
+"""Pages of the console on which a person's data is downloaded, or erased."""
+
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django.contrib import admin, messages
+from django.contrib.auth import get_user_model
+from django.contrib.auth.decorators import permission_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import URLPattern, path
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from agents import audit, masking
+from agents.people.admin import may_touch
+from chat import erasure
+from chat.account import archive
+
+MAY_ERASE = "auth.delete_user"
+
+
+def urls(site: admin.AdminSite) -> list[URLPattern]:
+    return [
+        path("person/<int:pk>/data/", site.admin_view(take), name="chat_person_data"),
+        path("person/<int:pk>/erase/", site.admin_view(erase), name="chat_person_erase"),
+    ]
+
+
+@require_POST
+@permission_required(["auth.view_user", masking.SEE_ALL], raise_exception=True)
+def take(request: HttpRequest, pk: int) -> HttpResponse:
+    return archive(request, _found(request, pk))
+
+
+@require_http_methods(["GET", "POST"])
+@permission_required(MAY_ERASE, raise_exception=True)
+def erase(request: HttpRequest, pk: int) -> HttpResponse:
+    """Says what will go; with the name typed once more, it goes."""
+    person = _found(request, pk)
+    if request.method == "GET":
+        return _page(request, person)
+    if problem := _hindrance(request, person):
+        return _page(request, person, problem=problem, status=422)
+    token = audit.person(person)
+    async_to_sync(erasure.erase)(person, request.user)
+    token.refresh_from_db()
+    messages.success(request, _("All data of this person is gone: %(name)s.") % {"name": token})
+    return redirect("admin:auth_user_changelist")
+
+
+def _found(request: HttpRequest, pk: int) -> Any:
+    """Not whoever may do more than they: that person is not theirs to touch."""
+    person = get_user_model()._default_manager.filter(pk=pk).first()
+    if person is None or not may_touch(request.user, person):
+        raise Http404
+    return person
+
+
+def _hindrance(request: HttpRequest, person: Any) -> str:
+    if person.pk == request.user.pk:
+        return _("This is your own account: somebody else has to erase it.")
+    if request.POST.get("name", "").strip() != person.get_username():
+        return _("Type the name exactly as it is, to say whom you mean.")
+    try:
+        erasure.check(person)
+    except erasure.NotErased as reason:
+        return str(reason)
+    return ""
+
+
+def _page(request: HttpRequest, person: Any, problem: str = "", status: int = 200) -> Any:
+    context = {
+        **admin.site.each_context(request),
+        "title": _("Erase %(name)s") % {"name": person.get_username()},
+        "person": person,
+        "plan": erasure.plan(person),
+        "problem": problem,
+    }
+    return render(request, "admin/chat/erase_person.html", context, status=status)

@@ -1,0 +1,58 @@
+"""Sessions and runs taken away bit by bit, so that nobody has to wait for long to write.
+
+Whoever is cut off in the middle begins again, and finds less.
+"""
+
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from agents.models import Run, RunEvent
+from chat import queue
+from chat.models import ChatSession
+
+RUNS = 10
+EVENTS = 2_000
+
+
+def shrink(session: ChatSession, before: datetime | None = None) -> bool:
+    """Take away a bit of a session, or all that is left; whether there may be more.
+
+    With a time, only as long as nobody has used it since.
+    """
+    with transaction.atomic():
+        if not queue.hold(session) or not _is_idle(session, before):
+            return False
+        runs = Run.objects.filter(message__session=session).order_by("pk")
+        if _shrink_runs(runs):
+            return True
+        session.delete()
+    return False
+
+
+def shrink_runs(runs: QuerySet[Run]) -> bool:
+    """Take away some of these, or a bit of the first; whether there may be more."""
+    with transaction.atomic():
+        return _shrink_runs(runs.order_by("pk"))
+
+
+def _shrink_runs(runs: QuerySet[Run]) -> bool:
+    found = list(runs.values_list("pk", flat=True)[:RUNS])
+    if not found:
+        return False
+    events = RunEvent.objects.filter(run__in=found)
+    bit = list(events.order_by("pk").values_list("pk", flat=True)[:EVENTS])
+    if len(bit) == EVENTS:
+        RunEvent.objects.filter(pk__in=bit).delete()
+    else:
+        Run.objects.filter(pk__in=found).delete()
+    return True
+
+
+def _is_idle(session: ChatSession, before: datetime | None) -> bool:
+    if before is None:
+        return True
+    same = ChatSession.objects.filter(pk=session.pk, updated_at__lt=before)
+    live = Run.objects.live().filter(topic=session.topic)
+    return same.exists() and not live.exists()

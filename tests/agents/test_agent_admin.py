@@ -1,0 +1,361 @@
+"""The console's pages of an agent: its versions, its copies, its trials, and how it is used."""
+
+import json
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import Permission
+from django.test import AsyncClient, Client
+from django.urls import reverse
+from django.utils import timezone
+
+from agents import runs, versions
+from agents.admin.starters import STARTERS
+from agents.models import Agent, Approval, Run
+from tests.agents.test_agent_tools import posted
+from tests.agents.test_catalog_admin import agent_form
+from tests.scripted import Says
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+
+@pytest.fixture
+def root(administrator):
+    client = Client()
+    client.force_login(administrator)
+    return client
+
+
+@pytest.fixture
+async def tester(administrator):
+    client = AsyncClient()
+    await sync_to_async(client.force_login)(administrator)
+    return client
+
+
+def page(name, *args):
+    return reverse(f"admin:agents_agent_{name}", args=args)
+
+
+def filled(**changes):
+    return agent_form(name="helper", is_default="on") | changes
+
+
+def test_each_save_that_changes_something_is_a_version_with_its_author_and_note(
+    root, agent, administrator
+):
+    change = page("change", agent.pk)
+    root.post(change, filled(instructions="Be brief.", note="Too long-winded."))
+    root.post(change, filled(instructions="Be brief.", note="Nothing new."))
+
+    changed, before = agent.versions.all()
+    assert (changed.number, changed.author) == (2, administrator)
+    assert changed.note == "Too long-winded."
+    assert (before.snapshot["instructions"], before.author) == ("", None)
+
+
+def test_the_history_says_what_changed_word_by_word(root, agent):
+    versions.keep(agent, None)
+    form = filled(instructions="Be very brief.", **posted("search", max_calls="2"))
+    root.post(page("change", agent.pk), form)
+    root.post(page("change", agent.pk), form | {"instructions": "Be rather brief."})
+
+    listed = root.get(page("history", agent.pk)).content.decode()
+    shown = root.get(page("version", agent.pk, 3)).content.decode()
+    first = root.get(page("version", agent.pk, 1) + "?now").content.decode()
+
+    assert 'class="words">Instructions</td>' in listed
+    assert ", Tools</td>" in listed
+    assert "Be <del>very</del> brief." in shown
+    assert "Be <ins>rather</ins> brief." in shown
+    assert " — most calls: 2</ins>" in first
+
+
+def test_an_agent_without_versions_says_when_there_will_be_one(root, agent):
+    html = root.get(page("history", agent.pk)).content.decode()
+
+    assert "None is kept yet" in html
+
+
+def test_a_version_is_restored_by_a_click(root, agent):
+    versions.keep(agent, None)
+    root.post(page("change", agent.pk), filled(instructions="Be brief."))
+
+    answer = root.post(page("restore", agent.pk, 1), follow=True)
+
+    assert "Version 1 is in use again." in answer.content.decode()
+    assert Agent.objects.get().instructions == ""
+    assert agent.tools.count() == 3
+
+
+def test_an_agent_is_copied_by_a_click(root, agent):
+    answer = root.post(page("clone", agent.pk), follow=True)
+
+    copy = Agent.objects.get(name="helper-copy")
+    assert answer.redirect_chain == [(page("change", copy.pk), 302)]
+    assert not copy.enabled
+
+
+@pytest.mark.parametrize("route", ["restore", "clone", "try", "trial_stop"])
+def test_nothing_is_changed_by_looking_at_it(root, agent, route):
+    versions.keep(agent, None)
+    args = {"restore": [agent.pk, 1], "clone": [agent.pk], "try": [], "trial_stop": [1]}
+
+    assert root.get(page(route, *args[route])).status_code == 405
+
+
+@pytest.mark.parametrize("route", ["version", "restore", "clone", "history", "trial"])
+def test_what_is_not_there_is_not_found(root, route):
+    args = [987_654_321, 1] if route in {"version", "restore"} else [987_654_321]
+    ask = root.post if route in {"restore", "clone"} else root.get
+
+    assert ask(page(route, *args)).status_code == 404
+
+
+def test_who_may_only_look_changes_nothing(agent, django_user_model):
+    versions.keep(agent, None)
+    viewer = django_user_model.objects.create_user("viewer", is_staff=True)
+    viewer.user_permissions.add(Permission.objects.get(codename="view_agent"))
+    client = Client()
+    client.force_login(viewer)
+
+    assert client.get(page("history", agent.pk)).status_code == 200
+    assert client.get(page("version", agent.pk, 1)).status_code == 200
+    assert client.post(page("restore", agent.pk, 1)).status_code == 403
+    assert client.post(page("clone", agent.pk)).status_code == 403
+    assert client.post(page("try"), {"tried": agent.pk}).status_code == 403
+    assert client.post(page("try")).status_code == 403
+    assert Agent.objects.count() == 1
+
+
+@pytest.mark.parametrize("starter", STARTERS, ids=lambda starter: starter.key)
+def test_whatever_one_starts_from_can_be_saved_as_it_is(root, starter):
+    choice = root.get(page("add")).content.decode()
+    form = root.get(page("add"), {"start": starter.key}).context["adminform"].form
+
+    assert f"?start={starter.key}" in choice
+    root.post(page("add"), as_posted(form))
+    made = Agent.objects.exclude(name="helper").get()
+    assert {*starter.tools} == {*made.tools.values_list("name", flat=True)}
+    assert made.description == str(starter.about)
+    assert made.handoffs.exists() == starter.asks_others
+
+
+def as_posted(form):
+    """What a browser would send of a form that nobody has touched."""
+    sent = {}
+    for field in form:
+        if field.name == "given":
+            for row in field.value():
+                values = {each.html_name: each.value() for each in row}
+                sent |= {name: value for name, value in values.items() if value}
+        elif field.name in {"handoffs", "groups"}:
+            sent[field.name] = list(field.value() or ())
+        elif field.value() not in (None, False):
+            sent[field.name] = field.value()
+    return sent
+
+
+def test_a_second_agent_of_a_kind_is_offered_another_name(root):
+    Agent.objects.create(name="planner")
+
+    form = root.get(page("add"), {"start": "planner"}).context["adminform"].form
+
+    assert form["name"].value() == "planner-2"
+
+
+def test_the_list_says_how_an_agent_is_used(root, agent, administrator):
+    versions.keep(agent, administrator)
+    for at, status in enumerate(["completed", "failed", "completed", "completed"]):
+        Run.objects.create(agent=agent, query="?", status=status, topic=f"chat.{at}")
+    Run.objects.create(agent=agent, query="?", status="failed", topic="trial.1")
+    old = Run.objects.create(agent=agent, query="?", status="failed", topic="chat.9")
+    Run.objects.filter(pk=old.pk).update(started_at=timezone.now() - timezone.timedelta(8))
+    Agent.objects.create(name="shy")
+
+    html = root.get(page("changelist")).content.decode()
+    helper, shy = html.split('class="field-name"')[1:]
+
+    assert ">4</a></td>" in helper
+    assert ">25%<" in helper
+    assert "root · just now" in helper
+    assert (">not used yet<" in shy, ">—<" in shy) == (True, True)
+
+
+def test_the_list_costs_as_many_queries_for_many_agents(
+    root, agent, django_assert_max_num_queries
+):
+    for number in range(20):
+        versions.keep(Agent.objects.create(name=f"a-{number}"), None)
+
+    with django_assert_max_num_queries(12):
+        root.get(page("changelist"))
+
+
+def test_an_agent_says_which_guardrails_apply_to_it(root, agent):
+    html = root.get(page("change", agent.pk)).content.decode()
+
+    assert ">Private keys</a> (block)" in html
+
+
+async def tried(tester, form, question="6 * 7"):
+    return await tester.post(page("try"), form | {"question": question})
+
+
+async def the_end(answer):
+    run = await Run.objects.select_related("agent").aget(
+        pk=answer.json()["page"].split("/")[-2]
+    )
+    await runs.wait(run)
+    await run.arefresh_from_db()
+    return run
+
+
+async def test_a_draft_is_tried_as_it_stands_and_nothing_of_it_is_saved(
+    tester, agent, scripted
+):
+    model = scripted(Says.call("calculator", expression="6 * 7"), Says(answer="42"))
+    form = filled(tried=agent.pk, instructions="Be a pirate.")
+    form |= await sync_to_async(posted)("calculator")
+
+    run = await the_end(await tried(tester, form))
+
+    assert (run.status, run.answer, run.is_trial) == ("completed", "42", True)
+    assert (run.agent_id, run.agent_version) == (agent.pk, None)
+    assert model.requests[0]["messages"][0]["content"].startswith("Be a pirate.")
+    assert [tool["function"]["name"] for tool in model.requests[0]["tools"]] == ["calculator"]
+    assert (await Agent.objects.aget()).instructions == ""
+    assert await agent.tools.acount() == 3
+
+
+async def test_an_agent_that_is_not_there_yet_is_tried(tester, agent, scripted):
+    scripted(Says.call("ask_helper", task="6 * 7"), Says(answer="42"), Says(answer="It is 42."))
+
+    run = await the_end(await tried(tester, agent_form(handoffs=[agent.pk])))
+
+    assert (run.agent_id, run.agent_name, run.answer) == (None, "writer", "It is 42.")
+    assert not await Agent.objects.filter(name="writer").aexists()
+
+
+async def test_a_trial_asks_whoever_tries_it_before_a_call_that_has_to_be_approved(
+    tester, agent, scripted
+):
+    scripted(Says.call("calculator", expression="6 * 7"), Says(answer="42"))
+    form = agent_form() | await sync_to_async(posted)("calculator", approval="always")
+    run = await the_end(await tried(tester, form))
+    assert run.status == Run.Status.WAITING
+
+    asked = await Approval.objects.aget()
+    word = {"verdict": "approve", f"digest-{asked.pk}": asked.digest}
+    await tester.post(reverse("runs:decide", args=[asked.pk]), word)
+    await runs.wait(run)
+
+    assert (await Run.objects.aget()).answer == "42"
+
+
+async def test_whoever_may_be_asked_by_a_draft_asks_the_draft_back(tester, agent, scripted):
+    other = await Agent.objects.acreate(name="other")
+    await other.handoffs.aadd(agent)
+    scripted(
+        Says.call("ask_other", task="6 * 7"),
+        Says.call("ask_renamed", task="6 * 7"),
+        *[Says(answer="42")] * 3,
+    )
+
+    form = agent_form(name="renamed", tried=agent.pk, handoffs=[other.pk])
+    run = await the_end(await tried(tester, form))
+
+    assert (run.status, run.answer) == ("completed", "42")
+
+
+async def test_what_is_wrong_with_a_draft_is_told_by_field(tester, agent):
+    form = agent_form(name="", max_steps="99") | await sync_to_async(posted)(
+        "search", timeout="9999"
+    )
+    answer = await tried(tester, form, question=" \0")
+
+    row = next(iter(await sync_to_async(posted)("search"))).removesuffix("is_given")
+    assert answer.status_code == 422
+    assert answer.json()["errors"].keys() == {
+        *("name", "max_steps", "given", "question", f"{row}timeout")
+    }
+    assert not await Run.objects.aexists()
+
+
+async def test_a_question_of_strange_signs_is_tried_as_well(tester, scripted):
+    scripted(Says(answer="ok"))
+
+    run = await the_end(await tried(tester, agent_form(), " a\0b\r\nc "))
+
+    assert run.query == "ab\nc"
+
+
+async def test_there_is_room_for_so_many_trials_at_once(tester, administrator):
+    for number in range(5):
+        await Run.objects.acreate(query="?", topic=f"trial.{number}", user=administrator)
+
+    answer = await tried(tester, agent_form())
+
+    assert answer.status_code == 422
+    assert "trials are not over yet" in answer.json()["errors"]["question"][0]
+
+
+async def test_the_trial_of_another_administrator_is_not_there(
+    tester, django_user_model, administrator
+):
+    other = await django_user_model.objects.acreate(username="other", is_superuser=True)
+    run = await Run.objects.acreate(query="?", topic="trial.1", user=other)
+    mine = await Run.objects.acreate(query="?", topic="trial.2", user=administrator)
+
+    assert (await tester.get(page("trial", run.pk))).status_code == 404
+    assert (await tester.post(page("trial_stop", run.pk))).status_code == 404
+    own = await tester.get(page("trial", mine.pk))
+    assert own.status_code == 200
+    assert own.headers["X-Frame-Options"] == "SAMEORIGIN"
+    assert "frame-ancestors 'self'" in own.headers["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize("place", ["admin:agents_agent_trial_stop", "trace:stop"])
+async def test_a_trial_can_be_stopped(tester, agent, scripted, place):
+    scripted(Says.call("calculator", expression="6 * 7"))
+    form = agent_form() | await sync_to_async(posted)("calculator", approval="always")
+    run = await the_end(await tried(tester, form))
+
+    shown = (await tester.get(reverse("trace:run", args=[run.pk]))).content.decode()
+    await tester.post(reverse(place, args=[run.pk]))
+
+    assert reverse("trace:stop", args=[run.pk]) in shown
+    assert (await Run.objects.aget()).status == Run.Status.STOPPED
+
+
+async def test_a_trial_is_marked_as_such_where_runs_are_listed(tester, administrator):
+    await Run.objects.acreate(
+        query="?", topic="trial.1", user=administrator, status="completed"
+    )
+    await Run.objects.acreate(query="!", topic="chat.1", user=administrator, status="completed")
+
+    both = (await tester.get(reverse("trace:list"))).content.decode()
+    one = (await tester.get(reverse("trace:list"), {"q": "has:trial"})).content.decode()
+
+    assert both.count("trial of a draft") == 1
+    assert one.count('class="ask-cell"') == 1
+
+
+async def test_a_run_shows_the_version_of_its_agent_and_is_found_by_it(tester, agent, scripted):
+    await sync_to_async(versions.keep)(agent, None)
+    run = await Run.objects.acreate(
+        query="?", agent=agent, agent_name="helper", agent_version=1, status="completed"
+    )
+
+    html = (await tester.get(reverse("trace:run", args=[run.pk]))).content.decode()
+    found = (await tester.get(reverse("trace:list"), {"q": "version:v1"})).content.decode()
+    none = (await tester.get(reverse("trace:list"), {"q": "version:v2"})).content.decode()
+    told = await tester.get(reverse("trace:export_json", args=[run.pk]))
+    exported = json.loads(b"".join([part async for part in told.streaming_content]))
+
+    assert f'<a href="{page("version", agent.pk, 1)}">helper, version 1</a>' in html
+    assert ('class="ask-cell"' in found, 'class="ask-cell"' in none) == (True, False)
+    assert exported["run"]["agent_version"] == 1

@@ -1,0 +1,147 @@
+"""What an agent has of its own about its tools."""
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.test import Client
+from django.urls import reverse
+
+from agents import assembly
+from agents.models import Agent, AgentTool, Run, ToolRegistration
+from tests.agents.test_catalog_admin import agent_form
+from tests.conftest import asked
+from tests.scripted import Says
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+
+@pytest.fixture
+def root(administrator):
+    client = Client()
+    client.force_login(administrator)
+    return client
+
+
+def link(name, **settings):
+    AgentTool.objects.filter(tool__name=name).update(**settings)
+
+
+async def tool(name):
+    agent = await Agent.objects.aget()
+    topic = f"chat.{name}"
+    run = await Run.objects.acreate(query="6 * 7", topic=topic, agent=agent)
+    return (await assembly.build(run)).tools.get(name)
+
+
+def posted(name, **settings):
+    pk = ToolRegistration.objects.get(name=name).pk
+    given = {"is_given": "on"} | settings
+    return {f"tool-{pk}-{setting}": value for setting, value in given.items()}
+
+
+async def test_a_setting_of_the_agent_goes_before_that_of_the_tool():
+    await sync_to_async(link)("calculator", approval="always", effect="at_most_once", timeout=7)
+
+    calculator, search = await tool("calculator"), await tool("search")
+
+    assert (calculator.needs_approval, calculator.effect) == (True, "at_most_once")
+    assert calculator.timeout == 7
+    assert (search.effect, search.timeout) == ("read", 30)
+
+
+async def test_an_agent_may_be_trusted_with_a_tool_that_asks_elsewhere():
+    await ToolRegistration.objects.aupdate(approval="always")
+    await sync_to_async(link)("calculator", approval="never")
+
+    assert not (await tool("calculator")).needs_approval
+    assert (await tool("search")).needs_approval
+
+
+async def test_a_tool_may_be_called_so_often_by_this_agent_and_no_more(scripted):
+    await sync_to_async(link)("calculator", max_calls=1)
+    scripted(Says.call("calculator", expression="1"), Says.call("calculator", expression="2"))
+
+    run = await asked("Add up.")
+
+    assert run.stopped_reason == "tool_call_limit"
+    assert run.detail == "The agent may call 'calculator' 1 times in a run."
+
+
+async def test_a_limit_of_its_own_may_be_more_than_that_of_all_tools(scripted):
+    await Agent.objects.aupdate(max_tool_calls_per_tool=1)
+    await sync_to_async(link)("calculator", max_calls=2)
+    twice = [Says.call("calculator", expression=str(number)) for number in (1, 2)]
+    scripted(*twice, Says(answer="3"))
+
+    assert (await asked("Add up.")).status == Run.Status.COMPLETED
+
+
+def test_the_tools_of_an_agent_are_given_with_their_settings(root):
+    chosen = posted("search", approval="always", timeout="9", max_calls="3", effect="read")
+    root.post(reverse("admin:agents_agent_add"), agent_form(**chosen, **posted("calculator")))
+
+    writer = Agent.objects.get(name="writer")
+    search = {"approval": "always", "effect": "read", "timeout": 9, "max_calls": 3}
+    assert writer.links.get(tool__name="search").settings == search
+    assert {*writer.tools.values_list("name", flat=True)} == {"search", "calculator"}
+
+
+def test_a_tool_that_is_switched_off_is_gone_and_others_stay_as_they_are(root, agent):
+    link("search", timeout=5)
+    kept = agent_form(name="helper", is_default="on") | posted("search", timeout="5")
+    root.post(reverse("admin:agents_agent_change", args=[agent.pk]), kept)
+
+    assert [(each.tool.name, each.timeout) for each in agent.links.all()] == [("search", 5)]
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "words"),
+    [
+        ("timeout", "601", "less than or equal to 600"),
+        ("timeout", "soon", "whole number"),
+        ("max_calls", "0", "greater than or equal to 1"),
+        ("approval", "perhaps\0", "valid choice"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_told_on_its_row(root, setting, value, words):
+    typed = agent_form(**posted("search", **{setting: value}))
+    response = root.post(reverse("admin:agents_agent_add"), typed)
+
+    form = response.context["adminform"].form
+    assert form.errors["given"] == ["Look at the settings of search."]
+    assert words in response.content.decode()
+    assert not Agent.objects.filter(name="writer").exists()
+
+
+def test_what_is_left_empty_says_what_it_would_be(root, agent):
+    ToolRegistration.objects.filter(name="database").update(approval="always", timeout=44)
+
+    page = root.get(reverse("admin:agents_agent_change", args=[agent.pk])).content.decode()
+
+    assert "as set up: always" in page
+    assert 'placeholder="44"' in page
+    assert "as set up: only reads" in page
+
+
+def test_settings_that_somebody_else_has_changed_meanwhile_are_not_overwritten(root, agent):
+    change = reverse("admin:agents_agent_change", args=[agent.pk])
+    seen = root.get(change).context["seen"]
+    link("search", timeout=5)
+
+    response = root.post(change, agent_form(name="helper", _seen=seen))
+
+    assert "changed" in response.context["adminform"].form.non_field_errors()[0]
+    assert AgentTool.objects.get(tool__name="search").timeout == 5
+
+
+@pytest.mark.parametrize(("more", "is_there"), [(0, False), (8, True)])
+def test_a_tool_can_be_looked_for_where_there_are_many(root, more, is_there):
+    for number in range(more):
+        ToolRegistration.objects.create(name=f"tool-{number}")
+
+    html = root.get(reverse("admin:agents_agent_add"), {"start": "assistant"}).content.decode()
+
+    assert ("data-look-for" in html) == is_there
+    assert "arithmetic" in html.lower()  # a tool says what it does

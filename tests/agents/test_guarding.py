@@ -1,0 +1,270 @@
+"""Patterns in the console: tried, tested on the past, added in sets, and judged."""
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import Permission
+from django.test import Client
+from django.urls import reverse
+
+from agents import trace
+from agents.models import (
+    Agent,
+    AgentStep,
+    AuditEntry,
+    GuardrailHit,
+    GuardrailPattern,
+    Run,
+)
+from agents.review.replay import Moment
+from tests.conftest import asked
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+DRAFT = {"name": "Word", "pattern": "(?i)swordfish", "stage": "both", "action": "mask"}
+CHANGE = "change_guardrailpattern"
+
+
+def url(name, *args):
+    return reverse(f"admin:agents_guardrail_{name}", args=args)
+
+
+@pytest.fixture
+def root(administrator):
+    client = Client()
+    client.force_login(administrator)
+    return client
+
+
+@pytest.fixture
+def staff(person):
+    """Somebody who may change patterns, and review nothing."""
+    person.is_staff = True
+    person.save()
+    person.user_permissions.add(Permission.objects.get(codename=CHANGE))
+    client = Client()
+    client.force_login(person)
+    return client
+
+
+def text(answer):
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+async def rule(**fields):
+    return await GuardrailPattern.objects.acreate(**{**DRAFT, **fields})
+
+
+def said(user, **fields):
+    return Run.objects.create(user=user, agent_name="helper", status="completed", **fields)
+
+
+# In runs
+
+
+async def test_a_masked_question_stays_masked_for_the_next_question(person):
+    await rule(stage="input")
+    run = await asked("What is a SwordFish?", user=person)
+
+    told = await sync_to_async(trace.transcript)(run)
+
+    assert run.query == "What is a SwordFish?"
+    assert told[0]["content"] == "What is a ‹Word›?"
+
+
+async def test_a_pattern_is_for_the_agents_that_were_chosen(agent):
+    row = await rule(action="block", stage="input")
+    other = await Agent.objects.acreate(name="other")
+    await row.agents.aset([other])
+    assert (await asked("swordfish")).status == "completed"
+
+    await row.agents.aset([other, agent])
+
+    assert (await asked("swordfish")).status == "blocked"
+
+
+async def test_an_observed_pattern_lets_the_run_go_on_and_is_counted(person):
+    row = await rule(action="block", stage="input", is_observed=True)
+
+    run = await asked("6 * 7 swordfish", user=person)
+
+    assert run.status == "completed"
+    step = await run.steps.aget(kind="guardrail")
+    assert (step.action, step.status) == ("observe", "done")
+    hit = await GuardrailHit.objects.aget(run=run)
+    assert (hit.pattern_id, hit.is_observed, hit.step) == (row.pk, True, step.number)
+
+
+async def test_a_replay_shows_a_finding_and_counts_it_no_further(person):
+    await rule(stage="input", action="warn")
+    run = await asked("swordfish", user=person)
+
+    moment = await sync_to_async(Moment.after)(run, 99)
+
+    assert [s.action for s in moment.run.steps.all() if s.kind == "guardrail"] == ["warn"]
+    assert await GuardrailHit.objects.acount() == 1
+
+
+async def test_a_call_that_is_blocked_is_a_step_that_says_so(person):
+    await rule(pattern=r"6 \* 7", stage="tool_input", action="block", message="No sums.")
+
+    run = await asked("What is 6 * 7?", user=person)
+
+    call = await run.steps.filter(kind="tool").afirst()
+    assert call.status == AgentStep.Status.BLOCKED
+    assert "No sums." in call.observation
+    assert run.status == "completed"
+
+
+# Tried
+
+
+def test_what_is_typed_is_shown_with_what_matches(root):
+    answer = text(root.post(url("try"), {**DRAFT, "sample": "<b> Ｓｗｏｒｄfish!"}))
+
+    assert "&lt;b&gt; <mark>Ｓｗｏｒｄfish</mark>!" in answer
+    assert answer.count("It goes on like this:") == 2
+    assert "&lt;b&gt; ‹Word›!" in answer
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"action": "block", "stage": "input"}, "The run ends."),
+        ({"action": "block", "stage": "tool_input", "message": "Oh"}, "The model is told: Oh"),
+        ({"action": "warn", "stage": "output"}, "a warning is recorded"),
+        ({"action": "allow"}, "No other rule sees what is marked."),
+        ({"action": "block", "is_observed": "on"}, "would have blocked it. Nothing changes."),
+        ({"pattern": "(", "action": "block"}, "missing )"),
+        ({"pattern": "(?s)a.+", "action": "mask"}, "shown only when it is whole"),
+        ({"sample": "trout"}, "Nothing matches"),
+        ({"sample": "nul \0"}, "Null characters are not allowed."),
+    ],
+)
+def test_the_verdict_is_said_in_words(root, fields, words):
+    assert words in text(root.post(url("try"), {**DRAFT, "sample": "swordfish", **fields}))
+
+
+# Tested on the past
+
+
+def test_a_back_test_says_where_a_pattern_would_have_fired(root, person):
+    said(person, query="My swordfish, ada@example.com", answer="A trout.")
+    said(person, query="Hello", answer="SWORDFISH")
+    said(person, query="Nothing")
+
+    answer = text(root.post(url("backtest"), {**DRAFT, "runs": "100"}))
+
+    assert "It would have fired in 2 runs." in answer
+    assert "3 were looked at." in answer
+    assert "ada@example.com" not in answer
+    assert AuditEntry.objects.filter(action="run.viewed", detail__door="backtest").count() == 2
+
+
+def test_a_back_test_looks_at_tools_and_at_the_chosen_agents_only(root, agent, person):
+    run = said(person, query="?", agent=agent)
+    AgentStep.objects.create(
+        run=run,
+        number=1,
+        kind="tool",
+        started_at=run.started_at,
+        action_input={"q": "swordfish"},
+        observation="a swordfish",
+    )
+    fields = {**DRAFT, "stage": "tool_output", "runs": "100"}
+
+    assert "in 1 run." in text(root.post(url("backtest"), {**fields, "agents": [agent.pk]}))
+    assert "in 0 runs." in text(
+        root.post(url("backtest"), {**fields, "agents": [agent.pk + 9]})
+    )
+
+
+def test_what_is_allowed_does_not_count_in_a_back_test(root, person):
+    GuardrailPattern.objects.create(name="ok", pattern="swordfish steak", action="allow")
+    said(person, query="A swordfish steak, please.")
+
+    assert "in 0 runs." in text(root.post(url("backtest"), {**DRAFT, "runs": "100"}))
+
+
+def test_whoever_reviews_nothing_tests_nothing_on_the_runs_of_others(staff):
+    assert staff.post(url("try"), {**DRAFT, "sample": "x"}).status_code == 200
+    assert staff.post(url("backtest"), {**DRAFT, "runs": "100"}).status_code == 403
+    assert staff.get(url("hits")).status_code == 403
+
+
+def test_nothing_is_changed_by_looking(root):
+    for name in ("try", "backtest"):
+        assert root.get(url(name)).status_code == 405
+
+
+# Judged
+
+
+@pytest.fixture
+def hit(person):
+    row = GuardrailPattern.objects.create(**DRAFT)
+    run = said(person, query="swordfish")
+    return GuardrailHit.objects.create(
+        run=run,
+        pattern=row,
+        step=1,
+        agent_name="helper",
+        stage="input",
+        action="mask",
+        at=run.started_at,
+    )
+
+
+def test_reviewers_say_whether_a_hit_was_right_and_the_list_counts_it(root, hit):
+    assert "#" + str(hit.run_id) in text(root.get(url("hits")))
+    row = text(
+        root.post(url("judge", hit.pk), {"word": "right"}, headers={"HX-Request": "true"})
+    )
+
+    assert 'value="right" aria-pressed="true"' in row
+    assert "100 % (1 of 1)" in text(root.get("/admin/agents/guardrailpattern/"))
+    assert "1 of 1 that were judged" in text(
+        root.get(url("hits") + f"?pattern={hit.pattern_id}")
+    )
+    assert AuditEntry.objects.filter(action="review.hit").exists()
+
+
+def test_a_verdict_is_changed_and_taken_back(root, hit):
+    for word in ("right", "wrong"):
+        root.post(url("judge", hit.pk), {"word": word})
+    hit.refresh_from_db()
+    assert not hit.verdict.is_right
+
+    root.post(url("judge", hit.pk), {"word": "open"})
+
+    assert not GuardrailHit.objects.filter(verdict__isnull=False).exists()
+    assert root.post(url("judge", hit.pk), {"word": "maybe"}).status_code == 404
+    assert root.post(url("judge", hit.pk + 1), {"word": "right"}).status_code == 404
+
+
+def test_older_hits_are_on_the_next_page(root, hit):
+    same = {f.attname: getattr(hit, f.attname) for f in GuardrailHit._meta.concrete_fields}
+    same.pop("id")
+    GuardrailHit.objects.bulk_create(GuardrailHit(**{**same, "step": n}) for n in range(2, 60))
+
+    first = text(root.get(url("hits")))
+
+    assert first.count("<tr id=") == 50
+    older = first.split("before=")[1].split('"')[0]
+    assert text(root.get(url("hits") + f"?before={older}")).count("<tr id=") == 9
+
+
+# Sets
+
+
+def test_a_set_is_seen_first_and_added_with_one_click(root):
+    assert "Ignore all previous instructions" in text(root.get(url("sets")))
+
+    root.post(url("sets"), {"set": "injection"})
+    root.post(url("sets"), {"set": "injection"})
+
+    assert GuardrailPattern.objects.filter(name="指示の無視").count() == 1
+    assert "All of them are there." in text(root.get(url("sets")))
+    assert root.post(url("sets"), {"set": "nothing"}).status_code == 404

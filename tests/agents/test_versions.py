@@ -1,0 +1,158 @@
+"""What agents were, and which of it a run had."""
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import Group
+
+from agents import descriptions, runs, versions
+from agents.models import Agent, AgentTool, Run
+from tests.conftest import asked
+from tests.scripted import Says
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+
+def change(agent, **columns):
+    Agent.objects.filter(pk=agent.pk).update(**columns)
+    return versions.keep(agent, None)
+
+
+def test_a_description_is_plain_and_has_names_only(agent):
+    agent.handoffs.add(Agent.objects.create(name="other"))
+    agent.groups.add(Group.objects.create(name="Sales"))
+    AgentTool.objects.filter(tool__name="search").update(timeout=5, approval="always")
+
+    told = descriptions.described(agent)
+
+    search = {"approval": "always", "timeout": 5}
+    assert told["tools"] == {"calculator": {}, "database": {}, "search": search}
+    assert (told["handoffs"], told["groups"]) == (["other"], ["Sales"])
+    assert told["name"] == "helper"
+    assert not {"id", "version"} & told.keys()
+
+
+def test_a_version_is_kept_where_something_has_changed_and_only_there(agent, administrator):
+    first = versions.keep(agent, administrator, "Begun.")
+    again = versions.keep(agent, administrator)
+    second = change(agent, instructions="Be brief.")
+
+    assert (first.number, first.author, first.note) == (1, administrator, "Begun.")
+    assert again is None
+    assert second.snapshot["instructions"] == "Be brief."
+    assert agent.version == Agent.objects.get().version == 2
+
+
+def test_an_old_version_is_restored_with_its_tools_as_they_were(agent):
+    AgentTool.objects.filter(tool__name="search").update(max_calls=3)
+    versions.keep(agent, None)
+    agent.give([])
+    change(agent, instructions="Be brief.", max_steps=3)
+
+    assert versions.restore(agent, 1, None) == []
+
+    agent = Agent.objects.get()
+    assert (agent.instructions, agent.max_steps, agent.version) == ("", 10, 3)
+    assert agent.links.get(tool__name="search").max_calls == 3
+    assert agent.versions.first().note == "Version 1 restored."
+
+
+def test_what_is_not_there_any_more_is_told(agent):
+    other = Agent.objects.create(name="other")
+    group = Group.objects.create(name="Sales")
+    agent.handoffs.add(other)
+    agent.groups.add(group)
+    versions.keep(agent, None)
+    change(agent, name="renamed")
+    Agent.objects.create(name="helper")
+    agent.tools.get(name="search").delete()
+    group.delete()
+    other.delete()
+
+    troubles = versions.restore(agent, 1, None)
+
+    assert troubles == [
+        "Another agent is named helper now, so this one stays renamed.",
+        "The tool search is not there any more, so it was left out.",
+        "The group Sales is not there any more, so it was left out.",
+        "The agent other is not there any more, so it was left out.",
+    ]
+    assert [tool.name for tool in agent.tools.all()] == ["calculator", "database"]
+
+
+def test_whether_it_is_in_use_is_a_matter_of_now(agent):
+    versions.keep(agent, None)
+    Agent.objects.filter(pk=agent.pk).update(enabled=False, is_default=False)
+    Agent.objects.create(name="other", is_default=True)
+
+    versions.restore(agent, 1, None)
+
+    assert not Agent.objects.get(name="helper").enabled
+    assert not Agent.objects.get(name="helper").is_default
+
+
+def test_a_copy_is_the_same_but_for_its_name_and_is_off(agent):
+    AgentTool.objects.filter(tool__name="search").update(timeout=5)
+
+    names = [versions.clone(agent, None).name for _ in range(2)]
+    copy = Agent.objects.get(name="helper-copy")
+
+    assert names == ["helper-copy", "helper-copy-2"]
+    assert (copy.enabled, copy.is_default, copy.version) == (False, False, 1)
+    assert descriptions.described(copy)["tools"] == descriptions.described(agent)["tools"]
+
+
+def test_a_copy_of_a_long_name_or_of_a_copy_has_a_name_that_can_be(agent):
+    long = Agent.objects.create(name="x" * 59)
+    copy = versions.clone(long, None)
+
+    versions.clone(copy, None).full_clean()
+    assert copy.name == "x" * 54 + "-copy"
+
+
+async def test_a_run_has_the_version_that_it_began_with(agent, scripted):
+    scripted(Says(answer="42"), Says(answer="43"))
+    first = await asked("6 * 7", agent=agent)
+    await sync_to_async(change)(agent, instructions="Be brief.")
+
+    second = await asked("6 * 7 + 1", agent=await Agent.objects.aget())
+
+    assert (first.agent_version, second.agent_version) == (1, 2)
+
+
+async def test_a_run_that_stood_in_line_has_the_version_of_when_it_began(agent, scripted):
+    scripted(Says(answer="42"))
+    await sync_to_async(versions.keep)(agent, None)
+    run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1", agent=agent)
+    await sync_to_async(change)(agent, instructions="Be brief.")
+    run = await Run.objects.select_related("agent").aget(pk=run.pk)
+
+    runs.launch(run)
+    await runs.wait(run)
+
+    assert (await Run.objects.aget()).agent_version == 2
+
+
+async def test_a_run_that_goes_on_keeps_what_it_began_with(agent, scripted):
+    await sync_to_async(versions.keep)(agent, None)
+    run = await Run.objects.acreate(
+        query="6 * 7", topic="chat.1", agent=agent, agent_version=1, version="3fa2b1c0"
+    )
+    scripted(Says(answer="42"))
+    await sync_to_async(change)(agent, instructions="Be brief.")
+    run = await Run.objects.select_related("agent").aget(pk=run.pk)
+
+    runs.resume(run)
+    await runs.wait(run)
+
+    assert (await Run.objects.aget()).agent_version == 1
+
+
+def test_a_run_of_a_known_version_costs_no_query_more(agent, django_assert_num_queries):
+    versions.keep(agent, None)
+    run = Run.objects.create(query="6 * 7", agent=agent, agent_version=1)
+
+    with django_assert_num_queries(0):
+        versions.record(run)

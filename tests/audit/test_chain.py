@@ -1,0 +1,212 @@
+"""Whatever is done to the log afterwards is noticed, and most of it is refused."""
+
+import json
+from threading import Thread
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import DatabaseError, connection, transaction
+from django.utils import timezone
+
+from agents import audit
+from agents.audit import chain
+from agents.models import AuditEntry, AuditHead
+from agents.models.audit import Unchangeable
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def log(db):
+    """Five entries, of which the third is looked at."""
+    for number in range(1, 6):
+        audit.record(None, "run.viewed", f"run:{number}", door="page", seconds=number / 2)
+    return AuditEntry.objects.order_by("number")
+
+
+def test_entries_that_nobody_touched_hold(log):
+    verdict = chain.verify()
+
+    assert (verdict.holds, verdict.checked) == (True, 5)
+    assert [entry.number for entry in log] == [1, 2, 3, 4, 5]
+    assert log[2].previous == log[1].seal
+
+
+@pytest.mark.parametrize(
+    ("sql", "flaw", "number"),
+    [
+        ("UPDATE agents_auditentry SET subject = 'run:9' WHERE number = 3", "changed", 3),
+        ("UPDATE agents_auditentry SET seal = previous WHERE number = 3", "inserted", 3),
+        ("DELETE FROM agents_auditentry WHERE number = 3", "removed", 3),
+        ("DELETE FROM agents_auditentry WHERE number = 1", "removed", 1),
+        ("DELETE FROM agents_auditentry WHERE number > 3", "tail cut", 4),
+        ("UPDATE agents_auditentry SET key = 'deadbeef' WHERE number = 3", "key gone", 3),
+    ],
+)
+def test_what_was_done_to_the_log_is_found_where_it_was_done(log, tamper, sql, flaw, number):
+    tamper(sql)
+
+    verdict = chain.verify()
+
+    assert (verdict.flaw, verdict.number) == (flaw, number)
+
+
+def test_nobody_is_passed_off_as_somebody_else(log, person, tamper):
+    tamper(
+        "UPDATE agents_auditentry SET person_id = %s WHERE number = 2", audit.person(person).pk
+    )
+
+    assert chain.verify().flaw == "changed"
+
+
+def test_an_entry_that_somebody_without_the_key_put_in_is_found(log, tamper):
+    last = log[4]
+    tamper(
+        "INSERT INTO agents_auditentry (number, at, person_id, action, subject, detail, place,"
+        " key, previous, seal) SELECT 6, at, person_id, action, 'run:9', detail, place, key,"
+        " %s, %s FROM agents_auditentry WHERE number = 5",
+        last.seal,
+        "a" * 64,
+    )
+
+    assert (chain.verify().flaw, chain.verify().number) == ("inserted", 6)
+
+
+def test_rows_are_neither_changed_nor_deleted(log):
+    entry = log[0]
+
+    for act in (entry.save, entry.delete, log.delete, lambda: log.update(action="nothing")):
+        with pytest.raises(Unchangeable):
+            act()
+
+
+@pytest.mark.parametrize(
+    "sql", ["UPDATE agents_auditentry SET action = 'x'", "DELETE FROM agents_auditentry"]
+)
+def test_the_database_refuses_it_too(log, sql):
+    with pytest.raises(DatabaseError, match="only added to"), transaction.atomic():
+        connection.cursor().execute(sql)
+
+    assert chain.verify().checked == 5
+
+
+def test_what_a_new_key_seals_goes_on_from_what_an_old_one_did(log, settings):
+    settings.ENCRYPTION_KEYS = ["a new key", *settings.ENCRYPTION_KEYS]
+    audit.record(None, "run.viewed", "run:6")
+    assert chain.verify().checked == 6
+
+    settings.ENCRYPTION_KEYS = ["a new key"]
+
+    assert (chain.verify().flaw, chain.verify().number) == ("key gone", 1)
+
+
+@pytest.mark.parametrize("value", [1e22, 0.1, 1.0, 1e-7, "half \ud800", "nul \0", float("nan")])
+def test_awkward_values_come_back_as_they_were_sealed(value, db):
+    audit.record(None, "run.viewed", "run:1", value=value, more={"値": [value] * 3})
+
+    assert chain.verify().holds
+
+
+@pytest.mark.django_db(transaction=True)
+def test_many_who_write_at_once_write_one_after_the_other():
+    def write():
+        for _ in range(10):
+            audit.record(None, "run.viewed", "run:1")
+        connection.close()
+
+    threads = [Thread(target=write) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert (chain.verify().holds, chain.verify().checked) == (True, 40)
+
+
+def test_what_is_not_kept_does_not_count(log):
+    with transaction.atomic():
+        audit.record(None, "run.viewed", "run:6")
+        transaction.set_rollback(True)
+
+    audit.record(None, "run.viewed", "run:7")
+    assert (chain.verify().holds, chain.verify().checked) == (True, 6)
+
+
+def test_a_lost_end_is_found_again(log):
+    AuditHead.objects.all().delete()
+
+    audit.record(None, "run.viewed", "run:6")
+
+    assert chain.verify().checked == 6
+
+
+def test_only_the_newest_can_be_looked_at(log, tamper):
+    tamper("UPDATE agents_auditentry SET subject = 'run:9' WHERE number = 1")
+
+    verdict = chain.verify(newest=3)
+
+    assert (verdict.holds, verdict.checked, verdict.since) == (True, 3, 3)
+
+
+# The command
+
+
+def told(capsys, *arguments):
+    try:
+        call_command("verify_audit", *arguments)
+    except CommandError as error:
+        return str(error)
+    return capsys.readouterr().out
+
+
+def test_the_command_says_that_all_is_well(log, capsys):
+    assert told(capsys).startswith("The audit log holds: 5 entries")
+
+
+def test_the_command_names_the_first_entry_that_is_not_as_it_was(log, tamper, capsys):
+    tamper("UPDATE agents_auditentry SET subject = 'run:9' WHERE number = 3")
+
+    assert told(capsys).startswith("Entry 3 was changed")
+
+
+def test_a_tail_that_was_cut_with_care_is_missed_by_the_anchor(log, tamper, tmp_path, capsys):
+    anchor = tmp_path / "anchor.json"
+    assert "holds" in told(capsys, "--anchor", str(anchor))
+    assert json.loads(anchor.read_text())["number"] == 5
+
+    tamper("DELETE FROM agents_auditentry WHERE number > 3")
+    tamper("UPDATE agents_audithead SET number = 3, seal = %s", log[2].seal)
+
+    assert chain.verify().holds
+    assert "from number 4 on" in told(capsys, "--anchor", str(anchor))
+    assert json.loads(anchor.read_text())["number"] == 5
+
+
+def test_an_anchor_that_cannot_be_read_is_said_so(log, tmp_path, capsys):
+    (tmp_path / "anchor.json").write_text("{")
+
+    assert "cannot be read" in told(capsys, "--anchor", str(tmp_path / "anchor.json"))
+
+
+# Cutting
+
+
+def test_what_is_cut_leaves_a_chain_that_holds(log, capsys, tmp_path):
+    anchor = str(tmp_path / "anchor.json")
+    told(capsys, "--anchor", anchor)
+
+    assert audit.cut(before=timezone.now()) == 5
+
+    verdict = chain.verify()
+    assert (verdict.holds, verdict.since, verdict.checked) == (True, 6, 1)
+    assert AuditEntry.objects.get().detail["entries"] == 5
+    assert "holds" in told(capsys, "--anchor", anchor)
+
+
+def test_more_than_what_was_cut_is_missed(log, tamper):
+    audit.cut(before=log[2].at)
+    assert chain.verify().holds
+
+    tamper("DELETE FROM agents_auditentry WHERE number = 3")
+
+    assert (chain.verify().flaw, chain.verify().number) == ("removed", 3)

@@ -1,0 +1,216 @@
+"""A person who leaves leaves nothing behind but a token in the log."""
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.sessions.models import Session
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test import Client
+
+from agents import audit, runs
+from agents.audit import chain
+from agents.models import Approval, AuditEntry, Run, RunEvent
+from agents.review.models import Note
+from chat import erasure, sharing
+from chat.models import ChatSession, Message
+from tests.audit.rows import asked, conversation, ended
+from tests.review.conftest import client_of
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("workshop"),
+]
+WORDS = "My secret garden is in Kamakura"
+
+
+def everything():
+    """All that any table says, but for what is encrypted."""
+    found = []
+    with connection.cursor() as cursor:
+        for table in connection.introspection.table_names(cursor):
+            if not table.startswith(("agents_chunk", "django_migrations")):
+                cursor.execute(f'SELECT * FROM "{table}"')
+                found += [f"{table}: {row}" for row in cursor.fetchall()]
+    return found
+
+
+def holding(words):
+    return [row for row in everything() if words in row]
+
+
+@pytest.fixture
+def together(person, stranger):
+    """A session of somebody else, in which a person took part."""
+    chat = conversation(stranger, "What shall we do?")
+    sharing.add(chat, "ada", "write")
+    mine = asked(chat, person, WORDS)
+    said = [{"role": "user", "content": WORDS}, {"role": "assistant", "content": mine.answer}]
+    asked(chat, stranger, "And then?", history=said)
+    return chat
+
+
+async def test_nothing_of_them_is_left(person, stranger, together, administrator):
+    from asgiref.sync import sync_to_async
+
+    await sync_to_async(conversation)(person, f"{WORDS}, too")
+    await sync_to_async(client_of)(person)
+    assert await sync_to_async(holding)(WORDS)
+
+    await erasure.erase(person, administrator)
+
+    assert await sync_to_async(holding)(WORDS) == []
+    assert await sync_to_async(holding)("'ada'") == []
+    assert not await type(person).objects.filter(username="ada").aexists()
+    assert await Session.objects.acount() == 0
+    assert [message.text async for message in Message.objects.order_by("pk")] == [
+        "What shall we do?",
+        "And then?",
+    ]
+    await together.arefresh_from_db()
+    assert not together.is_shared
+
+
+def test_the_log_still_holds_and_knows_nobody(person, administrator):
+    client_of(person, REMOTE_ADDR="203.0.113.77").post("/logout/")
+    token = audit.person(person).token
+
+    call_command("erase_person", "ada", "--yes")
+
+    assert chain.verify().holds
+    entry = AuditEntry.objects.filter(action="signin.out").get()
+    assert (entry.person.token, entry.person.user) == (token, None)
+    assert entry.actor_name == f"erased person {token[:8]}"
+    assert entry.person.opened(entry.place) == ""
+    assert AuditEntry.objects.first().action == "person.erased"
+
+
+def test_what_was_decided_stays_and_who_decided_does_not(person, stranger):
+    run = ended(stranger, "Send it?", "chat.9")
+    about = {
+        "run": run,
+        "step": 1,
+        "tool": "send",
+        "arguments": "{}",
+        "asked_at": run.started_at,
+    }
+    Approval.objects.create(decided_by=person, verdict="approved", reason=WORDS, **about)
+    told = {"step": 1, "by": person.pk, "by_name": "ada", "reason": WORDS, "is_approved": True}
+    RunEvent.objects.create(
+        run=run, seq=3, type="approval_resolved", time=run.started_at, data=told
+    )
+
+    call_command("erase_person", "ada", "--yes")
+
+    assert holding(WORDS) == holding("ada") == []
+    assert Approval.objects.get().verdict == "approved"
+
+
+async def test_what_runs_is_stopped_first(person, administrator, agent, scripted):
+    from asgiref.sync import sync_to_async
+
+    run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1", user=person)
+
+    await erasure.erase(person, administrator)
+
+    assert not await Run.objects.filter(pk=run.pk).aexists()
+
+
+def test_cut_off_in_the_middle_it_goes_on_to_the_end(person, administrator, monkeypatch):
+    conversation(person, WORDS)
+    conversation(person, "more")
+    with monkeypatch.context() as patch:
+        patch.setattr(erasure, "_forget_account", lambda user: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            call_command("erase_person", "ada", "--yes")
+    person.refresh_from_db()
+    assert not person.is_active
+
+    call_command("erase_person", "ada", "--yes")
+
+    assert holding(WORDS) == []
+    begun = AuditEntry.objects.filter(action="person.erasure")
+    assert begun.count() == 1
+
+
+def test_beforehand_it_is_said_what_will_go(person, stranger, together, capsys):
+    run = Run.objects.filter(user=stranger).first()
+    Note.objects.create(run=run, author=person, text="Odd")
+
+    call_command("erase_person", "ada", "--dry-run")
+
+    told = capsys.readouterr().out
+    assert "1  Runs" in told
+    assert "1  Messages in sessions of others" in told
+    assert "1  Notes on runs of others" in told
+    assert type(person).objects.filter(pk=person.pk).exists()
+
+
+def test_nothing_is_erased_by_a_slip(person):
+    with pytest.raises(CommandError, match="--yes"):
+        call_command("erase_person", "ada")
+
+    assert type(person).objects.filter(pk=person.pk, is_active=True).exists()
+
+
+def test_the_last_administrator_stays(administrator):
+    with pytest.raises(CommandError, match="last administrator"):
+        call_command("erase_person", "root", "--yes")
+
+
+# In the console
+
+
+def erase_page(user):
+    return f"/admin/chat/chatsession/person/{user.pk}/erase/"
+
+
+def test_an_administrator_erases_whom_they_have_named(person, administrator):
+    conversation(person, WORDS)
+    client, page = client_of(administrator), erase_page(person)
+    LogEntry.objects.log_actions(administrator.pk, [person], 2, "changed", single_object=True)
+
+    assert "This goes" in client.get(page).content.decode()
+    refused = client.post(page, {"name": "Ada"})
+    assert refused.status_code == 422
+    assert ChatSession.objects.exists()
+    done = client.post(page, {"name": "ada"}, follow=True)
+
+    assert "is gone" in done.content.decode()
+    assert holding(WORDS) == holding("'ada'") == []
+
+
+def test_nobody_erases_themselves_in_the_console(administrator):
+    answer = client_of(administrator).post(erase_page(administrator), {"name": "root"})
+
+    assert answer.status_code == 422
+
+
+def test_whoever_may_not_delete_people_erases_nobody(person, stranger):
+    stranger.is_staff = True
+    stranger.save()
+
+    assert client_of(stranger).post(erase_page(person), {"name": "ada"}).status_code == 403
+
+
+# By themselves
+
+
+def test_nobody_deletes_their_account_unless_that_is_allowed(person):
+    client = client_of(person)
+
+    assert "Delete my account" not in client.get("/account/data/").content.decode()
+    assert client.post("/account/erase/", {"name": "ada"}).status_code == 404
+
+
+def test_somebody_deletes_their_account_with_their_password(django_user_model, settings):
+    settings.SELF_ERASURE = True
+    django_user_model.objects.create_user("ada", password="a long walk")
+    client = Client()
+    client.post("/login/", {"username": "ada", "password": "a long walk"})
+
+    wrong = client.post("/account/erase/", {"name": "ada", "password": "a short walk"})
+    assert (wrong.status_code, "not your password" in wrong.content.decode()) == (422, True)
+    done = client.post("/account/erase/", {"name": "ada", "password": "a long walk"})
+
+    assert done.headers["Location"] == "/login/"
+    assert not django_user_model.objects.exists()

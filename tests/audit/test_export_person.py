@@ -1,0 +1,141 @@
+"""Everything of a person, for them to take along."""
+
+import io
+import json
+import zipfile
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.core.management import CommandError, call_command
+from django.test import AsyncClient
+
+from agents.models import Approval, AuditEntry, Run
+from agents.review.models import Comment, Rating
+from chat import belongings, sharing
+from tests.audit.rows import asked, conversation
+from tests.review.conftest import client_of, may
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def unpacked(user):
+    return opened(b"".join(belongings.archive(user)))
+
+
+def opened(data):
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        assert archive.testzip() is None
+        return {name: archive.read(name).decode() for name in archive.namelist()}
+
+
+@pytest.fixture
+def belonging(person, stranger):
+    """Something of everything, beside what is somebody else's."""
+    chat = conversation(person, "Where is **my** parcel?")
+    run = Run.objects.get()
+    Rating.objects.create(run=run, user=person, is_good=True, comment="Thanks")
+    Comment.objects.create(run=run, author=person, text="Look here")
+    about = {
+        "run": run,
+        "step": 1,
+        "tool": "send",
+        "arguments": "{}",
+        "asked_at": run.started_at,
+    }
+    Approval.objects.create(decided_by=person, verdict="approved", reason="fine", **about)
+    conversation(stranger, "My own affair?")
+    return chat
+
+
+def test_it_has_what_was_said_asked_and_judged(belonging, person):
+    files = unpacked(person)
+
+    run = Run.objects.get(user=person)
+    trace = json.loads(files[f"runs/{run.pk}.json"])
+    assert trace["steps"][0]["request"]["messages"][0]["content"] == "Where is **my** parcel?"
+    assert [event["type"] for event in trace["events"]] == ["step_started", "run_finished"]
+    [message] = json.loads(files[f"sessions/{belonging.pk}.json"])["messages"]
+    assert message["text"] == "Where is **my** parcel?"
+    assert "> Answer to Where is" in files[f"sessions/{belonging.pk}.md"]
+    assert json.loads(files["ratings.json"])[0]["comment"] == "Thanks"
+    assert json.loads(files["comments.json"])[0]["text"] == "Look here"
+    assert json.loads(files["approvals.json"])[0]["reason"] == "fine"
+    assert json.loads(files["account.json"])["username"] == "ada"
+
+
+def test_it_has_nothing_of_others(belonging, person, stranger):
+    for files in (unpacked(person), unpacked(may(person, "review_runs"))):
+        assert "My own affair?" not in str(files)
+
+
+def test_it_has_what_others_said_where_they_are_together(belonging, person, stranger):
+    sharing.add(belonging, "eve", "write")
+    asked(belonging, stranger, "And mine?")
+
+    assert "And mine?" in str(unpacked(person))
+    assert "parcel" in str(unpacked(stranger))
+
+    sharing.remove(belonging, stranger.pk)
+    assert "parcel" not in str(unpacked(type(stranger).objects.get(pk=stranger.pk)))
+
+
+def test_it_has_when_and_from_where_they_signed_in(person):
+    client_of(person, REMOTE_ADDR="203.0.113.77").post("/logout/")
+
+    entries = json.loads(unpacked(person)["sign-ins.json"])
+
+    assert [entry["action"] for entry in entries] == ["signin.out"]
+    assert entries[0]["address"] == "203.0.113.77"
+
+
+async def test_everybody_can_take_their_own(belonging, person):
+    client = AsyncClient()
+    await sync_to_async(client.force_login)(person)
+
+    shown = (await client.get("/account/data/")).content.decode()
+    answer = await client.post("/account/data/download/")
+    files = opened(b"".join([part async for part in answer.streaming_content]))
+
+    assert "Download my data" in shown
+    assert "account.json" in files
+    assert answer["Content-Type"] == "application/zip"
+    entry = await AuditEntry.objects.select_related("person").afirst()
+    assert (entry.action, entry.actor_name) == ("person.exported", "ada")
+
+
+async def test_administrators_take_it_for_others(belonging, person, administrator):
+    client = AsyncClient()
+    await sync_to_async(client.force_login)(administrator)
+
+    answer = await client.post(f"/admin/chat/chatsession/person/{person.pk}/data/")
+    files = opened(b"".join([part async for part in answer.streaming_content]))
+
+    assert json.loads(files["account.json"])["username"] == "ada"
+    entry = await AuditEntry.objects.select_related("person").afirst()
+    assert (entry.action, entry.actor_name) == ("person.exported", "root")
+
+
+def test_who_may_not_see_personal_data_takes_nobodys(person, stranger):
+    stranger.is_staff = True
+    stranger.save()
+    client = client_of(may(stranger, "view_user", "view_chatsession"))
+
+    answer = client.post(f"/admin/chat/chatsession/person/{person.pk}/data/")
+
+    assert answer.status_code == 403
+
+
+def test_the_command_writes_a_file_for_its_owner_only(belonging, tmp_path, capsys):
+    path = tmp_path / "ada.zip"
+
+    call_command("export_person", "ada", "-o", str(path))
+
+    assert "account.json" in opened(path.read_bytes())
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_command_says_what_is_wrong(belonging, tmp_path):
+    with pytest.raises(CommandError, match="nobody with the name 'bob'"):
+        call_command("export_person", "bob", "-o", str(tmp_path / "x.zip"))
+    with pytest.raises(CommandError, match="cannot be written"):
+        call_command("export_person", "ada", "-o", str(tmp_path / "no" / "x.zip"))

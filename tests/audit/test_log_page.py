@@ -1,0 +1,143 @@
+"""The page on which the log is read."""
+
+import csv
+import io
+import json
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.test import AsyncClient
+
+from agents import audit
+from agents.audit import wording
+from agents.models import AuditEntry
+from tests.review.conftest import client_of, may
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PAGE = "/admin/agents/auditentry/"
+
+
+@pytest.fixture
+def clerk(django_user_model):
+    """Somebody who reads the log, and may see nobody's personal data."""
+    return may(django_user_model.objects.create_user("clerk", is_staff=True), "view_auditentry")
+
+
+@pytest.fixture
+def log(person, stranger, administrator):
+    audit.record(person, "run.unmasked", "run:7", reason="苦情の確認")
+    audit.record(stranger, "mfa.added", audit.person(person), kind="totp")
+    audit.record(administrator, "console.changed", "agent:3", name="=cmd()")
+
+
+def found(client, **filters):
+    page = client.get(PAGE, filters).content.decode()
+    return page.partition("result_list")[2].partition("</table>")[0]
+
+
+@pytest.mark.parametrize("query", ["苦情", "run:7", "unmasked ada", "RUN.UNMASKED"])
+def test_an_entry_is_found_by_any_of_its_words(log, administrator, query):
+    shown = found(client_of(administrator), q=query)
+
+    assert "ada had personal data shown in run 7." in shown
+    assert "eve" not in shown
+
+
+def test_an_entry_is_found_by_whom_it_is_about(log, administrator, person):
+    client, token = client_of(administrator), audit.person(person).token
+
+    assert "eve added a way to sign in for ada." in found(client, q="ada")
+    shown = found(client, who=token, about="mfa")
+    assert "eve added a way to sign in for ada." in shown
+    assert "personal data" not in shown
+
+
+@pytest.mark.parametrize("query", ["nothing\0", "half \ud800", "%", "'", "9" * 40, "()"])
+def test_any_question_has_an_answer(log, administrator, query):
+    client = client_of(administrator)
+
+    assert client.get(PAGE, {"q": query.encode(errors="replace")}).status_code == 200
+    assert client.get(PAGE, {"about": query.encode(errors="replace")}).status_code == 200
+
+
+def test_the_chain_is_verified_by_a_click(log, administrator, tamper):
+    client = client_of(administrator)
+    assert "Nobody has verified the log yet." in client.get(PAGE).content.decode()
+
+    shown = client.post(f"{PAGE}verify/", follow=True).content.decode()
+    assert "The audit log holds" in shown
+    assert AuditEntry.objects.first().action == "audit.verified"
+
+    tamper("UPDATE agents_auditentry SET subject = 'x' WHERE number = 2")
+    shown = client.post(f"{PAGE}verify/", follow=True).content.decode()
+    assert "Entry 2 was changed" in shown
+
+
+async def exported(user, form, query=""):
+    client = AsyncClient()
+    await sync_to_async(client.force_login)(user)
+    answer = await client.post(f"{PAGE}export.{form}?{query}")
+    return b"".join([part async for part in answer.streaming_content]).decode()
+
+
+async def test_what_is_found_can_be_taken_along(log, administrator):
+    lines = (await exported(administrator, "jsonl", "q=agent:3")).splitlines()
+
+    assert [json.loads(line)["sentence"] for line in lines] == ["root changed agent “=cmd()”."]
+    entry = await AuditEntry.objects.afirst()
+    assert (entry.action, entry.detail["filter"]) == ("audit.exported", "q=agent%3A3")
+
+
+async def test_a_table_of_entries_has_no_formulas(log, administrator):
+    await sync_to_async(audit.record)(None, "run.viewed", "=1+1")
+
+    rows = list(csv.DictReader(io.StringIO(await exported(administrator, "csv"))))
+
+    assert "'=1+1" in {row["subject"] for row in rows}
+    assert rows[0]["number"] == "1"
+
+
+def test_from_where_somebody_came_is_shown_in_full_to_few(clerk, administrator, person):
+    client = client_of(person, REMOTE_ADDR="203.0.113.77")
+    client.post("/logout/")
+
+    masked = found(client_of(clerk), q="signin.out")
+    shown = found(client_of(administrator), q="signin.out")
+
+    assert "203.0.113.0/24" in masked
+    assert "203.0.113.77" not in masked
+    assert "203.0.113.77" in shown
+
+
+def test_whoever_may_not_read_it_can_neither_verify_nor_export(stranger):
+    stranger.is_staff = True
+    stranger.save()
+    client = client_of(stranger)
+
+    for way in ("", "verify/", "export.csv"):
+        assert client.post(f"{PAGE}{way}").status_code == 403, way
+
+
+def test_nothing_is_done_by_looking(administrator):
+    client = client_of(administrator)
+
+    assert client.get(f"{PAGE}verify/").status_code == 405
+    assert client.get(f"{PAGE}export.csv").status_code == 405
+
+
+def test_what_was_changed_is_told_in_a_line(administrator):
+    changes = {"max_steps": [10, 9], "groups": [[], ["a", "b"]], "key": "set", "email": []}
+    audit.record(administrator, "console.changed", "agent:3", name="helper", changes=changes)
+
+    shown = found(client_of(administrator), about="console")
+
+    assert "max_steps: 10 → 9, groups: — → a, b, key: set, email: changed" in shown
+
+
+def test_every_action_has_a_sentence_and_a_kind():
+    named = [value for name, value in vars(audit).items() if name.isupper()]
+    actions = {value for value in named if isinstance(value, str) and "." in value}
+
+    assert len(actions) > 40
+    assert actions - wording.SENTENCES.keys() == set()
+    assert {action.partition(".")[0] for action in wording.SENTENCES} == wording.ABOUT.keys()

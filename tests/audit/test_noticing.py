@@ -1,0 +1,161 @@
+"""Signing in, accounts, rights and what is set up: who did it is kept with it."""
+
+import json
+
+import pytest
+from django.contrib.auth.models import Group, Permission
+from django.db import OperationalError
+from django.test import Client
+
+from agents import audit
+from agents.audit import chain, circumstances
+from agents.models import Agent, AuditEntry, GuardrailPattern, McpServer
+from tests.review.conftest import client_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PASSWORD = "a long walk on the beach"
+
+
+@pytest.fixture
+def ada(django_user_model):
+    return django_user_model.objects.create_user("ada", password=PASSWORD)
+
+
+def newest(action):
+    return AuditEntry.objects.filter(action=action).first()
+
+
+def test_signing_in_and_out_is_kept_with_where_it_came_from(ada):
+    client = Client(headers={"user-agent": "Lynx/2.9"}, REMOTE_ADDR="203.0.113.77")
+
+    client.post("/login/", {"username": "ada", "password": PASSWORD})
+    client.post("/logout/")
+
+    entry = newest("signin.ok")
+    place = json.loads(entry.person.opened(entry.place))
+    assert (entry.actor, entry.subject) == (ada, audit.person(ada).subject)
+    assert place == {"address": "203.0.113.77", "browser": "Lynx/2.9"}
+    assert "203.0.113" not in str(AuditEntry.objects.values())
+    assert newest("signin.out").actor == ada
+
+
+def test_a_password_typed_as_a_name_is_not_kept(ada):
+    Client().post("/login/", {"username": "my Secret pass", "password": "x"})
+    Client().post("/login/", {"username": "ada", "password": "wrong"})
+
+    failed = AuditEntry.objects.filter(action="signin.failed")
+    subjects = {entry.subject for entry in failed}
+    assert subjects == {"person:unknown", audit.person(ada).subject}
+    assert "Secret" not in str(AuditEntry.objects.values())
+
+
+def test_who_cannot_be_recorded_is_not_signed_in(ada, monkeypatch):
+    def away(*_):
+        raise OperationalError("server closed the connection unexpectedly")
+
+    monkeypatch.setattr(AuditEntry.objects, "bulk_create", away)
+    client = Client()
+
+    refused = client.post("/login/", {"username": "ada", "password": PASSWORD})
+
+    assert refused.status_code == 503
+    assert client.get("/").status_code == 302
+
+
+def test_rights_are_kept_however_they_were_given(ada, administrator):
+    group = Group.objects.create(name="auditors")
+    right = Permission.objects.get(codename="review_runs")
+
+    ada.groups.add(group)
+    group.user_set.remove(ada)
+    ada.user_permissions.set([right])
+    ada.user_permissions.clear()
+    ada.is_staff = True
+    ada.save()
+
+    entries = AuditEntry.objects.filter(action="rights.changed").order_by("number")
+    assert [entry.detail for entry in entries] == [
+        {"field": "groups", "added": ["auditors"]},
+        {"field": "groups", "removed": ["auditors"]},
+        {"field": "permissions", "added": ["review_runs"]},
+        {"field": "permissions", "removed": ["review_runs"]},
+    ]
+    assert {entry.subject for entry in entries} == {audit.person(ada).subject}
+    assert newest("person.changed").detail == {"changes": {"is_staff": [False, True]}}
+
+
+def test_a_name_changed_in_the_console_is_kept_without_the_name(ada, administrator):
+    typed = {"username": "ada", "first_name": "Augusta", "role": "person", "is_active": "on"}
+
+    client_of(administrator).post(f"/admin/auth/user/{ada.pk}/change/", typed)
+
+    entry = newest("person.changed")
+    assert (entry.actor, entry.detail) == (administrator, {"changes": ["first_name"]})
+    assert "Augusta" not in str(AuditEntry.objects.values())
+
+
+def test_what_is_set_up_is_kept_with_what_it_was_before(administrator):
+    pattern = GuardrailPattern.objects.create(name="mail", pattern="x", action="warn")
+    page = f"/admin/agents/guardrailpattern/{pattern.pk}/change/"
+    form = {"name": "mail", "pattern": "y", "stage": pattern.stage, "action": "warn"}
+
+    answer = client_of(administrator).post(page, {**form, "message": "", "enabled": "on"})
+
+    assert answer.status_code == 302, answer.content.decode()
+    entry = newest("console.changed")
+    assert (entry.actor, entry.subject) == (administrator, f"guardrailpattern:{pattern.pk}")
+    assert entry.detail == {"name": "mail", "changes": {"pattern": ["x", "y"]}}
+
+
+def test_of_a_secret_only_what_became_of_it_is_kept(administrator):
+    server = McpServer.objects.create(name="shop", transport="http", url="https://a.example/")
+    page = f"/admin/agents/mcpserver/{server.pk}/change/"
+    form = {"transport": "http", "url": "https://a.example/", "timeout": "5", "args": "[]"}
+
+    for typed in ('{"Authorization": "Bearer s3cret"}', "{}"):
+        client_of(administrator).post(page, {**form, "headers": typed, "env": ""})
+        told = newest("console.changed").detail["changes"]["headers"]
+        assert told == ("removed" if typed == "{}" else "set")
+    assert "s3cret" not in str(AuditEntry.objects.values())
+
+
+def test_what_cannot_be_recorded_is_not_changed(administrator, monkeypatch):
+    client = client_of(administrator)
+    agent = Agent.objects.create(name="clerk")
+
+    def away(*_):
+        raise OperationalError("server closed the connection unexpectedly")
+
+    monkeypatch.setattr(AuditEntry.objects, "bulk_create", away)
+    answer = client.post(f"/admin/agents/agent/{agent.pk}/delete/", {"post": "yes"})
+
+    assert answer.status_code == 503
+    assert Agent.objects.exists()
+
+
+def test_deleting_what_people_said_keeps_none_of_their_words(administrator, person):
+    run = person.runs.create(topic="chat.1", query="my doctor said", status="completed")
+
+    client_of(administrator).post(f"/admin/agents/run/{run.pk}/delete/", {"post": "yes"})
+
+    assert newest("console.deleted").subject == f"run:{run.pk}"
+    assert "doctor" not in str(AuditEntry.objects.values())
+
+
+def test_addresses_are_shown_as_networks():
+    assert circumstances.masked("203.0.113.77") == "203.0.113.0/24"
+    assert circumstances.masked("2001:db8:1:2::3") == "2001:db8:1::/48"
+
+
+def test_a_visitor_cannot_make_up_where_they_come_from(rf, settings):
+    forged = {"HTTP_X_FORWARDED_FOR": "9.9.9.9, 203.0.113.77", "REMOTE_ADDR": "10.0.0.1"}
+
+    assert circumstances.address(rf.get("/", **forged)) == "10.0.0.1"
+    settings.PROXIES = ["10.0.0.0/8"]
+    assert circumstances.address(rf.get("/", **forged)) == "203.0.113.77"
+
+
+def test_what_was_kept_of_all_this_holds(ada):
+    Client().post("/login/", {"username": "ada", "password": PASSWORD})
+
+    assert chain.verify().holds

@@ -1,0 +1,90 @@
+"""The audit log, one's own data, and a person who leaves, in a browser."""
+
+import zipfile
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import account
+from tests.browser.conversation import answered
+from tests.browser.test_accessible import READERS, faults
+
+LOG = "/admin/agents/auditentry/"
+
+
+@pytest.fixture(params=READERS)
+def reader(request, visit, server) -> Page:
+    return visit(server, **READERS[request.param], reduced_motion="reduce")
+
+
+def test_the_log_is_searched_verified_and_taken_along(page: Page, guest, tmp_path):
+    page.goto(LOG)
+    page.locator("#searchbar").fill("guest person.added")
+    page.locator("#searchbar").press("Enter")
+    expect(page.locator("#result_list")).to_contain_text("demo made an account for guest.")
+
+    page.get_by_role("button", name="Verify now").click()
+    expect(page.locator(".messagelist .success")).to_contain_text("The audit log holds")
+    expect(page.locator(".seal")).to_contain_text("Verified")
+
+    with page.expect_download() as taken:
+        page.get_by_role("button", name="Export as CSV").click()
+    taken.value.save_as(tmp_path / "log.csv")
+    assert "demo made an account for guest." in (tmp_path / "log.csv").read_text()
+
+
+def test_an_entry_says_from_where_and_what(page: Page):
+    page.goto(f"{LOG}?about=signin")
+    page.locator("#result_list tbody a").first.click()
+
+    expect(page.locator(".field-sentence")).to_contain_text("signed in.")
+    expect(page.locator(".field-address")).to_contain_text("127.0.0.1")
+
+
+def test_somebody_takes_along_what_is_kept_of_them(page: Page, tmp_path):
+    answered(page, "What is 12.5% of 3480?")
+    page.goto("/account/")
+    page.get_by_role("link", name="Download my data").click()
+    expect(page.get_by_role("heading", name="Your data")).to_be_visible()
+
+    with page.expect_download() as taken:
+        page.get_by_role("button", name="Download my data").click()
+    taken.value.save_as(tmp_path / "data.zip")
+
+    with zipfile.ZipFile(tmp_path / "data.zip") as archive:
+        sessions = [name for name in archive.namelist() if name.startswith("sessions/")]
+        assert any("3480" in archive.read(name).decode() for name in sessions)
+
+
+def test_a_person_is_erased_by_whoever_types_their_name(
+    page: Page, browser, server, signed_in, watch
+):
+    watch.expect("status of 422")
+    account(browser, server, signed_in, "leaver")
+    page.goto("/admin/auth/user/?q=leaver")
+    page.get_by_role("link", name="leaver", exact=True).click()
+    page.get_by_role("button", name="Erase…").click()
+    expect(page.get_by_role("heading", name="This goes")).to_be_visible()
+
+    page.locator("#erase-name").fill("somebody")
+    page.get_by_role("button", name="Erase for good").click()
+    expect(page.get_by_role("alert")).to_contain_text("exactly as it is")
+    page.locator("#erase-name").fill("leaver")
+    page.get_by_role("button", name="Erase for good").click()
+
+    expect(page.locator(".messagelist .success")).to_contain_text("erased person")
+    page.goto("/admin/auth/user/?q=leaver")
+    expect(page.get_by_role("link", name="leaver", exact=True)).to_have_count(0)
+
+
+def test_these_pages_have_no_serious_fault(reader: Page, guest):
+    reader.goto("/account/data/")
+    assert faults(reader) == []
+    reader.goto(LOG)
+    assert faults(reader) == []
+    reader.locator("#result_list tbody a").first.click()
+    assert faults(reader) == []
+    reader.goto("/admin/auth/user/?q=guest")
+    person = reader.locator("#result_list tbody th a").first.get_attribute("href")
+    reader.goto(f"/admin/chat/chatsession/person/{person.split('/')[-3]}/erase/")
+    assert faults(reader) == []

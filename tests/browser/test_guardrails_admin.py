@@ -1,0 +1,127 @@
+"""Patterns in the console: tried while they are typed, tested on the past, observed, judged."""
+
+import os
+import re
+from contextlib import contextmanager
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conversation import answered, begin
+from tests.browser.test_accessible import READERS, faults
+
+PATTERNS = "/admin/agents/guardrailpattern/"
+
+
+def draft(page: Page, pattern: str, action: str = "block", stage: str = "input") -> None:
+    page.goto(f"{PATTERNS}add/")
+    page.locator("[name=name]").fill("Fish")
+    page.locator("[name=pattern]").fill(pattern)
+    page.locator("[name=stage]").select_option(stage)
+    page.locator("[name=action]").select_option(action)
+
+
+def save(page: Page) -> None:
+    page.locator("[name=_save]").click()
+    expect(page.locator(".messagelist .success")).to_be_visible()
+
+
+@contextmanager
+def kept(page: Page, name: str = "Fish"):
+    save(page)
+    try:
+        yield
+    finally:
+        page.goto(PATTERNS)
+        page.locator("#result_list").get_by_role("link", name=name, exact=True).click()
+        page.locator(".deletelink").click()
+        page.locator("#content form [type=submit]").click()
+        expect(page.locator(".messagelist .success")).to_be_visible()
+
+
+def test_matches_are_marked_while_one_types(page: Page):
+    draft(page, "sword[a-z]+", "mask", "both")
+    page.locator("#sample").press_sequentially("A ｓｗｏｒｄfish.")
+
+    trial = page.locator("#trial")
+    expect(trial.locator("mark")).to_have_text("ｓｗｏｒｄfish")
+    expect(trial.locator(".verdicts .marked").first).to_have_text("A ‹Fish›.")
+
+    page.locator("[name=pattern]").fill("sword(")
+    expect(trial.locator(".problem")).to_contain_text("missing )")
+
+
+def test_a_pattern_is_tested_on_the_past_before_it_is_kept(page: Page):
+    answered(page, "What is 4711 + 1?")
+    draft(page, "4711")
+
+    page.get_by_role("button", name="Would it have fired?").click()
+
+    expect(page.locator("#backtest .calm")).to_contain_text("It would have fired in")
+    page.locator("#backtest .examples a").first.click()
+    expect(page).to_have_url(re.compile("/traces/"))
+
+
+def test_an_observed_pattern_changes_nothing_and_its_hit_can_be_judged(page: Page):
+    draft(page, "(?i)pikeperch")
+    page.locator("[name=is_observed]").check()
+    with kept(page):
+        run = begin(page, "What is a pikeperch?")
+        expect(run).to_have_attribute("data-status", "completed")
+
+        page.goto(f"{PATTERNS}hits/")
+        row = page.locator(".hits tbody tr").first
+        expect(row).to_contain_text("only observed")
+        row.get_by_role("button", name="right", exact=True).click()
+        expect(row.locator("[value=right]")).to_have_attribute("aria-pressed", "true")
+
+        page.goto(PATTERNS)
+        expect(page.locator("#result_list tr", has_text="Fish")).to_contain_text("1 of 1")
+
+
+def test_what_is_masked_is_masked_while_it_is_said_and_afterwards(page: Page):
+    draft(page, r"4\d\b", "mask", "output")
+    with kept(page):
+        run = begin(page, "What is 6 times 7?")
+        expect(run).to_have_attribute("data-status", "completed")
+        expect(run.locator(".answer").first).to_contain_text("‹Fish›")
+        page.reload()
+        expect(page.locator(".run .answer").last).to_contain_text("‹Fish›")
+
+
+def test_a_set_is_added_with_one_click(page: Page):
+    page.goto(PATTERNS)
+    page.get_by_role("link", name="Ready-made patterns").click()
+    page.get_by_role("button", name="Add “Personal data, Japanese”").click()
+
+    expect(page.locator(".messagelist .success")).to_contain_text("5 patterns were added.")
+    expect(page.locator("#set-personal-japanese")).to_contain_text("All of them are there.")
+    page.goto(f"{PATTERNS}?q=マイナンバー")
+    page.locator("[name=form-0-enabled]").uncheck()
+    save(page)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_the_pages_of_patterns_have_no_serious_fault(visit, server, watch, reader):
+    watch.expect("Applying inline style|preload assets")  # axe reads the admin's own styles
+    page = visit(server, **READERS[reader], reduced_motion="reduce")
+    draft(page, "sword[a-z]{1,9}", "mask", "both")
+    page.locator("#sample").fill("A swordfish, and a trout.\n6 swordfishes.")
+    expect(page.locator("#trial mark")).to_have_count(2)
+    page.locator(".past button").click()
+    expect(page.locator("#backtest .calm")).to_be_visible()
+    assert faults(page) == []
+    look(page, reader, "form")
+    for name in ("hits", "sets"):
+        page.goto(f"{PATTERNS}{name}/")
+        assert faults(page) == [], name
+        look(page, reader, name)
+    page.goto(PATTERNS)
+    look(page, reader, "list")
+    wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert page.evaluate(wide) <= 0
+
+
+def look(page: Page, reader: str, name: str) -> None:
+    if folder := os.environ.get("SHOTS"):
+        page.screenshot(path=f"{folder}/{reader}-{name}.png", full_page=True)

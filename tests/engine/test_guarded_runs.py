@@ -1,0 +1,172 @@
+"""What rules do to a run: to its question, its answer, and to what its tools get and give."""
+
+import json
+
+import pytest
+
+from agents.engine import GuardrailAction, Guardrails, ToolResult
+from agents.engine.events import Type
+from agents.engine.guardrails import Pattern
+from agents.engine.output import OutputSchema
+from tests.engine.conftest import Echo
+from tests.scripted import Call, Says
+
+MASK, BLOCK = GuardrailAction.MASK, GuardrailAction.BLOCK
+
+
+def rules(pattern="swordfish", stage="both", action=MASK, **more):
+    rule = Pattern(pattern=pattern, name="word", stage=stage, action=action, **more)
+    return Guardrails(blocked_patterns=[rule])
+
+
+async def events_of(runtime, query="Go"):
+    return [event async for event in runtime.stream(query)]
+
+
+def found(events):
+    return [event.data for event in events if event.type is Type.GUARDRAIL]
+
+
+def everything(events):
+    return json.dumps([event.to_dict() for event in events], ensure_ascii=False)
+
+
+async def test_the_model_is_asked_without_what_is_masked(agent):
+    runtime = agent(Says(answer="Fine."), guardrails=rules(stage="input"))
+
+    events = await events_of(runtime, "Is it swordfish?")
+
+    assert "swordfish" not in json.dumps(runtime.planner.llm.requests)
+    assert runtime.planner.llm.requests[0]["messages"][-1]["content"] == "Is it ‹word›?"
+    [finding] = found(events)
+    assert (finding["action"], finding["details"]["matches"]) == ("mask", 1)
+
+
+async def test_an_answer_is_shown_and_kept_without_what_is_masked(agent):
+    says = Says(thought="It is swordfish.", answer="The word is swordfish, friend.")
+    events = await events_of(agent(says, guardrails=rules(stage="output")))
+
+    shown = "".join(e.data["content"] for e in events if e.type is Type.DELTA)
+    assert shown == events[-1].data["answer"] == "The word is ‹word›, friend."
+    assert "swordfish" not in everything(events)
+    assert len(found(events)) == 1
+
+
+async def test_what_a_tool_must_not_see_is_masked_before_it_is_called(agent):
+    tool, call = Echo(), Says.call("echo", text="say swordfish")
+    runtime = agent(
+        call, Says(answer="Done."), tools=[tool], guardrails=rules(stage="tool_input")
+    )
+
+    events = await events_of(runtime)
+
+    assert tool.inputs == [{"text": "say ‹word›"}]
+    [finding] = found(events)
+    assert (finding["details"]["tool"], finding["details"]["stage"]) == ("echo", "tool_input")
+    assert events[-1].data["answer"] == "Done."
+
+
+async def test_a_call_that_is_blocked_is_not_made_and_the_run_goes_on(agent):
+    tool, call = Echo(), Says.call("echo", text="swordfish")
+    guardrails = rules(stage="tool_input", action=BLOCK, message="Not that word.")
+    runtime = agent(call, Says(answer="Without it."), tools=[tool], guardrails=guardrails)
+
+    events = await events_of(runtime)
+
+    assert tool.inputs == []
+    response = next(e.data for e in events if e.type is Type.TOOL_RESPONSE)
+    assert response["is_error"]
+    assert "was not made. Not that word." in response["content"]
+    steps = [e.data["status"] for e in events if e.type is Type.STEP]
+    assert steps == ["done", "blocked", "done"]
+    assert (events[-1].data["answer"], len(found(events))) == ("Without it.", 1)
+
+
+async def test_of_several_calls_only_the_blocked_one_is_not_made(agent, dialect):
+    if dialect == "react":
+        pytest.skip("it makes one call at a time")
+    tool = Echo()
+    tool.effect = "read"
+    calls = (Call("echo", {"text": "swordfish"}), Call("echo", {"text": "trout"}))
+    guardrails = rules(stage="tool_input", action=BLOCK)
+    runtime = agent(Says("", calls), Says(answer="."), tools=[tool], guardrails=guardrails)
+
+    await events_of(runtime)
+
+    assert tool.inputs == [{"text": "trout"}]
+
+
+@pytest.mark.parametrize(
+    ("action", "seen"),
+    [(MASK, "it is ‹word›"), (BLOCK, "Error: The result was withheld: It matches the rule")],
+)
+async def test_the_model_never_reads_what_is_masked_or_blocked_of_a_result(agent, action, seen):
+    async def tells(input):
+        return ToolResult("it is swordfish")
+
+    guardrails = rules(stage="tool_output", action=action)
+    runtime = agent(
+        Says.call("echo", text="?"),
+        Says(answer="Done."),
+        tools=[Echo(does=tells)],
+        guardrails=guardrails,
+    )
+
+    events = await events_of(runtime)
+
+    assert seen in json.dumps(runtime.planner.llm.requests[1]["messages"], ensure_ascii=False)
+    assert "swordfish" not in everything(events)
+    assert found(events)[0]["details"]["stage"] == "tool_output"
+
+
+@pytest.mark.parametrize("stage", ["both", "tool_input", "tool_output"])
+async def test_an_observed_rule_changes_nothing_but_is_told(agent, stage):
+    tool = Echo()
+    guardrails = rules(stage=stage, action=BLOCK, is_observed=True)
+    script = (Says.call("echo", text="swordfish"), Says(answer="It is swordfish."))
+    runtime = agent(*script, tools=[tool], guardrails=guardrails)
+
+    events = await events_of(runtime, "swordfish?")
+
+    assert tool.inputs == [{"text": "swordfish"}]
+    assert events[-1].data["answer"] == "It is swordfish."
+    assert found(events)
+    assert all(finding["details"]["observed"] for finding in found(events))
+
+
+async def test_an_answer_in_a_form_is_masked_field_by_field(agent):
+    form = OutputSchema({"type": "object", "properties": {"word": {"type": "string"}}})
+    says = Says(answer='{"word": "sword\\u0066ish"}')
+    runtime = agent(says, guardrails=rules(stage="output"), output=form)
+
+    events = await events_of(runtime)
+
+    assert events[-1].data["output"] == {"word": "‹word›"}
+    assert "swordfish" not in everything(events)
+
+
+@pytest.mark.parametrize("stage", ["input", "tool_input", "tool_output", "output"])
+@pytest.mark.parametrize("action", [MASK, BLOCK])
+async def test_a_guarded_run_comes_to_the_same_end_wherever_it_is_cut(agent, stage, action):
+    def made():
+        script = (Says.call("echo", text="swordfish"), Says(answer="It is swordfish."))
+        return agent(*script, tools=[Echo()], guardrails=rules(stage=stage, action=action))
+
+    first = made()
+    whole = await events_of(first, "swordfish?")
+    first.planner.llm.script.clear()
+    for cut in range(1, len(whole)):
+        runtime = made()
+        ended = [
+            e.data for e in whole[:cut] if e.type is Type.STEP and e.data["kind"] != "tool"
+        ]
+        del runtime.planner.llm.script[: sum(step["status"] == "done" for step in ended)]
+        events = [*whole[:cut], *[e async for e in runtime.resume(whole[:cut])]]
+
+        runtime.planner.llm.script.clear()
+        assert events[-1].data["answer"] == whole[-1].data["answer"]
+        assert events[-1].data["stopped_reason"] == whole[-1].data["stopped_reason"]
+        if stage == "input" and action is MASK:
+            sent = [m for r in runtime.planner.llm.requests for m in r["messages"]]
+            asked = [m["content"] for m in sent if m["role"] == "user"]
+            assert not [words for words in asked if words == "swordfish?"]
