@@ -111,11 +111,7 @@ def take_console(page: Page) -> None:
     page.goto("/admin/agents/agent/")
     page.locator("#result_list").get_by_role("link", name="helper").click()
     tools = page.get_by_role("heading", name="Tools", exact=True)
-    place = (
-        "() => scrollTo(0, scrollY + document.activeElement.getBoundingClientRect().top - 40)"
-    )
-    tools.evaluate("heading => { heading.tabIndex = -1; heading.focus(); }")
-    page.evaluate(place)
+    tools.evaluate("heading => heading.scrollIntoView()")
     take(page, "console", "() => {}")
 
 
