@@ -64,11 +64,25 @@ MENU = (
         key="rules",
         name=_("What is allowed"),
         rows={
-            "agents.GuardrailPattern": _("What is warned of or blocked in texts."),
+            "agents.GuardrailPattern": _("What is warned of, masked or blocked in texts."),
             "auth.User": _("Who may sign in, and what for."),
             "auth.Group": _("People who have the same rights or the same role."),
             "agents.ReviewScope": _("Whose runs a reviewer may read."),
         },
+        pages=(
+            Page(
+                name=_("Ready-made patterns"),
+                about=_("Sets for personal data, secrets and injected instructions."),
+                view="admin:agents_guardrail_sets",
+                permission="agents.add_guardrailpattern",
+            ),
+            Page(
+                name=_("Where patterns fired"),
+                about=_("Hits of all patterns, and whether they were right."),
+                view="admin:agents_guardrail_hits",
+                permission="agents.review_runs",
+            ),
+        ),
     ),
     Part(
         key="happened",

@@ -298,6 +298,9 @@ class McpServerAdmin(ConsoleAdmin):
         form = self.get_form(request, server, change=may_change)(request.POST, instance=server)
         with transaction.atomic():  # in which a form may lock what it looks at
             is_valid = form.is_valid()
+        if is_valid:
+            told = {"name": form.wanted.name, "is_saved": False}
+            audit.record(request.user, audit.SERVER_TESTED, server or "mcpserver", **told)
         look = async_to_sync(servers.look)
         context = {
             **self.admin_site.each_context(request),
@@ -315,9 +318,10 @@ class McpServerAdmin(ConsoleAdmin):
         if not request.user.has_perm("agents.change_toolregistration"):
             raise PermissionDenied
         row.enabled = request.POST.get("enabled") == "on"
-        row.save(update_fields=["enabled"])
+        with transaction.atomic():
+            row.save(update_fields=["enabled"])
+            self.log_change(request, row, [{"changed": {"fields": ["enabled"]}}])
         circuits.forget(row.name)
-        self.log_change(request, row, [{"changed": {"fields": ["enabled"]}}])
         on, off = _("Switched on: %(name)s"), _("Switched off: %(name)s")
         sentence = on if row.enabled else off
         messages.success(request, sentence % {"name": row.name})

@@ -145,10 +145,12 @@ def shortly(detail: Any, people: Mapping[str, str]) -> str:
     facts = dict(detail) if isinstance(detail, dict) else {}
     changes = facts.pop("changes", {})
     facts.pop("name", None)
-    told = [f"{name}: {_value(value, people)}" for name, value in facts.items()]
+    told = [f"{name}: {_value(value, people)}" for name, value in sorted(facts.items())]
     if isinstance(changes, list):
         return ", ".join([*told, *changes])
-    return ", ".join([*told, *(f"{name}: {_change(value)}" for name, value in changes.items())])
+    return ", ".join(
+        [*told, *(f"{name}: {_change(value)}" for name, value in sorted(changes.items()))]
+    )
 
 
 def _change(value: Any) -> str:
