@@ -39,6 +39,22 @@ def test_signing_in_and_out_is_kept_with_where_it_came_from(ada):
     assert newest("signin.out").actor == ada
 
 
+def test_with_the_old_key_lost_people_still_sign_in_and_are_kept(ada, settings):
+    settings.ENCRYPTION_KEYS = ["the first phrase"]
+    Client(REMOTE_ADDR="203.0.113.77").post("/login/", {"username": "ada", "password": "x"})
+    old = newest("signin.failed")
+
+    settings.ENCRYPTION_KEYS = ["another phrase"]
+    client = Client(REMOTE_ADDR="203.0.113.78")
+    answers = [client.post("/login/", {"username": "ada", "password": p}) for p in "xy"]
+    answers.append(client.post("/login/", {"username": "ada", "password": PASSWORD}))
+
+    assert [answer.status_code for answer in answers] == [200, 200, 302]
+    entry, before = newest("signin.ok"), AuditEntry.objects.get(pk=old.pk)
+    assert json.loads(entry.person.opened(entry.place)) == {"address": "203.0.113.78"}
+    assert before.person.opened(before.place) == ""
+
+
 def test_a_password_typed_as_a_name_is_not_kept(ada):
     Client().post("/login/", {"username": "my Secret pass", "password": "x"})
     Client().post("/login/", {"username": "ada", "password": "wrong"})
