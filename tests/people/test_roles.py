@@ -2,9 +2,11 @@
 
 import pytest
 from django.contrib.auth.models import Group, Permission
+from django.db import transaction
+from django.db.models import ProtectedError
 from django.test import Client
 
-from agents.models import AuditEntry
+from agents.models import Agent, AuditEntry
 from agents.people import factors, roles, totp
 from agents.people.models import Authenticator, Visit
 from agents.people.roles import Role
@@ -220,6 +222,23 @@ def test_roles_cannot_be_renamed_or_deleted(root):
     assert group.name == "reviewer"
     assert group.permissions.exists()
     assert answer.status_code == 403
+
+
+def test_a_group_stays_while_something_is_for_its_people_only(root, person):
+    finance, sales = (Group.objects.create(name=name) for name in ("finance", "sales"))
+    ledger = Agent.objects.create(name="ledger")
+    ledger.groups.set([finance, sales])
+    both = {"action": "delete_selected", "_selected_action": [finance.pk, sales.pk]}
+
+    page = root.post("/admin/auth/group/", both | {"post": "yes"})
+    with pytest.raises(ProtectedError), transaction.atomic():
+        Group.objects.filter(name__in=["finance", "sales"]).delete()
+    root.post(f"/admin/auth/group/{sales.pk}/delete/", {"post": "yes"})
+    root.post(f"/admin/auth/group/{finance.pk}/delete/", {"post": "yes"})
+
+    assert "Agent: ledger" in page.content.decode()
+    assert list(ledger.groups.all()) == [finance]
+    assert not Agent.objects.usable_by(person).exists()
 
 
 def test_people_from_before_have_the_role_of_a_person(person, administrator):
