@@ -168,6 +168,19 @@ def test_the_second_step_is_for_whoever_took_the_first(client, ada, secret):
     assert not is_in(client)
 
 
+def test_a_passkey_asked_of_one_person_does_not_let_in_another(client, ada, secret, sign_in):
+    sign_in()
+    client.post("/login/passkey/")
+    session = client.session
+    session["halfway"] = session["halfway"] | {"at": 0}
+    session.save()
+
+    body = {"answer": {"rawId": "AAAA"}}
+    answer = client.post("/login/passkey/done/", body, content_type="application/json")
+
+    assert answer.json() == {"wrong": "That took too long. Try again."}
+
+
 def test_the_session_before_is_not_the_session_after(client, ada, secret, sign_in):
     sign_in()
     halfway = client.session.session_key
