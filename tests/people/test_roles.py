@@ -149,6 +149,39 @@ def test_nobody_changes_whoever_may_do_more(console, administrator, stranger, wa
     assert administrator.is_active
 
 
+def test_whoever_is_switched_off_and_may_do_more_is_nobodys_way_up(console, stranger):
+    stdio = Permission.objects.get(codename="use_stdio_servers")
+    stranger.user_permissions.add(stdio)
+    type(stranger).objects.filter(pk=stranger.pk).update(is_active=False)
+
+    answer = console.post(page(stranger, "link/"))
+    saved(console, stranger, is_active="on")
+
+    assert answer.status_code == 404
+    assert not stranger.is_active
+
+
+def test_of_two_who_change_rights_at_once_the_second_is_told(root, person):
+    stdio = Permission.objects.get(codename="use_stdio_servers")
+    seen = {each: root.get(page(person)).context["seen"] for each in ("first", "second")}
+
+    saved(root, person, apart=[stdio.pk], _seen=seen["first"])
+    answer = saved(root, person, apart=[], _seen=seen["second"])
+
+    assert "changed this" in answer.content.decode()
+    assert fresh(person).has_perm("agents.use_stdio_servers")
+
+
+def test_of_two_who_change_a_role_at_once_the_second_is_told(root, person):
+    seen = root.get(page(person)).context["seen"]
+
+    saved(root, person, role="reviewer", _seen=seen)
+    answer = saved(root, person, role="administrator", _seen=seen)
+
+    assert "changed this" in answer.content.decode()
+    assert roles.of(fresh(person)) == Role.REVIEWER
+
+
 def test_a_superuser_gives_the_rights_that_no_role_has(root, person):
     secret = Permission.objects.get(codename="see_personal_data")
 
