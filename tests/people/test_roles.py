@@ -162,6 +162,7 @@ def test_whoever_is_switched_off_and_may_do_more_is_nobodys_way_up(console, stra
 
 
 def test_of_two_who_change_rights_at_once_the_second_is_told(root, person):
+    roles.give(person, Role.PERSON)
     stdio = Permission.objects.get(codename="use_stdio_servers")
     seen = {each: root.get(page(person)).context["seen"] for each in ("first", "second")}
 
