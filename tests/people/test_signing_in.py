@@ -252,6 +252,16 @@ def test_many_names_from_one_address_wait(client, ada, sign_in):
     assert sign_in(REMOTE_ADDR="2001:db8:1::1").status_code == 302
 
 
+def test_whoever_was_there_before_is_not_locked_out_with_their_address(client, ada, sign_in):
+    sign_in()
+    client.post("/logout/")
+    for number in range(throttle.FROM_THERE.free + 1):
+        sign_in(f"name{number}", "wrong")
+
+    assert sign_in("somebody", "else").status_code == 429
+    assert sign_in().status_code == 302
+
+
 def test_only_a_proxy_of_ours_is_believed_about_addresses(rf, settings):
     told = {"HTTP_X_FORWARDED_FOR": "203.0.113.9, 198.51.100.7, 10.0.0.2"}
     request = rf.get("/", REMOTE_ADDR="10.0.0.1", **told)
