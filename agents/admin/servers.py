@@ -331,9 +331,7 @@ class McpServerAdmin(ConsoleAdmin):
         if not self.has_add_permission(request):
             raise PermissionDenied
         form = ImportForm(request.POST or None)
-        if form.is_valid() and (made := form.made(request.user)):
-            for server in made:
-                self.log_addition(request, server, [{"added": {}}])
+        if form.is_valid() and (made := self._imported(request, form)):
             names = ", ".join(server.name for server in made)
             messages.success(request, _("Imported: %(names)s") % {"names": names})
             return redirect("admin:agents_mcpserver_changelist")
@@ -344,6 +342,13 @@ class McpServerAdmin(ConsoleAdmin):
             "form": form,
         }
         return render(request, "admin/agents/mcpserver/import.html", context)
+
+    @transaction.atomic
+    def _imported(self, request: HttpRequest, form: ImportForm) -> list[McpServer]:
+        made = form.made(request.user)
+        for server in made:
+            self.log_addition(request, server, [{"added": {}}])
+        return made
 
     @method_decorator(require_POST)
     def accept_view(self, request: HttpRequest, pk: int) -> HttpResponse:

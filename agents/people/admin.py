@@ -18,12 +18,14 @@ from django.urls import URLPattern, path, reverse
 from django.utils.encoding import force_bytes
 from django.utils.formats import date_format
 from django.utils.http import urlsafe_base64_encode
+from django.utils.text import capfirst
 from django.utils.timezone import localtime
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
 from agents import audit
 from agents.admin.console import ConsoleAdmin
+from agents.models.rights import only_for
 from agents.people import factors, roles, visits
 from agents.people.forms import PersonForm, grantable, may_touch
 from agents.people.models import Visit
@@ -257,6 +259,13 @@ class GroupAdmin(ConsoleAdmin):
     def _is_theirs(self, request: HttpRequest, group: Group) -> bool:
         is_grantable = grantable(request.user).filter(pk=group.pk).exists()
         return request.user.is_superuser or is_grantable
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """What would be for everybody is given to others first, or deleted."""
+        told, count, missing, protected = super().get_deleted_objects(objs, request)
+        rows = only_for([group.pk for group in objs])
+        names = [f"{capfirst(row._meta.verbose_name)}: {row}" for row in rows]
+        return told, count, missing, [*protected, *names]
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Group]) -> None:
         for group in queryset:
