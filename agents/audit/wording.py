@@ -164,6 +164,10 @@ def _value(value: Any, people: Mapping[str, str]) -> str:
         return people.get(value, value) or "—"
     if isinstance(value, list):
         return ", ".join(_value(item, people) for item in value) or "—"
+    if value is None:
+        return "—"
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
     return json.dumps(value, ensure_ascii=False)
 
 
