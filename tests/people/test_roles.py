@@ -222,6 +222,16 @@ def test_roles_cannot_be_renamed_or_deleted(root):
     assert answer.status_code == 403
 
 
+def test_a_role_says_in_words_what_its_people_may_do_and_offers_no_change(root):
+    group = roles.group(Role.REVIEWER)
+
+    shown = root.get(f"/admin/auth/group/{group.pk}/change/").content.decode()
+
+    assert "Sees and judges what others asked" in shown
+    assert "_continue" not in shown
+    assert "Can " not in shown
+
+
 def test_people_from_before_have_the_role_of_a_person(person, administrator):
     Group.objects.all().delete()
 
