@@ -11,7 +11,7 @@ from django.utils.functional import Promise
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
-from . import circuits, health
+from . import circuits, configuration, health
 
 Entry = dict[str, Any]  # as Django's templates take it
 
@@ -112,6 +112,12 @@ MENU = (
                 view="admin:agents_circuits",
                 permission="agents.change_agent",
             ),
+            Page(
+                name=_("Configuration"),
+                about=_("All that is set up as one file, to keep, compare and bring back."),
+                view="admin:agents_configuration",
+                permission=configuration.PERMISSION,
+            ),
         ),
     ),
 )
@@ -120,7 +126,7 @@ REST = Part(key="rows", name=_("Single rows"), rows={})
 
 def urls(site: admin.AdminSite) -> list[URLPattern]:
     """The pages of our own."""
-    return [*health.urls(site), *circuits.urls(site)]
+    return [*health.urls(site), *circuits.urls(site), *configuration.urls(site)]
 
 
 def sorted_by_use(apps: list[Entry], request: HttpRequest) -> list[Entry]:
