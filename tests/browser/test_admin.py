@@ -91,8 +91,6 @@ def switch(page: Page, tool: str, on: bool) -> None:
     page.goto(TOOLS)
     row = page.locator("#result_list tr", has_text=tool)
     box = row.locator("[type=checkbox][name$=enabled]")
-        "[type=checkbox][name$=enabled]"
-    )
     box.set_checked(on)
     page.locator("[name=_save]").click()
     expect(page.locator(".messagelist .success")).to_be_visible()
