@@ -133,7 +133,16 @@ def sorted_by_use(apps: list[Entry], request: HttpRequest) -> list[Entry]:
     """All that this person may open, under our headings instead of those of Django's apps."""
     models = {_label(entry): entry for app in apps for entry in app["models"]}
     parts = [_shown(part, [*_taken(part, models), *_pages(part, request)]) for part in MENU]
-    return [part for part in [*parts, _shown(REST, [*models.values()])] if part["models"]]
+    parts = [part for part in [*parts, _shown(REST, [*models.values()])] if part["models"]]
+    _mark([entry for part in parts for entry in part["models"]], request.path)
+    return parts
+
+
+def _mark(entries: list[Entry], path: str) -> None:
+    """Where one is: of pages below one another, the one whose address says most."""
+    around = [entry for entry in entries if path.startswith(entry["admin_url"] or path + "/")]
+    for entry in sorted(around, key=lambda entry: len(entry["admin_url"]))[-1:]:
+        entry["is_here"] = True
 
 
 def _label(entry: Entry) -> str:

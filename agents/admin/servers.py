@@ -156,8 +156,11 @@ class McpServerAdmin(ConsoleAdmin):
     readonly_fields = ["argv", "state", "state_since", "last_error", "latency", "restarts"]
     fieldsets = [
         (None, {"fields": ["name", "transport", "enabled", "timeout"]}),
-        (_("An address"), {"fields": ["url", "headers"]}),
-        (_("A program on this machine"), {"fields": ["command", "args", "env", "argv"]}),
+        (_("An address"), {"fields": ["url", "headers"], "classes": ["by-address"]}),
+        (
+            _("A program on this machine"),
+            {"fields": ["command", "args", "env", "argv"], "classes": ["by-program"]},
+        ),
     ]
     heard_of = (
         _("When it was last heard of"),

@@ -228,19 +228,21 @@ class GroupAdmin(ConsoleAdmin):
     list_display = ["name", "what", "people"]
     search_fields = ["name"]
     filter_horizontal = ["permissions"]
-    readonly_fields = ["people"]
+    readonly_fields = ["may", "people"]
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        if obj is not None and _is_role(obj):
+            return ["name", "may", "people"]
         fields = ["name", "people"] if obj is not None else ["name"]
         return [*fields, "permissions"] if request.user.is_superuser else fields
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
-        is_role = obj is not None and obj.name in Role.values
-        return ["name", "people", "permissions"] if is_role else ["people"]
-
     @admin.display(description=_("what it is"))
     def what(self, group: Group) -> str:
-        return _("role") if group.name in Role.values else _("group")
+        return _("role") if _is_role(group) else _("group")
+
+    @admin.display(description=_("What they may do"))
+    def may(self, group: Group) -> str:
+        return roles.SAID[Role(group.name)]
 
     @admin.display(description=_("people"))
     def people(self, group: Group) -> str:
@@ -248,13 +250,13 @@ class GroupAdmin(ConsoleAdmin):
         return ", ".join(names[:20]) + (" …" if len(names) > 20 else "") or "—"
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """What a role may do is the same in every installation."""
         may = super().has_change_permission(request, obj)
-        return may and (obj is None or self._is_theirs(request, obj))
+        return may and (obj is None or (self._is_theirs(request, obj) and not _is_role(obj)))
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         may = super().has_delete_permission(request, obj)
-        is_role = obj is not None and obj.name in Role.values
-        return may and not is_role and (obj is None or self._is_theirs(request, obj))
+        return may and (obj is None or (self._is_theirs(request, obj) and not _is_role(obj)))
 
     def _is_theirs(self, request: HttpRequest, group: Group) -> bool:
         is_grantable = grantable(request.user).filter(pk=group.pk).exists()
@@ -279,6 +281,10 @@ class GroupAdmin(ConsoleAdmin):
         super().save_related(request, form, formsets, change)
         for person in form.instance.user_set.values_list("pk", flat=True):
             visits.ask_again(person)
+
+
+def _is_role(group: Group) -> bool:
+    return group.name in Role.values
 
 
 admin.site.unregister([User, Group])

@@ -13,6 +13,10 @@ from agents.people.roles import Role
 
 User = get_user_model()
 
+NO_GROUP = _(
+    "There is no group to choose. Agents and tools can be for the people of some groups only."
+)
+
 
 def may_touch(asker: Any, person: Any) -> bool:
     """Nobody changes whoever may do more than they: they could become that person."""
@@ -87,6 +91,8 @@ class PersonForm(forms.ModelForm):
         person, there = self.instance, self.fields
         if "groups" in there:
             there["groups"].queryset = grantable(self.asker)
+            if not there["groups"].queryset.exists():
+                there["groups"].help_text = NO_GROUP
         if "apart" in there:
             there["apart"].queryset = Permission.objects.filter(codename__in=roles.APART)
         if person.pk is not None:

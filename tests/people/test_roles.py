@@ -275,6 +275,16 @@ def test_a_group_stays_while_something_is_for_its_people_only(root, person):
     assert not Agent.objects.usable_by(person).exists()
 
 
+def test_a_role_says_in_words_what_its_people_may_do_and_offers_no_change(root):
+    group = roles.group(Role.REVIEWER)
+
+    shown = root.get(f"/admin/auth/group/{group.pk}/change/").content.decode()
+
+    assert "Sees and judges what others asked" in shown
+    assert "_continue" not in shown
+    assert "Can " not in shown
+
+
 def test_people_from_before_have_the_role_of_a_person(person, administrator):
     Group.objects.all().delete()
 
