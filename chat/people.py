@@ -1,10 +1,12 @@
 """Pages on which a session is shared: who is in it, and the way in."""
 
+from typing import Any
+
 from django.contrib.auth import get_user_model
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST
 
 from chat import sharing
 from chat.models import ChatSession, Invitation, Member
@@ -68,13 +70,23 @@ def withdraw(request: HttpRequest, pk: int, link: int) -> HttpResponse:
     return _shown(request, chat)
 
 
-@require_GET
+@require_http_methods(["GET", "POST"])
 def join(request: HttpRequest, token: str) -> HttpResponse:
+    """Ask first: whatever looks at a link to show what it is about must not join by that."""
     try:
+        link = sharing.find(token, request.user)
+        if request.method == "GET" and not sharing.is_in(request.user, link):
+            return _told(request, "chat/join.html", {"link": link})
         chat = sharing.join(token, request.user)
     except sharing.NotShared as reason:
-        return render(request, "chat/no_way_in.html", {"reason": str(reason)}, status=404)
+        return _told(request, "chat/no_way_in.html", {"reason": str(reason)}, status=404)
     return redirect("chat:session", chat.pk)
+
+
+def _told(request: HttpRequest, page: str, about: dict[str, Any], status: int = 200):
+    response = render(request, page, about, status=status)
+    response["Cache-Control"] = "no-store"
+    return response
 
 
 def _own(request: HttpRequest, pk: int) -> ChatSession:

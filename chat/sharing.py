@@ -1,4 +1,4 @@
-"""Who else is in a session: named people, and whoever opens a link in time."""
+"""Who else is in a session: named people, and whoever comes by a link in time."""
 
 import secrets
 from collections.abc import Iterator
@@ -145,14 +145,33 @@ def withdraw(session: ChatSession, pk: int) -> None:
     audit.record(session.user, audit.INVITATION_WITHDRAWN, _name(session), link=link.pk)
 
 
-def join(token: str, user) -> ChatSession:
-    """Whoever opens a link in time is in, with its right, or with the greater one they had."""
+def find(token: str, user) -> Invitation:
+    """A link that leads somewhere for this person; raises NotShared, which says why not."""
     links = Invitation.objects.select_related("session__user")
     link = links.filter(digest=digest(token)).first()
     if link is None or not link.session.user.is_active:
         raise NotShared(_("This link leads nowhere: it was never there, or it is gone."))
+    if not is_in(user, link):
+        _check_open(link)
+    return link
+
+
+def is_in(user, link: Invitation) -> bool:
+    """Whether they have what it gives.
+
+    Also where the owner has given less since: the same link does not give it back.
+    """
+    sessions = ChatSession.objects
+    had = sessions.writable_by(user) if link.may_write else sessions.for_user(user)
+    came_by_it = link.members.filter(user=user.pk)
+    return had.filter(pk=link.session_id).exists() or came_by_it.exists()
+
+
+def join(token: str, user) -> ChatSession:
+    """Let somebody in with the right of the link, or with the greater one they had."""
+    link = find(token, user)
     session = link.session
-    if _has_as_much(user, link):
+    if is_in(user, link):
         return session
     with _held(session):
         _check_open(link)
@@ -161,14 +180,6 @@ def join(token: str, user) -> ChatSession:
         about = {"who": audit.person(user), "right": right, "link": link.pk}
         audit.record(user, audit.MEMBER_ADDED, _name(session), **about)
     return session
-
-
-def _has_as_much(user, link: Invitation) -> bool:
-    """Also where the owner has given less since: the same link does not give it back."""
-    sessions = ChatSession.objects
-    had = sessions.writable_by(user) if link.may_write else sessions.for_user(user)
-    came_by_it = link.members.filter(user=user.pk)
-    return had.filter(pk=link.session_id).exists() or came_by_it.exists()
 
 
 def _check_open(link: Invitation) -> None:

@@ -20,6 +20,8 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from agents.engine.secrets import masked
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 EVERYWHERE = {"0.0.0.0", "[::]"}
 LOOPBACK = ["127.0.0.1", "localhost", "[::1]"]
@@ -272,7 +274,7 @@ def _sentence(problem) -> str:
     limits = problem.get("ctx", {})
     right = RIGHT.get(problem["type"], problem["msg"]).format_map(limits)
     # An address may have a password in it.
-    shown = "" if name in SECRET else f", not {problem['input']!r}"
+    shown = "" if name in SECRET else f", not {masked(repr(problem['input']))}"
     return f"{name} must be {right}{shown}."
 
 

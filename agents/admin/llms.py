@@ -19,7 +19,7 @@ from agents import planners
 from agents.assembly import CIRCUITS
 from agents.llm.providers import BY_PREFIX
 from agents.models import Agent, LanguageModel
-from agents.models.secret import Unreadable
+from agents.models.secret import Unreadable, WriteOnly
 from agents.sentences import told
 
 from . import trials
@@ -72,13 +72,6 @@ LOOKS_SECRET = re.compile(r"key|token|secret|password|credential", re.I)
 NAME = re.compile(r"[^\s/]+/\S*[^\s/]")
 MONEY = {"class": "vIntegerField", "step": "any", "min": 0}
 VISIBLE = re.compile(r"[!-~]+")
-
-
-class WriteOnly(forms.Textarea):
-    """Like a password: what was typed is not shown again, whatever is wrong with it."""
-
-    def format_value(self, value: Any) -> str:
-        return ""
 
 
 class ModelForm(forms.ModelForm):

@@ -23,7 +23,7 @@ from django.views.decorators.http import require_POST
 
 from agents import audit, servers
 from agents.models import McpServer, ToolRegistration
-from agents.models.secret import Unreadable
+from agents.models.secret import Unreadable, WriteOnly
 from agents.sentences import told
 from agents.tools.mcp_config import BadServerConfig, Mistake, ServerConfig
 from agents.tools.mcp_launch import LaunchRefused, check_launch, resolved
@@ -46,6 +46,7 @@ class ServerForm(forms.ModelForm):
             *("name", "transport", "enabled", "timeout"),
             *("url", "headers", "command", "args", "env"),
         ]
+        widgets = dict.fromkeys(SECRETS, WriteOnly(attrs={"class": "vLargeTextField"}))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

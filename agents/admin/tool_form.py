@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from agents import toolset
 from agents.models import ToolRegistration
-from agents.models.secret import Unreadable
+from agents.models.secret import Unreadable, WriteOnly
 from agents.sentences import told
 
 from .json_field import example
@@ -85,7 +85,7 @@ class ToolForm(forms.ModelForm):
         widgets = {
             "description": forms.Textarea(attrs={"class": "vLargeTextField", "rows": 3}),
             "endpoint": forms.TextInput(attrs={"class": "vLargeTextField"}),
-            "headers": forms.Textarea(
+            "headers": WriteOnly(
                 attrs={"class": "vLargeTextField code", "rows": 3, "spellcheck": "false"}
             ),
         }

@@ -13,7 +13,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Mapping
 from concurrent.futures import Future
 from contextlib import aclosing, suppress
-from functools import cache
+from functools import cache, wraps
 from importlib import import_module
 from typing import Any
 
@@ -34,6 +34,11 @@ IMPORTED_LATE = (
 # What some providers need besides, by the prefixes of their models.
 AMAZON = ("boto3", "botocore.auth", "botocore.awsrequest", "botocore.eventstream")
 BESIDES = {"bedrock": AMAZON, "sagemaker": AMAZON, "sagemaker_chat": AMAZON}
+# Who makes the clients that send requests.
+CLIENTS = (
+    ("litellm.llms.custom_httpx.http_handler", "AsyncHTTPHandler", "create_client"),
+    ("litellm.llms.openai.common_utils", "BaseOpenAILLM", "_get_async_http_client"),
+)
 GEMINI = "litellm.llms.vertex_ai.gemini.vertex_and_google_ai_studio_gemini"
 NO_KEY = "not-needed"
 LONGEST_LINE = 32 * 1024 * 1024
@@ -172,6 +177,7 @@ def _import() -> Any:
         import_module(name)
     _make_honest()
     _keep_off_the_loop()
+    _follow_nobody()
     return litellm
 
 
@@ -190,6 +196,24 @@ def _keep_off_the_loop() -> None:
     """LiteLLM asks Ollama about a model after every answer, and holds up the loop for it."""
     info = import_module("litellm.llms.ollama.common_utils").OllamaModelInfo
     info.get_model_info = lambda *_, **__: None
+
+
+def _follow_nobody() -> None:
+    """A key belongs to one address: LiteLLM would take it wherever a provider points to."""
+    for module, name, maker in CLIENTS:
+        owner = getattr(import_module(module), name)
+        setattr(owner, maker, _staying(owner.__dict__[maker]))
+
+
+def _staying(maker: Any) -> Any:
+    @wraps(maker)
+    def make(*args: Any, **options: Any) -> Any:
+        client = maker(*args, **options)
+        if client is not None:
+            client.follow_redirects = False
+        return client
+
+    return type(maker)(make) if isinstance(maker, staticmethod) else make
 
 
 def _chunks(answer: Any) -> AsyncGenerator[Chunk, None]:

@@ -18,6 +18,7 @@ from django.conf import settings
 from django.core.validators import EMPTY_VALUES
 from django.db import models
 from django.db.models.query_utils import DeferredAttribute
+from django.utils.translation import gettext as _
 
 MASK = "••••••••"
 
@@ -85,7 +86,7 @@ class EncryptedTextField(models.TextField):
             return Sealed("", self.empty)
         return Sealed(_keys().encrypt(json.dumps(value).encode()).decode(), self.empty)
 
-    def from_db_value(self, value: str | None, *_: Any) -> Sealed:
+    def from_db_value(self, value: str | None, *about: Any) -> Sealed:
         return Sealed(value or "", self.empty)
 
     def get_prep_value(self, value: Any) -> str:
@@ -114,8 +115,19 @@ class EncryptedJSONField(EncryptedTextField):
     empty = "{}"
 
     def formfield(self, **options: Any) -> forms.Field:
-        given = {"form_class": _SecretJSON, "widget": forms.Textarea, **options}
+        given = {"form_class": _SecretJSON, "widget": WriteOnly, **options}
         return super().formfield(**given)
+
+
+class WriteOnly(forms.Textarea):
+    """Like a password: what was typed is not shown again, whatever is wrong with it."""
+
+    def format_value(self, value: Any) -> str:
+        return ""
+
+    def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
+        again = {"placeholder": _("Type it again: secrets are not shown.")} if value else {}
+        return super().get_context(name, value, {**(attrs or {}), **again})
 
 
 class _SecretJSON(forms.JSONField):

@@ -85,6 +85,8 @@ def test_a_link_lets_in_and_whoever_is_removed_sees_no_more(visit, server, page,
     link = page.locator("#invitation").inner_text()
     other = visit(server, storage_state=guest)
     other.goto(link)
+    expect(other.get_by_role("heading")).to_have_text("demo shares a session with you")
+    other.get_by_role("button", name="Join").click()
     expect(other).to_have_url(page.url)
     expect(other.locator(".session:has([aria-current=page]) .whose")).to_contain_text("demo")
 

@@ -327,10 +327,10 @@ def invited(client, chat, right="read", hours="24"):
 
 
 @pytest.mark.parametrize("right", ["read", "write"])
-def test_whoever_opens_a_link_is_in_with_its_right(right, chat, person, stranger):
+def test_whoever_joins_by_a_link_is_in_with_its_right(right, chat, person, stranger):
     link, client = invited(client_of(person), chat, right), client_of(stranger)
 
-    answer = client.get(link)
+    answer = client.post(link)
 
     assert answer.headers["Location"] == f"/chat/{chat.pk}/"
     assert ChatSession.objects.writable_by(stranger).exists() == (right == "write")
@@ -338,10 +338,30 @@ def test_whoever_opens_a_link_is_in_with_its_right(right, chat, person, stranger
     assert link.split("/")[2] not in json.dumps(list(Invitation.objects.values()), default=str)
 
 
+def test_opening_a_link_asks_and_lets_nobody_in(chat, person, stranger):
+    link, client = invited(client_of(person), chat, "write"), client_of(stranger)
+
+    answer = client.get(link)
+
+    shown = answer.content.decode()
+    assert "ada shares a session with you" in shown
+    assert chat.title in shown
+    assert link.split("/")[2] not in shown
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert not Membership.objects.exists()
+
+
+def test_whoever_is_in_is_led_there_by_the_link(chat, person, stranger):
+    link, client = invited(client_of(person), chat), client_of(stranger)
+    client.post(link)
+
+    assert client.get(link).headers["Location"] == f"/chat/{chat.pk}/"
+
+
 def test_a_link_takes_no_right_away(chat, person, stranger):
     in_with(chat, stranger, "write")
 
-    client_of(stranger).get(invited(client_of(person), chat, "read"))
+    client_of(stranger).post(invited(client_of(person), chat, "read"))
 
     assert ChatSession.objects.writable_by(stranger).exists()
 
@@ -365,24 +385,24 @@ def test_a_link_that_expired_or_was_withdrawn_says_so(chat, person, stranger):
 
 def test_whoever_was_shown_out_does_not_come_back_by_the_same_link(chat, person, stranger):
     link, client = invited(client_of(person), chat), client_of(stranger)
-    client.get(link)
+    client.post(link)
 
     client_of(person).post(f"/chat/{chat.pk}/people/{stranger.pk}/remove/")
 
-    assert client.get(link).status_code == 404
+    assert client.post(link).status_code == 404
     assert page(client, chat).status_code == 404
 
 
 def test_what_the_owner_took_away_is_not_given_back_by_the_same_link(chat, person, stranger):
     link, client = invited(client_of(person), chat, "write"), client_of(stranger)
-    client.get(link)
+    client.post(link)
 
     client_of(person).post(f"/chat/{chat.pk}/people/", {"name": "eve", "right": "read"})
-    client.get(link)
+    client.post(link)
 
     assert not ChatSession.objects.writable_by(stranger).exists()
     client_of(person).post(f"/chat/{chat.pk}/people/{stranger.pk}/remove/")
-    assert client.get(link).status_code == 404
+    assert client.post(link).status_code == 404
 
 
 def test_whoever_was_given_less_does_not_get_it_back_by_leaving(chat, person, stranger):

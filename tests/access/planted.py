@@ -1,0 +1,91 @@
+"""Puts secrets into the product behind its back, and says who can come by with what."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.bench import accounts  # sets Django up
+
+from agents import servers  # isort: skip
+from agents.models import Agent, LanguageModel, McpServer, ToolRegistration  # isort: skip
+from agents.people import factors  # isort: skip
+from django.contrib.auth import get_user_model  # isort: skip
+from tests.access import world  # isort: skip
+
+PLAIN = Path(__file__).parents[1] / "tools" / "mcp_servers" / "plain.py"
+ECHO = {"name": "echo", "description": "Says what it was sent.", "parameters": {}}
+
+
+def plant(secrets: dict[str, str], provider: str, notes: str) -> dict[str, Any]:
+    helper = Agent.objects.get(name="helper")
+    made = world.made(helper, get_user_model().objects)
+    people = {user.username: user for user in get_user_model().objects.all()}
+    people["owner"].set_password(secrets["password"])
+    people["owner"].save()
+    factors.add_app(people["reader"], secrets["totp"], 0)
+    codes = factors.new_codes(people["reader"])
+    tools = [*_servers(secrets, provider, notes, people["root"]), _endpoint(secrets, provider)]
+    helper.tools.add(*tools)
+    _models(secrets, provider)
+    cookies = {role: accounts.signed_in(people[role]) for role in world.ROLES[1:]}
+    return {"cookies": cookies, "codes": codes, "ids": made.ids}
+
+
+def _servers(
+    secrets: dict[str, str], provider: str, notes: str, root: Any
+) -> list[ToolRegistration]:
+    McpServer.objects.create(
+        name="plain",
+        transport="stdio",
+        command=sys.executable,
+        args=[str(PLAIN), notes],
+        env={"API_KEY": secrets["MCP environment"]},
+    )
+    McpServer.objects.create(
+        name="far",
+        transport="http",
+        url=f"{provider}/mcp",
+        headers={"Authorization": f"Bearer {secrets['MCP header']}"},
+    )
+    asyncio.run(_look(root))
+    tools = ToolRegistration.objects.filter(source="mcp")
+    tools.update(approval="never")
+    return list(tools)
+
+
+async def _look(root: Any) -> None:
+    try:
+        async for server in McpServer.objects.all():
+            await servers.sync(server, root)
+    finally:
+        await servers.shut_down()
+
+
+def _endpoint(secrets: dict[str, str], provider: str) -> ToolRegistration:
+    return ToolRegistration.objects.create(
+        name="echo",
+        source="http",
+        definition=ECHO,
+        endpoint=f"{provider}/echo",
+        headers={"X-Api-Key": secrets["tool header"]},
+        method="GET",
+        approval="always",
+    )
+
+
+def _models(secrets: dict[str, str], provider: str) -> None:
+    for label, kind in {"kept": "openai", "littled": "anthropic"}.items():
+        LanguageModel.objects.create(
+            label=label,
+            provider=kind,
+            model=f"{kind}/scripted",
+            base_url=f"{provider}/v1" if kind == "openai" else provider,
+            api_key=secrets[f"{label} model key"],
+        )
+        Agent.objects.create(name=label, model=label)
+
+
+if __name__ == "__main__":
+    json.dump(plant(json.loads(sys.argv[1]), *sys.argv[2:]), sys.stdout)

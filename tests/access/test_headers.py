@@ -1,0 +1,99 @@
+"""What every page promises the browser."""
+
+from html.parser import HTMLParser
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib import admin
+
+from tests.access.doors import DOORS
+from tests.access.world import World, made
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+READ = [route for route, door in DOORS.items() if door.method == "GET"]
+FILES = ("export.json", "export.md", "<slug:name>/")
+PROMISED = {
+    "X-Frame-Options": "DENY",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+class Inline(HTMLParser):
+    """Notes whatever a strict policy would refuse to run."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def handle_starttag(self, tag, attrs):
+        names = dict(attrs)
+        is_data = names.get("type") == "application/json"
+        is_bare = tag == "style" or (tag == "script" and "src" not in names and not is_data)
+        is_told = any(name == "style" or name.startswith("on") for name in names)
+        is_code = any(str(value).lower().startswith("javascript:") for value in names.values())
+        if is_bare or is_told or is_code:
+            self.found.append(self.get_starttag_text())
+
+
+@pytest.fixture
+async def world(agent, django_user_model) -> World:
+    return await sync_to_async(made)(agent, django_user_model.objects)
+
+
+def check(answer, where) -> None:
+    headers, inline = answer.headers, Inline()
+    if not answer.streaming and "html" in headers.get("Content-Type", ""):
+        inline.feed(answer.content.decode())
+    policy = headers["Content-Security-Policy"]
+    assert answer.status_code < 500, where
+    assert inline.found == [], where
+    assert "script-src 'self';" in f"{policy};", where
+    assert "frame-ancestors 'none'" in policy, where
+    assert "unsafe" not in policy, where
+    assert headers["Referrer-Policy"] in {"same-origin", "no-referrer"}, where
+    assert "camera=()" in headers["Permissions-Policy"], where
+    assert {name: headers[name] for name in PROMISED} == PROMISED, where
+
+
+def is_kept_nowhere(answer) -> bool:
+    told = answer.headers["Cache-Control"]
+    return "no-store" in told or "text/event-stream" in answer.headers["Content-Type"]
+
+
+async def test_every_page_has_a_policy_and_nothing_inline(world):
+    for route in [*READ, "nowhere/"]:
+        for role in ("nobody", "owner", "root"):
+            answer = await world.clients[role].get(world.address(route))
+            check(answer, (route, role))
+            assert is_kept_nowhere(answer), route
+
+
+async def test_what_is_taken_away_is_a_file(world):
+    for route in [route for route in READ if route.endswith(FILES)]:
+        answer = await world.clients["owner"].get(world.address(route))
+        assert answer.headers["Content-Disposition"].startswith("attachment;"), route
+
+
+async def test_every_page_of_the_console_has_a_policy_and_nothing_inline(world):
+    client = world.clients["root"]
+    for model in admin.site._registry:
+        for page in await sync_to_async(pages)(model):
+            answer = await client.get(page)
+            check(answer, page)
+            assert is_kept_nowhere(answer), page
+    for page in ("", "health/", "circuits/", "agents/guardrailpattern/hits/"):
+        check(await client.get(f"/admin/{page}"), page)
+
+
+def pages(model) -> list[str]:
+    """Its list, the form of a new one, and all there is of one that is there."""
+    base = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
+    row = model._default_manager.first()
+    of_one = ("change", "history", "delete") if row else ()
+    return [base, f"{base}add/", *(f"{base}{row.pk}/{page}/" for page in of_one)]

@@ -1,0 +1,377 @@
+"""Secrets are planted all over the product, it is used well and badly, and then searched."""
+
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import httpx
+import psutil
+import pytest
+from django.contrib import admin
+
+from tests.access import spiteful
+from tests.access.doors import DOORS
+from tests.access.sentinels import Found, Sentinel, database, forms, leaks
+from tests.access.visitor import Visitor
+from tests.access.world import TOKEN, World
+from tests.collector import Collector
+from tests.faults.product import Product
+from tests.wire import serve_in_thread
+
+PATIENCE = 60
+ROWS = 6  # of each model, whose pages of the console are looked at
+OURS = ("environment server",)
+SESSIONS = ("database django_session.session_key", "database people_visit.session_id")
+THEIR_PAGES = ("page * /join/*", "page * /shared/*")  # which know where they are
+# What somebody says is theirs, and of those who review; their own page of it they may print.
+SAID = (
+    *("database chat_message.text", "database chat_chatsession.title", "database agents_run.*"),
+    *("database agents_runevent.data", "database agents_agentstep.*", "database *search*"),
+    *("page owner *", "page writer *", "page reader *", "page invited *"),
+    *("page reviewer * /traces/*", "page root * /traces/*", "page root * /admin/*"),
+    *("page reviewer * /api/*", "page root * /api/*", "page root * /review/*"),
+    *("page reviewer * /review/*",),
+)
+KEPT = {
+    "provider key": OURS,
+    "secret key": OURS,
+    "encryption key": OURS,
+    "administrator's password": OURS,
+    "metrics token": OURS,
+    "OTLP header": OURS,
+    "OIDC secret": OURS,
+    "MCP environment": ("environment of plain.py",),
+    "MCP header": (),
+    "tool header": (),
+    "kept model key": (),
+    "littled model key": (),
+    "password": (),
+    "typed key": (),
+    "their words": SAID,
+}
+SECRETS = {name: f"quokka {name} umbrella".replace(" ", "-").replace("'", "") for name in KEPT}
+TOTP = "QUOKKAUMBRELLAQUOKKAUMBRELLAQUOK"
+ENVIRONMENT = {
+    "ASHIATO_MODEL_KEY": "provider key",
+    "ASHIATO_SECRET_KEY": "secret key",
+    "ASHIATO_ENCRYPTION_KEYS": "encryption key",
+    "ASHIATO_ADMIN_PASSWORD": "administrator's password",
+    "ASHIATO_METRICS_TOKEN": "metrics token",
+    "ASHIATO_OIDC_CLIENT_SECRET": "OIDC secret",
+}
+FAILURES = ("refuse", "broken", "loose", "moved", "midway")
+TOOLS = ("plain__environment", "plain__curse", "far__echo", "plain__die", "database")
+
+
+class Around(threading.Thread):
+    """Watches the programs that a process starts: what is around them, and their argv."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(daemon=True)
+        self.process, self.over = psutil.Process(pid), threading.Event()
+        self.seen: dict[str, Found] = {}
+
+    def run(self) -> None:
+        self._note("server", self.process)
+        while not self.over.wait(0.01):
+            for child in self.process.children(recursive=True):
+                with suppress(psutil.Error):
+                    self._note(self._called(child), child)
+
+    def _called(self, child: psutil.Process) -> str:
+        """A process that is about to become another one is the server still."""
+        argv = child.cmdline()
+        programs = [Path(word).name for word in argv if word.endswith(".py")]
+        if argv == self.process.cmdline():
+            return "server"
+        return f"of {programs[-1] if programs else child.name()}"
+
+    def _note(self, name: str, process: psutil.Process) -> None:
+        for place, text in {
+            f"environment {name}": json.dumps(process.environ()),
+            f"command line {name}": " ".join(process.cmdline()),
+        }.items():
+            self.seen.setdefault(f"{place} {process.pid}", Found(place=place, text=text))
+
+
+class Sweep:
+    """The product with all that was planted, and all that was seen of it."""
+
+    def __init__(
+        self, product: Product, elsewhere, collector: Collector, planted: dict
+    ) -> None:
+        self.product, self.elsewhere, self.collector = product, elsewhere, collector
+        self.planted = planted
+        self.visitors = {
+            role: Visitor(role, product.url, cookie)
+            for role, cookie in {"nobody": "", **planted["cookies"]}.items()
+        }
+        self.more: list[Found] = []
+        self.sentinels = [
+            Sentinel(name=k, value=SECRETS[k], belongs=v) for k, v in KEPT.items()
+        ]
+        self.sentinels += [
+            Sentinel(name="TOTP secret", value=TOTP),
+            Sentinel(
+                name="a link", value=TOKEN, belongs=("page * /join/*", "page * /shared/*")
+            ),
+            *(Sentinel(name="recovery code", value=code) for code in planted["codes"]),
+            *(self._session(visitor) for visitor in self.visitors.values() if visitor.token),
+            *(
+                Sentinel(name="CSRF token", value=v.token)
+                for v in self.visitors.values()
+                if v.token
+            ),
+        ]
+
+    def _session(self, visitor: Visitor) -> Sentinel:
+        value = visitor.cookie.partition("=")[2]
+        return Sentinel(name=f"session of {visitor.role}", value=value, belongs=SESSIONS)
+
+    def ask(self, text: str, agent: str = "helper") -> None:
+        self.visitors["owner"].post("/chat/", text=text, agent=agent)
+        self.wait()
+
+    def wait(self) -> None:
+        end = time.monotonic() + PATIENCE
+        while "running" in self._statuses():
+            assert time.monotonic() < end
+            time.sleep(0.05)
+
+    def _statuses(self) -> set[str]:
+        return {status for (status,) in self.rows("SELECT status FROM agents_run")}
+
+    def rows(self, statement: str) -> list[tuple]:
+        with closing(sqlite3.connect(self.product.database)) as opened, opened:
+            return opened.execute(statement).fetchall()
+
+    def everything(self) -> list[Found]:
+        folder = self.product.folder
+        files = {"output": self.product.log, "trace file": folder / "trace"}
+        return [
+            *database(self.product.database),
+            *(Found(place=name, text=path.read_text()) for name, path in files.items()),
+            Found(
+                place="telemetry", text=repr((self.collector.spans, self.collector.resource))
+            ),
+            Found(place="elsewhere", text=repr(self.elsewhere.requests)),
+            *(page for visitor in self.visitors.values() for page in visitor.pages),
+            *self.more,
+        ]
+
+
+@pytest.fixture(scope="module")
+def sweep():
+    with ExitStack() as stack:
+        place = Path(stack.enter_context(TemporaryDirectory(prefix="ashiato-sweep-")))
+        elsewhere = stack.enter_context(serve_in_thread([]))
+        script = spiteful.provider(elsewhere.url)
+        provider = stack.enter_context(serve_in_thread(script, pages=spiteful.pages()))
+        collector = stack.enter_context(Collector(answers=[401]))
+        product = _product(place, provider.url, collector.url)
+        stack.callback(product.end)
+        product.start()
+        around = Around(product.web.pid)
+        around.start()
+        root = provider.url.removesuffix("/v1")
+        secrets = json.dumps({**SECRETS, "totp": TOTP})
+        planted = product.run("-m", "tests.access.planted", secrets, root, str(place / "notes"))
+        sweep = Sweep(product, elsewhere, collector, json.loads(planted))
+        _use(sweep)
+        around.over.set()
+        around.join()
+        _break(sweep)
+        product.stop()
+        sweep.more += around.seen.values()
+        yield sweep
+
+
+def _product(place: Path, provider: str, collector: str) -> Product:
+    told = {name: SECRETS[secret] for name, secret in ENVIRONMENT.items()}
+    return Product(
+        place,
+        provider,
+        ASHIATO_MODEL_RETRIES="0",
+        ASHIATO_EGRESS_ALLOW="127.0.0.1",
+        ASHIATO_OTLP_ENDPOINT=collector,
+        ASHIATO_OTLP_HEADERS=f"x-key={SECRETS['OTLP header']}",
+        ASHIATO_OIDC_ISSUER=provider,
+        ASHIATO_OIDC_CLIENT_ID="ashiato",
+        ASHIATO_TRACE_FILE=str(place / "trace"),
+        ASHIATO_TRACE_CONSOLE="info",
+        ASHIATO_LOG_LEVEL="DEBUG",
+        **told,
+    )
+
+
+def _use(sweep: Sweep) -> None:
+    """The main ways through the product, and many that lead nowhere."""
+    _talk(sweep)
+    _come_in(sweep)
+    _administer(sweep)
+    _take_away(sweep)
+    _look_at_everything(sweep)
+
+
+def _talk(sweep: Sweep) -> None:
+    sweep.ask(f"hello {SECRETS['their words']}")
+    for tool in TOOLS:
+        sweep.ask(f"use:{tool}")
+    sweep.ask("use:echo")
+    [(pk, digest)] = sweep.rows("SELECT id, digest FROM agents_approval WHERE tool = 'echo'")
+    approved = {"verdict": "approve", f"digest-{pk}": digest}
+    sweep.visitors["owner"].post(f"/approvals/{pk}/", **approved)
+    sweep.wait()
+    for agent in ("helper", "kept", "littled"):
+        for failure in FAILURES:
+            sweep.ask(failure, agent)
+
+
+def _come_in(sweep: Sweep) -> None:
+    """With a password, with one in the wrong field, and by a service that is out of order."""
+    with httpx.Client(base_url=sweep.product.url) as client:
+        token = client.get("/login/").cookies["csrftoken"]
+        right, headers = SECRETS["password"], {"X-CSRFToken": token}
+        for name, word in ((right, "x"), ("owner", f"{right}x"), ("owner", right)):
+            answer = client.post(
+                "/login/", data={"username": name, "password": word}, headers=headers
+            )
+        assert answer.status_code == 302, answer.text
+        client.get("/login/oidc/")
+        client.get("/login/oidc/back/?code=x&state=y")
+        wrong = {"Authorization": f"Bearer {SECRETS['metrics token']}x"}
+        for headers in (wrong, {"Authorization": f"Bearer {SECRETS['metrics token']}"}):
+            figures = client.get("/metrics", headers=headers)
+            sweep.more.append(Found(place="metrics", text=figures.text))
+        assert figures.status_code == 200
+
+
+def _administer(sweep: Sweep) -> None:
+    """Tries of what was set up, and forms with secrets in them that are not taken."""
+    root, typed = sweep.visitors["root"], SECRETS["typed key"]
+    base = "/admin/agents"
+    for (pk,) in sweep.rows("SELECT id FROM agents_mcpserver"):
+        root.post(f"{base}/mcpserver/{pk}/test/")
+    for pk, name in sweep.rows("SELECT id, name FROM agents_toolregistration"):
+        if name in {"echo", "far__echo", "plain__environment", "plain__die"}:
+            root.post(f"{base}/toolregistration/{pk}/run/", arguments="{}")
+    for pk, label in sweep.rows("SELECT id, label FROM agents_languagemodel"):
+        about = {"label": label, "provider": "compatible", "model": "refuse"}
+        root.post(f"{base}/languagemodel/{pk}/test/", **about)
+    model = {"label": "a b", "provider": "openai", "model": "x", "api_key": typed}
+    server = {"name": "a b", "transport": "http", "url": "nowhere", "timeout": "30"}
+    secret = json.dumps({"Authorization": typed})
+    for page in ("add/", "test/"):
+        root.post(f"{base}/languagemodel/{page}", **model, secrets=secret)
+    for page in ("add/", "try/"):
+        root.post(f"{base}/mcpserver/{page}", **server, headers=secret, env=secret)
+    tool = {"name": "a b", "endpoint": "nowhere", "method": "GET"}
+    root.post(f"{base}/toolregistration/add/", **tool, headers=secret)
+    root.post("/admin/auth/user/add/", username="owner", password1=typed, password2=typed)
+
+
+def _take_away(sweep: Sweep) -> None:
+    for role, visitor in sweep.visitors.items():
+        if role != "nobody":
+            visitor.post("/account/data/download/", form="json")
+            visitor.post("/account/data/download/", form="markdown")
+    root = sweep.visitors["root"]
+    for form in ("csv", "json", "jsonl"):
+        root.post(f"/admin/agents/auditentry/export.{form}")
+    for (pk,) in sweep.rows("SELECT id FROM auth_user"):
+        root.post(f"/admin/chat/chatsession/person/{pk}/data/")
+
+
+def _look_at_everything(sweep: Sweep) -> None:
+    world = World(None, None, sweep.planted["ids"], {})
+    doors = [world.address(route) for route, door in DOORS.items() if door.method == "GET"]
+    for role in ("nobody", "stranger", "scoped", "staff", "owner", "reviewer", "root"):
+        sweep.visitors[role].look_around([*doors, "/admin/", "/health/", "/nowhere/"])
+    for address in _console(sweep):
+        sweep.visitors["root"].get(address)
+
+
+def _console(sweep: Sweep) -> Iterator[str]:
+    """Every page of the console, of the rows that came last."""
+    for model in admin.site._registry:
+        about = model._meta
+        base = f"/admin/{about.app_label}/{about.model_name}/"
+        yield from (base, f"{base}add/")
+        last = f"SELECT {about.pk.column} FROM {about.db_table} ORDER BY 1 DESC LIMIT {ROWS}"
+        for (pk,) in sweep.rows(last):
+            yield from (f"{base}{pk}/{page}/" for page in ("change", "history", "delete"))
+
+
+def _break(sweep: Sweep) -> None:
+    """Pages that fail in the middle."""
+    for table in ("review_sharelink", "chat_invitation", "agents_mcpserver"):
+        sweep.rows(f"ALTER TABLE {table} RENAME TO {table}_gone")
+    for role in ("nobody", "stranger", "root"):
+        visitor = sweep.visitors[role]
+        for page in (f"/shared/{TOKEN}/", f"/join/{TOKEN}/", "/admin/agents/mcpserver/"):
+            sweep.failed = visitor.get(page).status_code
+
+
+def test_secrets_are_where_they_belong_and_nowhere_else(sweep):
+    assert leaks(sweep.sentinels, sweep.everything()) == []
+
+
+def test_what_was_searched_was_worth_it(sweep):
+    """Or nothing would be found because nothing happened."""
+    places = {found.place for found in sweep.everything()}
+    statuses = dict(sweep.rows("SELECT status, count(*) FROM agents_run GROUP BY status"))
+
+    assert sweep.failed == 500
+    assert len([place for place in places if "root GET /admin/" in place]) > 100
+    assert {"environment server", "environment of plain.py"} <= places
+    assert "environment of sql_worker.py" in places
+    assert statuses["failed"] >= len(FAILURES) * 3
+    assert sweep.elsewhere.requests == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ASHIATO_DATABASE_URL", "postgresql://ashiato:{}@127.0.0.1:1/ashiato"),
+        ("ASHIATO_DATABASE_URL", "mysql://ashiato:{}@127.0.0.1/ashiato"),
+        ("ASHIATO_REDIS_URL", "http://:{}@127.0.0.1"),
+        ("ASHIATO_OTLP_HEADERS", "{}"),
+        ("ASHIATO_METRICS_TOKEN", "{}é"),
+        ("ASHIATO_OIDC_ISSUER", "http://ashiato:{}@id.example"),
+    ],
+)
+def test_a_start_that_fails_tells_no_password(name, value, tmp_path):
+    secret = "quokka-of-the-database-umbrella"
+    product = Product(tmp_path, "http://127.0.0.1:1/v1", **{name: value.format(secret)})
+
+    with pytest.raises(RuntimeError) as told:
+        product.run("manage.py", "setup")
+
+    assert name in str(told.value) or "127.0.0.1" in str(told.value)
+    assert secret not in str(told.value)
+
+
+def test_the_search_finds_a_secret_in_each_of_its_forms():
+    sentinel = Sentinel(name="key", value="quokka-key-umbrella", belongs=("here",))
+
+    for form in forms(sentinel.value):
+        text = f"before{form}after"
+        assert leaks([sentinel], [Found(place="here", text=text)]) == []
+        assert len(leaks([sentinel], [Found(place="there", text=text)])) >= 1
+
+
+def test_a_secret_in_a_row_is_found(sweep):
+    [(pk,)] = sweep.rows("SELECT min(id) FROM agents_run")
+    leaked = SECRETS["provider key"]
+    before = sweep.rows(f"SELECT detail FROM agents_run WHERE id = {pk}")[0][0]
+    sweep.rows(f"UPDATE agents_run SET detail = 'Oh: {leaked}' WHERE id = {pk}")
+
+    found = leaks(sweep.sentinels, database(sweep.product.database))
+
+    sweep.rows(f"UPDATE agents_run SET detail = '{before}' WHERE id = {pk}")
+    assert len([leak for leak in found if "agents_run.detail" in leak]) == 1
