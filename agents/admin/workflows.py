@@ -50,7 +50,20 @@ class WorkflowAdmin(ConsoleAdmin):
         return format_html('<a href="{}">{}</a>', url, _("Start or edit"))
 
 
+AS_ANOTHER = _("Only a superuser lets a workflow run as somebody else.")
+
+
 class ScheduleForm(forms.ModelForm):
+    asker: Any = None  # who fills it in
+
+    def clean_user(self) -> Any:
+        """What runs by the clock has the rights of whom it is for."""
+        user = self.cleaned_data["user"]
+        is_new = user.pk != self.instance.user_id
+        if is_new and self.asker and not self.asker.is_superuser and user != self.asker:
+            raise forms.ValidationError(AS_ANOTHER)
+        return user
+
     def clean_cron(self) -> str:
         cron = " ".join(self.cleaned_data["cron"].split())
         try:
@@ -82,6 +95,10 @@ class ScheduleAdmin(ConsoleAdmin):
     fields += ["next_at", "last_run_at", "trouble"]
     readonly_fields = ["next_at", "last_run_at", "trouble"]
     formfield_overrides = {models.JSONField: {"form_class": ObjectField}}
+
+    def get_form(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
+        form = super().get_form(request, *args, **options)
+        return type("Form", (form,), {"asker": request.user})
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """For oneself, and with what the workflow of the address can be given."""

@@ -320,7 +320,7 @@ def test_the_queue_asks_the_database_little(
 
     client = browser(reviewer)
 
-    with django_assert_max_num_queries(23):
+    with django_assert_max_num_queries(24):
         page = client.get("/review/").content.decode()
 
     assert page.count('class="case"') == 20

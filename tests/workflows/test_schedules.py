@@ -1,6 +1,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.test import Client
 
 from agents import runs
@@ -120,6 +121,23 @@ def test_an_administrator_sets_the_time(workflow, administrator):
     made = Schedule.objects.get()
     assert made.cron == "0 9 * * *"
     assert made.next_at is not None
+
+
+def test_nobody_but_a_superuser_sets_a_time_for_another(workflow, stranger, person):
+    """What runs by the clock has the rights of whom it is for."""
+    stranger.is_staff = True
+    stranger.user_permissions.set(Permission.objects.filter(content_type__model="schedule"))
+    stranger.save()
+    client = Client()
+    client.force_login(stranger)
+    form = {"workflow": workflow.pk, "enabled": "on", "parameters": "{}", "cron": "0 9 * * *"}
+
+    theirs = client.post("/admin/agents/schedule/add/", form | {"user": person.pk})
+    own = client.post("/admin/agents/schedule/add/", form | {"user": stranger.pk})
+
+    assert "Only a superuser lets a workflow run as somebody else." in theirs.content.decode()
+    assert own.status_code == 302
+    assert Schedule.objects.get().user == stranger
 
 
 NEEDS_A_NAME = """
