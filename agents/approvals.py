@@ -2,19 +2,19 @@
 
 import asyncio
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from channels.db import database_sync_to_async
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from agents import audit, journal, revision, runs, storage, trace
+from agents import assembly, audit, journal, masking, revision, runs, storage, trace
 from agents.engine import faults
 from agents.engine.errors import BadSchema
 from agents.engine.events import Event, Stamp, Type
 from agents.engine.schema import TooManyChecks, usable, violations
-from agents.models import Approval, Run, RunEvent
+from agents.models import Agent, Approval, Run, RunEvent
 
 MOST_ARGUMENTS = 100_000
 MOST_PLAN = 1_000_000
@@ -91,7 +91,7 @@ def _take(user, pk: int, word: Word) -> tuple[Run, Event, bool]:
         run = Run.objects.select_for_update().get(pk=shown.run_id)
         approval = mine.get(pk=pk)  # again, now that nobody else can change it
         _check(approval, run, word)
-        event = _event(approval, run, user, word, changed)
+        event = _event(approval, run, user, *_kept(run, word, changed))
         trace.keep([(run.pk, event)])
         woken = None if run.approvals.waiting().exists() else runs.wake(run)
         told = {"step": approval.step, "tool": approval.tool, "approved": word.is_approved}
@@ -127,6 +127,17 @@ def _check_answer(word: Word) -> None:
             _("This is too long: %(count)d characters, and at most %(most)d can be kept.")
             % {"count": len(text), "most": MOST_ANSWER}
         )
+
+
+def _kept(run: Run, word: Word, changed: str | None) -> tuple[Word, str | None]:
+    """What a person wrote as it may be kept of this run, which goes on with just that."""
+    if assembly.promise(run) != Agent.PersonalData.UNKEPT:
+        return word, changed
+    word = replace(word, reason=masking.masked_text(word.reason))
+    if changed is None:
+        return word, None
+    value = masking.masked_value(json.loads(changed))
+    return word, json.dumps(value, ensure_ascii=False)
 
 
 def _event(approval: Approval, run: Run, user, word: Word, changed: str | None) -> Event:

@@ -106,7 +106,7 @@ async def rehearse(run: Run, registry: Registry) -> Events:
 
 def _kept(run: Run, events: Events) -> Events:
     """The events as they may be kept."""
-    return redacted(events) if _promise(run) == Agent.PersonalData.UNKEPT else events
+    return redacted(events) if promise(run) == Agent.PersonalData.UNKEPT else events
 
 
 async def build(
@@ -367,11 +367,11 @@ def _drafted(run: Run) -> tuple[list[AgentTool], list[Any]]:
 
 def _discretion(run: Run, agent: Agent, shared: Discretion) -> Discretion | None:
     """What a person is promised by the agent they asked holds for all that work for it."""
-    rules = {agent.personal_data, _promise(run)}
+    rules = {agent.personal_data, promise(run)}
     return shared if Agent.PersonalData.HIDDEN in rules else None
 
 
-def _promise(run: Run) -> str | None:
+def promise(run: Run) -> str | None:
     """What the agent of the run, or the draft that is tried, does with personal data."""
     if run.is_trial:
         return run.overrides[TRIED].get("personal_data")

@@ -79,7 +79,9 @@ def restore(
     if "tools" in told:
         made.agent.give(made.links)
     for name, rows in made.many.items():
-        getattr(made.agent, name).set(rows)
+        # Without any group it would be for everybody: then it is for whom it is for now.
+        if rows or not told[name] or name != "groups":
+            getattr(made.agent, name).set(rows)
     agent.refresh_from_db()
     return troubles + made.missing
 

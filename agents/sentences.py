@@ -161,7 +161,7 @@ REASONS = (
 )
 SENTENCES = (
     _("A pattern cannot be empty."),
-    _(r"A pattern cannot take characters apart: \C is not possible."),
+    _("A pattern cannot take characters apart, byte by byte."),
     _("This pattern matches everything, even an empty text."),
     _("This pattern matches places without any character."),
     _("This pattern takes too long to look for: make its repetitions fewer."),

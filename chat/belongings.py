@@ -79,20 +79,22 @@ def _dated(name: str) -> zipfile.ZipInfo:
     return entry
 
 
+def _contents() -> dict[str, str]:
+    return {
+        "account.json": _("the account, its groups and rights"),
+        "sessions/": _("conversations, own ones and shared ones"),
+        "runs/": _("every run with its steps and events"),
+        "sign-ins.json": _("when, and from where, this account was used"),
+        "*.json": _("lists of what was rated, commented, decided and shared"),
+    }
+
+
 def _introduction(user: Any) -> str:
     parts = [
         f"# {_line(user.get_username())}",
         _("What Ashiato keeps of this person, as it was on %(time)s.")
         % {"time": timezone.localtime().strftime("%Y-%m-%d %H:%M")},
-        "\n".join(
-            [
-                f"- `account.json`: {_('the account, its groups and rights')}",
-                f"- `sessions/`: {_('conversations, own ones and shared ones')}",
-                f"- `runs/`: {_('every run with its steps and events')}",
-                f"- `sign-ins.json`: {_('when, and from where, this account was used')}",
-                f"- {_('and lists of what was rated, commented, decided and shared')}",
-            ]
-        ),
+        "\n".join(f"- `{name}`: {what}" for name, what in _contents().items()),
         _(
             "Documents that are searched belong to the installation, and not to a person. What "
             "was sent to a monitor, or written to a file of traces, is not here: ask your "

@@ -81,10 +81,12 @@ def _name_default(field: forms.ChoiceField, what: Any) -> None:
 def rows(
     links: Iterable[AgentTool] = (), data: Mapping[str, Any] | None = None
 ) -> list[ToolRow]:
-    """All tools there are; those that the agent has come first."""
+    """All tools there are, or that were sent; those that the agent has come first."""
     given = {link.tool.pk: link for link in links}
     tools = ToolRegistration.objects.select_related("server")
-    found = [ToolRow(tool, data, given.get(tool.pk)) for tool in tools]
+    sent = {name.split("-")[1] for name in data or () if name.startswith("tool-")}
+    shown = [tool for tool in tools if data is None or str(tool.pk) in sent]
+    found = [ToolRow(tool, data, given.get(tool.pk)) for tool in shown]
     return sorted(found, key=lambda row: not row.is_on)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import URLPattern, path, reverse
@@ -228,9 +229,10 @@ class GuardrailPatternAdmin(ConsoleAdmin):
     def _added(self, request: HttpRequest, key: str) -> HttpResponse:
         if key not in sets.SETS:
             raise Http404
-        rows = sets.add(key)
-        for row in rows:
-            self.log_addition(request, row, [{"added": {}}])
+        with transaction.atomic():
+            rows = sets.add(key)
+            for row in rows:
+                self.log_addition(request, row, [{"added": {}}])
         said = ngettext("%(n)s pattern was added.", "%(n)s patterns were added.", len(rows))
         messages.success(request, said % {"n": len(rows)})
         return redirect("admin:agents_guardrail_sets")

@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import URLPattern, path
@@ -109,10 +110,12 @@ class WithHistory(ConsoleAdmin):
         self._check(self.has_change_permission(request))
         agent = get_object_or_404(Agent, pk=pk)
         get_object_or_404(agent.versions, number=number)
-        for trouble in versions.restore(agent, number, request.user):
-            messages.warning(request, trouble)
         sentence = _("Version %(number)d is in use again.") % {"number": number}
-        self.log_change(request, agent, sentence)
+        with transaction.atomic():
+            troubles = versions.restore(agent, number, request.user)
+            self.log_change(request, agent, sentence)
+        for trouble in troubles:
+            messages.warning(request, trouble)
         messages.success(request, sentence)
         return redirect("admin:agents_agent_history", agent.pk)
 
@@ -120,8 +123,9 @@ class WithHistory(ConsoleAdmin):
     def clone_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         self._check(self.has_add_permission(request) and self.has_view_permission(request))
         agent = get_object_or_404(Agent, pk=pk)
-        made = versions.clone(agent, request.user)
-        self.log_addition(request, made, [{"added": {}}])
+        with transaction.atomic():
+            made = versions.clone(agent, request.user)
+            self.log_addition(request, made, [{"added": {}}])
         sentence = _("This is a copy of %(name)s. It is off until you switch it on.")
         messages.success(request, sentence % {"name": agent.name})
         return redirect("admin:agents_agent_change", made.pk)

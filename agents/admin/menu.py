@@ -11,7 +11,7 @@ from django.utils.functional import Promise
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
-from . import circuits, health
+from . import circuits, configuration, health
 
 Entry = dict[str, Any]  # as Django's templates take it
 
@@ -64,11 +64,25 @@ MENU = (
         key="rules",
         name=_("What is allowed"),
         rows={
-            "agents.GuardrailPattern": _("What is warned of or blocked in texts."),
+            "agents.GuardrailPattern": _("What is warned of, masked or blocked in texts."),
             "auth.User": _("Who may sign in, and what for."),
             "auth.Group": _("People who have the same rights or the same role."),
             "agents.ReviewScope": _("Whose runs a reviewer may read."),
         },
+        pages=(
+            Page(
+                name=_("Ready-made patterns"),
+                about=_("Sets for personal data, secrets and injected instructions."),
+                view="admin:agents_guardrail_sets",
+                permission="agents.add_guardrailpattern",
+            ),
+            Page(
+                name=_("Where patterns fired"),
+                about=_("Hits of all patterns, and whether they were right."),
+                view="admin:agents_guardrail_hits",
+                permission="agents.review_runs",
+            ),
+        ),
     ),
     Part(
         key="happened",
@@ -98,6 +112,12 @@ MENU = (
                 view="admin:agents_circuits",
                 permission="agents.change_agent",
             ),
+            Page(
+                name=_("Configuration"),
+                about=_("All that is set up as one file, to keep, compare and bring back."),
+                view="admin:agents_configuration",
+                permission=configuration.PERMISSION,
+            ),
         ),
     ),
 )
@@ -106,14 +126,23 @@ REST = Part(key="rows", name=_("Single rows"), rows={})
 
 def urls(site: admin.AdminSite) -> list[URLPattern]:
     """The pages of our own."""
-    return [*health.urls(site), *circuits.urls(site)]
+    return [*health.urls(site), *circuits.urls(site), *configuration.urls(site)]
 
 
 def sorted_by_use(apps: list[Entry], request: HttpRequest) -> list[Entry]:
     """All that this person may open, under our headings instead of those of Django's apps."""
     models = {_label(entry): entry for app in apps for entry in app["models"]}
     parts = [_shown(part, [*_taken(part, models), *_pages(part, request)]) for part in MENU]
-    return [part for part in [*parts, _shown(REST, [*models.values()])] if part["models"]]
+    parts = [part for part in [*parts, _shown(REST, [*models.values()])] if part["models"]]
+    _mark([entry for part in parts for entry in part["models"]], request.path)
+    return parts
+
+
+def _mark(entries: list[Entry], path: str) -> None:
+    """Where one is: of pages below one another, the one whose address says most."""
+    around = [entry for entry in entries if path.startswith(entry["admin_url"] or path + "/")]
+    for entry in sorted(around, key=lambda entry: len(entry["admin_url"]))[-1:]:
+        entry["is_here"] = True
 
 
 def _label(entry: Entry) -> str:

@@ -157,8 +157,11 @@ class McpServerAdmin(ConsoleAdmin):
     readonly_fields = ["argv", "state", "state_since", "last_error", "latency", "restarts"]
     fieldsets = [
         (None, {"fields": ["name", "transport", "enabled", "timeout"]}),
-        (_("An address"), {"fields": ["url", "headers"]}),
-        (_("A program on this machine"), {"fields": ["command", "args", "env", "argv"]}),
+        (_("An address"), {"fields": ["url", "headers"], "classes": ["by-address"]}),
+        (
+            _("A program on this machine"),
+            {"fields": ["command", "args", "env", "argv"], "classes": ["by-program"]},
+        ),
     ]
     heard_of = (
         _("When it was last heard of"),
@@ -299,6 +302,9 @@ class McpServerAdmin(ConsoleAdmin):
         form = self.get_form(request, server, change=may_change)(request.POST, instance=server)
         with transaction.atomic():  # in which a form may lock what it looks at
             is_valid = form.is_valid()
+        if is_valid:
+            told = {"name": form.wanted.name, "is_saved": False}
+            audit.record(request.user, audit.SERVER_TESTED, server or "mcpserver", **told)
         look = async_to_sync(servers.look)
         context = {
             **self.admin_site.each_context(request),
@@ -316,9 +322,10 @@ class McpServerAdmin(ConsoleAdmin):
         if not request.user.has_perm("agents.change_toolregistration"):
             raise PermissionDenied
         row.enabled = request.POST.get("enabled") == "on"
-        row.save(update_fields=["enabled"])
+        with transaction.atomic():
+            row.save(update_fields=["enabled"])
+            self.log_change(request, row, [{"changed": {"fields": ["enabled"]}}])
         circuits.forget(row.name)
-        self.log_change(request, row, [{"changed": {"fields": ["enabled"]}}])
         on, off = _("Switched on: %(name)s"), _("Switched off: %(name)s")
         sentence = on if row.enabled else off
         messages.success(request, sentence % {"name": row.name})
@@ -328,9 +335,7 @@ class McpServerAdmin(ConsoleAdmin):
         if not self.has_add_permission(request):
             raise PermissionDenied
         form = ImportForm(request.POST or None)
-        if form.is_valid() and (made := form.made(request.user)):
-            for server in made:
-                self.log_addition(request, server, [{"added": {}}])
+        if form.is_valid() and (made := self._imported(request, form)):
             names = ", ".join(server.name for server in made)
             messages.success(request, _("Imported: %(names)s") % {"names": names})
             return redirect("admin:agents_mcpserver_changelist")
@@ -341,6 +346,13 @@ class McpServerAdmin(ConsoleAdmin):
             "form": form,
         }
         return render(request, "admin/agents/mcpserver/import.html", context)
+
+    @transaction.atomic
+    def _imported(self, request: HttpRequest, form: ImportForm) -> list[McpServer]:
+        made = form.made(request.user)
+        for server in made:
+            self.log_addition(request, server, [{"added": {}}])
+        return made
 
     @method_decorator(require_POST)
     def accept_view(self, request: HttpRequest, pk: int) -> HttpResponse:

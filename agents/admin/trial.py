@@ -76,7 +76,7 @@ def obstacle(row: ToolRegistration) -> str:
 
 def run(row: ToolRegistration, arguments: dict[str, Any], user: Any) -> Outcome:
     """Kept first who does it, without the values; then done, once."""
-    audit.record(user, audit.TOOL_RUN, f"tool:{row.name}", arguments=sorted(arguments))
+    audit.record(user, audit.TOOL_RUN, row, name=row.name, arguments=sorted(arguments))
     began = time.perf_counter()
     try:
         result = async_to_sync(_called)(row, arguments, user)

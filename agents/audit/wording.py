@@ -97,6 +97,19 @@ FLAWS = {
     ),
 }
 
+# What entries tell besides, where its key is not the word that people use.
+FACTS = {
+    "apart": gettext_lazy("rights of their own"),
+    "by": gettext_lazy("by way of"),
+    "checked": gettext_lazy("entries checked"),
+    "groups": gettext_lazy("groups"),
+    "holds": gettext_lazy("holds"),
+    "is_right": gettext_lazy("rightly"),
+    "role": gettext_lazy("role"),
+    "rule": gettext_lazy("pattern"),
+    "way": gettext_lazy("by way of"),
+}
+
 
 def names(entries: Iterable[AuditEntry]) -> dict[str, str]:
     """Who is meant by the tokens in these, asked once for all of them."""
@@ -145,10 +158,15 @@ def shortly(detail: Any, people: Mapping[str, str]) -> str:
     facts = dict(detail) if isinstance(detail, dict) else {}
     changes = facts.pop("changes", {})
     facts.pop("name", None)
-    told = [f"{name}: {_value(value, people)}" for name, value in facts.items()]
+    told = [
+        f"{FACTS.get(name, name)}: {_value(value, people)}"
+        for name, value in sorted(facts.items())
+    ]
     if isinstance(changes, list):
         return ", ".join([*told, *changes])
-    return ", ".join([*told, *(f"{name}: {_change(value)}" for name, value in changes.items())])
+    return ", ".join(
+        [*told, *(f"{name}: {_change(value)}" for name, value in sorted(changes.items()))]
+    )
 
 
 def _change(value: Any) -> str:
@@ -162,6 +180,10 @@ def _value(value: Any, people: Mapping[str, str]) -> str:
         return people.get(value, value) or "—"
     if isinstance(value, list):
         return ", ".join(_value(item, people) for item in value) or "—"
+    if value is None:
+        return "—"
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
     return json.dumps(value, ensure_ascii=False)
 
 

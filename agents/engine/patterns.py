@@ -117,7 +117,7 @@ def compile_pattern(pattern: str) -> Any:
     if len(pattern) > MOST_PATTERN_CHARACTERS:
         raise BadPattern(f"A pattern has at most {MOST_PATTERN_CHARACTERS} characters.")
     if r"\C" in pattern.replace(r"\\", ""):
-        raise BadPattern(r"A pattern cannot take characters apart: \C is not possible.")
+        raise BadPattern("A pattern cannot take characters apart, byte by byte.")
     made = compiled(pattern)
     if made.search("") is not None:
         raise BadPattern("This pattern matches everything, even an empty text.")

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.db import transaction
 from django.db.models import F, Func, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
@@ -45,6 +46,7 @@ def listed(user: Any, pattern: int | None = None, before: int | None = None) -> 
     return Page(hits=found[:A_PAGE], older=found[A_PAGE - 1].pk if is_more else None)
 
 
+@transaction.atomic
 def judge(user: Any, hit: GuardrailHit, is_right: bool | None) -> None:
     """The last word counts; None takes it back."""
     if is_right is None:

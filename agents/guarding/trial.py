@@ -77,7 +77,8 @@ def _verdict(rule: Pattern, text: str, stage: str) -> Verdict:
     if not inspected.findings:
         return Verdict(stage=label, words=_("Nothing matches: it goes on as it is."))
     if rule.is_observed:
-        return Verdict(stage=label, words=f"{told(rule.reason)} {_('Nothing changes.')}")
+        nothing = _("Nothing changes.")
+        return Verdict(stage=label, words=f"{told(rule.reason)} {nothing}")
     if inspected.is_blocked:
         return Verdict(stage=label, words=BLOCKED[stage]() % {"why": told(rule.reason)})
     if rule.marker:

@@ -1,8 +1,9 @@
 """Who did what: entries that are only ever added, each sealed together with the one before."""
 
+import logging
 import secrets
 
-from cryptography.fernet import Fernet
+from cryptography.fernet import Fernet, InvalidToken
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
@@ -10,6 +11,8 @@ from django.utils.translation import gettext as _now
 from django.utils.translation import gettext_lazy as _
 
 from .secret import EncryptedTextField, Unreadable
+
+logger = logging.getLogger(__name__)
 
 GENESIS = "0" * 64
 NOBODY = "nobody"
@@ -63,15 +66,30 @@ class AuditPerson(models.Model):
         return f"person:{self.token}"
 
     def sealed(self, text: str) -> str:
-        return Fernet(self.key.reveal()).encrypt(text.encode()).decode() if self.key else ""
+        """Under their key; where nobody can read that any more, under a new one."""
+        if not self.key:
+            return ""
+        try:
+            key = self.key.reveal()
+        except Unreadable:
+            key = self._renewed_key()
+        return Fernet(key).encrypt(text.encode()).decode() if key else ""
 
     def opened(self, sealed: str) -> str:
         """What was sealed; nothing where the key is gone."""
         try:
             key = self.key.reveal()
-        except Unreadable:
+            return Fernet(key).decrypt(sealed.encode()).decode() if key and sealed else ""
+        except (Unreadable, InvalidToken):
             return ""
-        return Fernet(key).decrypt(sealed.encode()).decode() if key and sealed else ""
+
+    def _renewed_key(self) -> str:
+        """Of several who come at once one makes it, and all of them take that."""
+        logger.warning("From where %s came before cannot be read any more.", self.token)
+        same = type(self)._default_manager.filter(pk=self.pk)
+        same.filter(key=self.key).update(key=new_key())
+        self.refresh_from_db(fields=["key"])
+        return self.key.reveal()
 
 
 class AuditEntryQuerySet(models.QuerySet):

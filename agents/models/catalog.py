@@ -308,7 +308,9 @@ class AgentTool(models.Model):
         unique_together = [("agent", "tool")]
 
     def __str__(self) -> str:
-        return f"{self.agent} · {self.tool}"
+        """As the audit log tells of it, also before there is an agent."""
+        told = ", ".join(f"{name} {value}" for name, value in self.settings.items() if value)
+        return f"{self.tool} ({told})" if told else str(self.tool)
 
     @property
     def settings(self) -> dict[str, Any]:

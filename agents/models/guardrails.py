@@ -3,6 +3,8 @@
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
+from django.db.models.signals import pre_delete
+from django.dispatch import receiver
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -86,6 +88,17 @@ class GuardrailPattern(models.Model):
             try_pattern(self.pattern)
         except BadPattern as error:
             raise ValidationError({"pattern": gettext(str(error))}) from error
+
+
+@receiver(pre_delete, sender=Agent)
+def _switch_off(sender, instance, origin=None, **more):
+    """What was for agents that go and for no other holds for none, and not for all."""
+    going = origin if isinstance(origin, models.QuerySet) else [instance]
+    gone = [agent.pk for agent in going]
+    theirs = GuardrailPattern.objects.filter(agents__in=gone).values("pk")
+    others = GuardrailPattern.agents.through.objects.exclude(agent__in=gone)
+    alone = GuardrailPattern.objects.filter(pk__in=theirs)
+    alone.exclude(pk__in=others.values("guardrailpattern")).update(enabled=False)
 
 
 class GuardrailHitQuerySet(models.QuerySet):

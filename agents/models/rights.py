@@ -3,6 +3,8 @@
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.db import models
+from django.db.models.signals import pre_delete
+from django.dispatch import receiver
 from django.utils.translation import gettext_lazy as _
 
 
@@ -36,3 +38,21 @@ class Restricted(models.Model):
 
     class Meta:
         abstract = True
+
+
+def only_for(groups):
+    """What is for these groups and no other: without them, it would be for everybody."""
+    others = Group.objects.exclude(pk__in=groups)
+    return [
+        row
+        for kind in Restricted.__subclasses__()
+        for row in kind.objects.filter(groups__in=groups).exclude(groups__in=others).distinct()
+    ]
+
+
+@receiver(pre_delete, sender=Group)
+def _keep_closed(sender, instance, origin=None, **more):
+    going = origin if isinstance(origin, models.QuerySet) else [instance]
+    if rows := only_for([group.pk for group in going]):
+        names = ", ".join(map(str, rows))
+        raise models.ProtectedError(f"Only for {instance}: {names}.", set(rows))

@@ -18,12 +18,14 @@ from django.urls import URLPattern, path, reverse
 from django.utils.encoding import force_bytes
 from django.utils.formats import date_format
 from django.utils.http import urlsafe_base64_encode
+from django.utils.text import capfirst
 from django.utils.timezone import localtime
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
 from agents import audit
 from agents.admin.console import ConsoleAdmin
+from agents.models.rights import only_for
 from agents.people import factors, roles, visits
 from agents.people.forms import PersonForm, grantable, may_touch
 from agents.people.models import Visit
@@ -226,19 +228,21 @@ class GroupAdmin(ConsoleAdmin):
     list_display = ["name", "what", "people"]
     search_fields = ["name"]
     filter_horizontal = ["permissions"]
-    readonly_fields = ["people"]
+    readonly_fields = ["may", "people"]
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        if obj is not None and _is_role(obj):
+            return ["name", "may", "people"]
         fields = ["name", "people"] if obj is not None else ["name"]
         return [*fields, "permissions"] if request.user.is_superuser else fields
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
-        is_role = obj is not None and obj.name in Role.values
-        return ["name", "people", "permissions"] if is_role else ["people"]
-
     @admin.display(description=_("what it is"))
     def what(self, group: Group) -> str:
-        return _("role") if group.name in Role.values else _("group")
+        return _("role") if _is_role(group) else _("group")
+
+    @admin.display(description=_("What they may do"))
+    def may(self, group: Group) -> str:
+        return roles.SAID[Role(group.name)]
 
     @admin.display(description=_("people"))
     def people(self, group: Group) -> str:
@@ -246,17 +250,24 @@ class GroupAdmin(ConsoleAdmin):
         return ", ".join(names[:20]) + (" …" if len(names) > 20 else "") or "—"
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """What a role may do is the same in every installation."""
         may = super().has_change_permission(request, obj)
-        return may and (obj is None or self._is_theirs(request, obj))
+        return may and (obj is None or (self._is_theirs(request, obj) and not _is_role(obj)))
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         may = super().has_delete_permission(request, obj)
-        is_role = obj is not None and obj.name in Role.values
-        return may and not is_role and (obj is None or self._is_theirs(request, obj))
+        return may and (obj is None or (self._is_theirs(request, obj) and not _is_role(obj)))
 
     def _is_theirs(self, request: HttpRequest, group: Group) -> bool:
         is_grantable = grantable(request.user).filter(pk=group.pk).exists()
         return request.user.is_superuser or is_grantable
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """What would be for everybody is given to others first, or deleted."""
+        told, count, missing, protected = super().get_deleted_objects(objs, request)
+        rows = only_for([group.pk for group in objs])
+        names = [f"{capfirst(row._meta.verbose_name)}: {row}" for row in rows]
+        return told, count, missing, [*protected, *names]
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Group]) -> None:
         for group in queryset:
@@ -270,6 +281,10 @@ class GroupAdmin(ConsoleAdmin):
         super().save_related(request, form, formsets, change)
         for person in form.instance.user_set.values_list("pk", flat=True):
             visits.ask_again(person)
+
+
+def _is_role(group: Group) -> bool:
+    return group.name in Role.values
 
 
 admin.site.unregister([User, Group])

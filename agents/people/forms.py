@@ -5,13 +5,17 @@ from typing import Any
 from django import forms
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group, Permission
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from agents.people import roles
 from agents.people.roles import Role
 
 User = get_user_model()
+
+NO_GROUP = _(
+    "There is no group to choose. Agents and tools can be for the people of some groups only."
+)
 
 
 def may_touch(asker: Any, person: Any) -> bool:
@@ -22,7 +26,11 @@ def may_touch(asker: Any, person: Any) -> bool:
 
 
 def holds(person: Any) -> set[str]:
-    return set(person.get_all_permissions())
+    """Whoever is switched off still has what they have: they can be switched on again."""
+    their = Q(group__user=person) | Q(user=person)
+    rights = Permission.objects.filter(their).distinct()
+    named = rights.values_list("content_type__app_label", "codename").order_by()
+    return {f"{app}.{name}" for app, name in named}
 
 
 def grantable(asker: Any) -> QuerySet[Group]:
@@ -37,6 +45,11 @@ def grantable(asker: Any) -> QuerySet[Group]:
 
 
 class Rights(forms.ModelMultipleChoiceField):
+    def shown_of(self, person: Any) -> list[int]:
+        """For whoever saves what another has changed meanwhile."""
+        apart = person.user_permissions.filter(codename__in=roles.APART)
+        return sorted(apart.values_list("pk", flat=True))
+
     def label_from_instance(self, right: Permission) -> Any:
         return roles.APART[right.codename]
 
@@ -78,6 +91,8 @@ class PersonForm(forms.ModelForm):
         person, there = self.instance, self.fields
         if "groups" in there:
             there["groups"].queryset = grantable(self.asker)
+            if not there["groups"].queryset.exists():
+                there["groups"].help_text = NO_GROUP
         if "apart" in there:
             there["apart"].queryset = Permission.objects.filter(codename__in=roles.APART)
         if person.pk is not None:

@@ -66,7 +66,7 @@ def begin(request: HttpRequest, onward: str) -> tuple[str, str]:
         "code_challenge_method": "S256",
     }
     kept = {"state": state, "nonce": nonce, "verifier": verifier, "onward": onward}
-    place = _provider()["authorization_endpoint"]
+    place = _place("authorization_endpoint")
     joint = "&" if "?" in place else "?"
     return f"{place}{joint}{urlencode(asked)}", signing.dumps(kept, salt=SALT)
 
@@ -195,7 +195,7 @@ def _exchanged(request: HttpRequest, kept: Begun) -> dict[str, Any]:
         "redirect_uri": _back(request),
         "code_verifier": kept.verifier,
     }
-    place = _provider()["token_endpoint"]
+    place = _place("token_endpoint")
     if secret is None:
         return _asked("POST", place, data={**asked, "client_id": client})
     return _asked("POST", place, data=asked, auth=(client, secret.get_secret_value()))
@@ -236,15 +236,17 @@ def _key(kid: str | None) -> Any:
 def _keys(is_fresh: bool) -> dict[str, Any]:
     if is_fresh:
         _document.cache_clear()
-    return _remembered(_provider()["jwks_uri"])
+    return _remembered(_place("jwks_uri"))
 
 
-def _provider() -> dict[str, Any]:
+def _place(what: str) -> str:
+    """Where the service says that this is."""
     issuer = settings.ENVIRONMENT.oidc_issuer
     found = _remembered(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
-    if found.get("issuer") != issuer:
+    place = found.get(what)
+    if found.get("issuer") != issuer or not isinstance(place, str):
         raise NotKnown(_("%(service)s is not set up rightly.") % {"service": name()})
-    return found
+    return place
 
 
 def _remembered(place: str) -> dict[str, Any]:
@@ -261,7 +263,7 @@ def _asked(method: str, place: str, **about: Any) -> dict[str, Any]:
         answer = httpx.request(method, place, timeout=WITHIN, **about)
         answer.raise_for_status()
         told = answer.json()
-    except (httpx.HTTPError, ValueError) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         raise NotKnown(_("%(service)s does not answer.") % {"service": name()}) from error
     return told if isinstance(told, dict) else {}
 

@@ -26,6 +26,13 @@ class Role(models.TextChoices):
     ADMINISTRATOR = "administrator", _("Administrator")
 
 
+SAID = {
+    Role.PERSON: _("Asks agents."),
+    Role.REVIEWER: _("Sees and judges what others asked, with personal data masked."),
+    Role.ADMINISTRATOR: _("Sets everything up in this console."),
+}
+
+
 def of(user: Any) -> Role:
     if user.is_superuser:
         return Role.ADMINISTRATOR

@@ -51,12 +51,16 @@ def enter(name: str, address: str) -> None:
     """Count an attempt before it is judged, so that many at once are many; raises TooOften."""
     now = timezone.now()
     with transaction.atomic():
-        rows = _held(_keys(name, address), now)
-        asked = [pair for pair in zip(rows, _limits(rows[0], now), strict=True) if pair[1]]
-        late = max((row.wait_until or now for row, _limit in asked), default=now)
+        both, there, under = _held(_keys(name, address), now)
+        is_known = both.succeeded_at is not None and now - both.succeeded_at < REMEMBERED
+        # Whoever signed in from there before waits only for what was done in their name there.
+        judging = [both] if is_known else [both, there, under]
+        late = max(row.wait_until or now for row in judging)
         if late <= now:
-            for row, limit in asked:
-                _count(row, limit, now)
+            _count(both, BOTH, now)
+            _count(there, FROM_THERE, now)
+            if not is_known:
+                _count(under, UNDER_THE_NAME, now)
     if late > now:
         raise TooOften(int((late - now).total_seconds()) + 1)
 
@@ -92,11 +96,6 @@ def _held(keys: Iterable[str], now: datetime) -> list[Attempts]:
     Attempts.objects.bulk_create(rows, ignore_conflicts=True)
     found = Attempts.objects.select_for_update().order_by("key").in_bulk(ordered)
     return [found[key] for key in keys]
-
-
-def _limits(both: Attempts, now: datetime) -> tuple[Limit, Limit, Limit | None]:
-    was_here = both.succeeded_at is not None and now - both.succeeded_at < REMEMBERED
-    return BOTH, FROM_THERE, None if was_here else UNDER_THE_NAME
 
 
 def _count(row: Attempts, limit: Limit, now: datetime) -> None:

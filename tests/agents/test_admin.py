@@ -273,6 +273,24 @@ def test_every_page_is_reached_from_the_menu(root):
     assert len(addresses) == len(set(addresses))
 
 
+def test_the_menu_marks_one_page_as_the_one_that_is_open(root):
+    hits = root.get(reverse("admin:agents_guardrail_hits")).content.decode()
+    change = root.get(page(GuardrailPattern, "add")).content.decode()
+
+    assert hits.count('aria-current="page"') == change.count('aria-current="page"') == 1
+    assert f'href="{reverse("admin:agents_guardrail_hits")}" aria-current="page"' in hits
+    assert f'href="{page(GuardrailPattern, "changelist")}" aria-current="page"' in change
+
+
+def test_a_list_without_rows_says_so_and_one_without_hits_leads_back(root):
+    empty = root.get(page(Workflow, "changelist")).content.decode()
+    searched = root.get(page(Workflow, "changelist"), {"q": "nothing"}).content.decode()
+
+    assert "There is nothing here yet. The button above adds the first." in empty
+    assert "changelist-filter" not in empty
+    assert "Nothing here is like that." in searched
+
+
 def test_the_menu_names_only_what_is_there():
     """A label that is misspelt would be a row that nobody finds under its heading."""
     registered = {model._meta.label for model in admin.site._registry}

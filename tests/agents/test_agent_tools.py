@@ -6,7 +6,7 @@ from django.test import Client
 from django.urls import reverse
 
 from agents import assembly
-from agents.models import Agent, AgentTool, Run, ToolRegistration
+from agents.models import Agent, AgentTool, AuditEntry, Run, ToolRegistration
 from tests.agents.test_catalog_admin import agent_form
 from tests.conftest import asked
 from tests.scripted import Says
@@ -94,6 +94,14 @@ def test_a_tool_that_is_switched_off_is_gone_and_others_stay_as_they_are(root, a
     root.post(reverse("admin:agents_agent_change", args=[agent.pk]), kept)
 
     assert [(each.tool.name, each.timeout) for each in agent.links.all()] == [("search", 5)]
+
+
+def test_the_log_says_what_was_changed_about_a_tool(root, agent):
+    kept = agent_form(name="helper", is_default="on") | posted("search", timeout="5")
+    root.post(reverse("admin:agents_agent_change", args=[agent.pk]), kept)
+
+    changes = AuditEntry.objects.latest("pk").detail["changes"]
+    assert changes["given"] == [["calculator", "database", "search"], ["search (timeout 5)"]]
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,21 @@ async def test_a_pattern_is_for_the_agents_that_were_chosen(agent):
     assert (await asked("swordfish")).status == "blocked"
 
 
+def test_what_was_allowed_to_one_agent_is_allowed_to_none_when_it_is_gone(agent):
+    other, third = (Agent.objects.create(name=name) for name in ("other", "third"))
+    alone, shared, general = (
+        GuardrailPattern.objects.create(name=name, pattern="x", action="allow")
+        for name in ("alone", "shared", "general")
+    )
+    alone.agents.set([other, third])
+    shared.agents.set([other, agent])
+
+    Agent.objects.filter(name__in=["other", "third"]).delete()
+
+    held = GuardrailPattern.objects.holding_for(agent.pk).filter(action="allow")
+    assert set(held) == {shared, general}
+
+
 async def test_an_observed_pattern_lets_the_run_go_on_and_is_counted(person):
     row = await rule(action="block", stage="input", is_observed=True)
 

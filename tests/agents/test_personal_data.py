@@ -228,6 +228,26 @@ async def test_what_a_stopped_call_found_in_the_last_moment_is_kept_masked():
     assert (await run.steps.aget()).observation == "It was ‹email›."
 
 
+async def test_what_somebody_writes_about_a_call_is_kept_masked_too(scripted, person):
+    await sync_to_async(ask_for)("unkept", auto_execute_tools=False)
+    scripted(Says.call("database", sql="SELECT 1"), Says(answer="Done."))
+    run = await asked("How many?", user=person)
+    [waiting] = [approval async for approval in run.approvals.all()]
+
+    written = json.dumps({"sql": f"SELECT '{MAIL}' AS mail"})
+    about = {"arguments": written, "reason": f"Ask {MAIL}."}
+    word = approvals.Word(digest=waiting.digest, is_approved=True, **about)
+    await approvals.decide(person, waiting.pk, word)
+    await runs.wait(run)
+
+    await checked(run)
+    kept = [str(row) async for row in RunEvent.objects.values()]
+    kept += [str(row) async for row in AgentStep.objects.values()]
+    kept += [str(row) async for row in run.approvals.values()]
+    assert MAIL not in str(kept)
+    assert "Ask ‹email›." in str(kept)
+
+
 async def test_a_call_that_waited_is_made_as_it_was_shown(scripted, person):
     await sync_to_async(ask_for)("unkept", auto_execute_tools=False)
     sql = f"SELECT '{MAIL}' AS mail"

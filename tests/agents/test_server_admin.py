@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from agents import servers
-from agents.models import McpServer, ToolRegistration
+from agents.models import AuditEntry, McpServer, ToolRegistration
 from agents.tools.mcp_connection import Health
 from agents.tools.mcp_definition import Definition
 
@@ -322,6 +322,8 @@ def test_what_is_in_the_form_is_tried_and_not_saved(root, tmp_path):
     args = json.dumps([PLAIN, str(tmp_path / "notes")])
     html = tried(root, **typed(transport="stdio", command=sys.executable, args=args, url=""))
 
+    entry = AuditEntry.objects.get(action="server.tested")
+    assert entry.detail == {"name": "docs", "is_saved": False}
     assert "It is ready, and has 12 tools. Nothing was saved." in html
     assert "<code>count</code>" in html
     assert not McpServer.objects.exists()

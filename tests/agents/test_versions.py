@@ -68,6 +68,7 @@ def test_what_is_not_there_any_more_is_told(agent):
     change(agent, name="renamed")
     Agent.objects.create(name="helper")
     agent.tools.get(name="search").delete()
+    agent.groups.clear()
     group.delete()
     other.delete()
 
@@ -80,6 +81,18 @@ def test_what_is_not_there_any_more_is_told(agent):
         "The agent other is not there any more, so it was left out.",
     ]
     assert [tool.name for tool in agent.tools.all()] == ["calculator", "database"]
+
+
+def test_what_was_for_people_who_are_no_group_any_more_is_not_for_everybody(agent):
+    sales, finance = (Group.objects.create(name=name) for name in ("Sales", "Finance"))
+    agent.groups.set([sales])
+    versions.keep(agent, None)
+    agent.groups.set([finance])
+    sales.delete()
+
+    versions.restore(agent, 1, None)
+
+    assert list(agent.groups.all()) == [finance]
 
 
 def test_whether_it_is_in_use_is_a_matter_of_now(agent):

@@ -7,18 +7,23 @@ from django.contrib.auth.models import Group, Permission
 from django.db import OperationalError
 from django.test import Client
 
-from agents import audit
+from agents import audit, versions
 from agents.audit import chain, circumstances
 from agents.models import Agent, AuditEntry, GuardrailPattern, McpServer
 from tests.review.conftest import client_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PASSWORD = "a long walk on the beach"
+SERVERS = '{"mcpServers": {"shop": {"url": "https://shop.example/mcp"}}}'
 
 
 @pytest.fixture
 def ada(django_user_model):
     return django_user_model.objects.create_user("ada", password=PASSWORD)
+
+
+def away(*_):
+    raise OperationalError("server closed the connection unexpectedly")
 
 
 def newest(action):
@@ -39,6 +44,22 @@ def test_signing_in_and_out_is_kept_with_where_it_came_from(ada):
     assert newest("signin.out").actor == ada
 
 
+def test_with_the_old_key_lost_people_still_sign_in_and_are_kept(ada, settings):
+    settings.ENCRYPTION_KEYS = ["the first phrase"]
+    Client(REMOTE_ADDR="203.0.113.77").post("/login/", {"username": "ada", "password": "x"})
+    old = newest("signin.failed")
+
+    settings.ENCRYPTION_KEYS = ["another phrase"]
+    client = Client(REMOTE_ADDR="203.0.113.78")
+    answers = [client.post("/login/", {"username": "ada", "password": p}) for p in "xy"]
+    answers.append(client.post("/login/", {"username": "ada", "password": PASSWORD}))
+
+    assert [answer.status_code for answer in answers] == [200, 200, 302]
+    entry, before = newest("signin.ok"), AuditEntry.objects.get(pk=old.pk)
+    assert json.loads(entry.person.opened(entry.place)) == {"address": "203.0.113.78"}
+    assert before.person.opened(before.place) == ""
+
+
 def test_a_password_typed_as_a_name_is_not_kept(ada):
     Client().post("/login/", {"username": "my Secret pass", "password": "x"})
     Client().post("/login/", {"username": "ada", "password": "wrong"})
@@ -50,9 +71,6 @@ def test_a_password_typed_as_a_name_is_not_kept(ada):
 
 
 def test_who_cannot_be_recorded_is_not_signed_in(ada, monkeypatch):
-    def away(*_):
-        raise OperationalError("server closed the connection unexpectedly")
-
     monkeypatch.setattr(AuditEntry.objects, "bulk_create", away)
     client = Client()
 
@@ -123,14 +141,47 @@ def test_what_cannot_be_recorded_is_not_changed(administrator, monkeypatch):
     client = client_of(administrator)
     agent = Agent.objects.create(name="clerk")
 
-    def away(*_):
-        raise OperationalError("server closed the connection unexpectedly")
-
     monkeypatch.setattr(AuditEntry.objects, "bulk_create", away)
     answer = client.post(f"/admin/agents/agent/{agent.pk}/delete/", {"post": "yes"})
 
     assert answer.status_code == 503
     assert Agent.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("page", "typed"),
+    [
+        ("agent/{pk}/history/1/restore/", {}),
+        ("agent/{pk}/clone/", {}),
+        ("mcpserver/import/", {"text": SERVERS}),
+        ("guardrailpattern/sets/", {"set": "secrets"}),
+    ],
+)
+def test_nor_is_what_pages_of_their_own_do(administrator, monkeypatch, page, typed):
+    agent = Agent.objects.create(name="clerk")
+    versions.keep(agent, None)
+    Agent.objects.filter(pk=agent.pk).update(instructions="Be brief.")
+    versions.keep(agent, None)
+    kinds = (Agent, McpServer, GuardrailPattern)
+    before = [list(kind.objects.order_by("pk").values()) for kind in kinds]
+
+    monkeypatch.setattr(AuditEntry.objects, "bulk_create", away)
+    answer = client_of(administrator).post(f"/admin/agents/{page.format(pk=agent.pk)}", typed)
+
+    assert answer.status_code == 503
+    assert [list(kind.objects.order_by("pk").values()) for kind in kinds] == before
+
+
+def test_nor_is_a_password(administrator, ada, monkeypatch):
+    link = client_of(administrator).post(f"/admin/auth/user/{ada.pk}/link/").context["link"]
+    typed = dict.fromkeys(("new_password1", "new_password2"), "another walk on the beach")
+
+    monkeypatch.setattr(AuditEntry.objects, "bulk_create", away)
+    answer = Client().post(link, typed)
+
+    ada.refresh_from_db()
+    assert answer.status_code == 503
+    assert ada.check_password(PASSWORD)
 
 
 def test_deleting_what_people_said_keeps_none_of_their_words(administrator, person):

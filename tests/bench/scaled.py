@@ -21,7 +21,8 @@ ABOUT = """\
 Scaled: the table of the chat on PostgreSQL and Redis, with one web process and with two, whose
 people are spread over both; a worker drives the runs. CPU and memory are those of all our
 processes together, × is the ratio to one web process. All of it shares the cores of this
-machine with the people and the model: this says what several cost, not what they can bear."""
+machine with the people and the model, so nothing is driven to its limit here: “bears ×” is how
+much more as many cores as processes would carry if each is used up at this cost."""
 
 
 @dataclass
@@ -46,7 +47,8 @@ def measure(size: Size) -> list[dict]:
             for name, webs in FLEETS.items()
             for reading in _readings(name, webs, levels, llm, folder, services)
         ]
-    return rows(readings, ONE, ["cpu ms / 1000"])
+    found = rows(readings, ONE, ["cpu ms / 1000"])
+    return [{**row, "bears ×": FLEETS[row["peer"]] / row["cpu ms / 1000 ×"]} for row in found]
 
 
 def _readings(name, webs, levels, llm, folder, services) -> Iterator[Reading]:

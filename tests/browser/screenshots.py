@@ -52,6 +52,7 @@ def take_all(browser: Browser, url: str) -> None:
     take_traces(page, run)
     take_shared(page, run, browser.new_page(base_url=url, reduced_motion="reduce", **DESK))
     take_plans(page)
+    take_console(page)
     page.goto("/")
     page.locator("select[name=agent]").select_option("careful")
     ask(page, "How many customers are there in Kyoto?")
@@ -104,6 +105,14 @@ def take_plans(page: Page) -> None:
     page.get_by_role("link", name="Best products").click()
     expect(page.get_by_text("It can be saved.")).to_be_visible()
     take(page, "workflow")
+
+
+def take_console(page: Page) -> None:
+    page.goto("/admin/agents/agent/")
+    page.locator("#result_list").get_by_role("link", name="helper").click()
+    tools = page.get_by_role("heading", name="Tools", exact=True)
+    tools.evaluate("heading => heading.scrollIntoView()")
+    take(page, "console", "() => {}")
 
 
 def asked_of(page: Page, agent: str, question: str) -> None:

@@ -89,7 +89,8 @@ def switched_off(page: Page, tool: str):
 
 def switch(page: Page, tool: str, on: bool) -> None:
     page.goto(TOOLS)
-    box = page.locator("#result_list tr", has_text=tool).locator("[name$=enabled]")
+    row = page.locator("#result_list tr", has_text=tool)
+    box = row.locator("[type=checkbox][name$=enabled]")
     box.set_checked(on)
     page.locator("[name=_save]").click()
     expect(page.locator(".messagelist .success")).to_be_visible()

@@ -108,7 +108,7 @@ def test_a_tool_of_a_real_server_is_run_by_hand(page: Page):
     expect(page.locator("#outcome")).to_contain_text("It answered.")
     expect(page.locator("#outcome")).to_contain_text('"timezone": "Europe/Oslo"')
     page.goto("/admin/agents/auditentry/")
-    expect(page.locator("#result_list")).to_contain_text("tool:clock__get_current_time")
+    expect(page.locator("#result_list")).to_contain_text("clock__get_current_time")
     expect(page.locator("#result_list")).not_to_contain_text("Oslo")
 
 

@@ -1,6 +1,6 @@
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 
 import pytest
 
@@ -21,7 +21,10 @@ def grounds():
 
         def ground(kind):
             if kind not in kept:
-                kept[kind] = stack.enter_context(opened(kind, Path(place) / kind, chats=40))
+                folder = Path(
+                    mkdtemp(prefix=f"{kind}-", dir=place)
+                )  # one that failed has left its own
+                kept[kind] = stack.enter_context(opened(kind, folder / kind, chats=40))
             return kept[kind]
 
         yield ground

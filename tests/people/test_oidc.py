@@ -207,6 +207,20 @@ def test_a_service_that_is_away_is_told_in_words(client, provider, settings):
     assert "Acme does not answer." in answer.content.decode()
 
 
+@pytest.mark.parametrize("place", [None, 7, "http://[", ["x"]])
+def test_a_service_that_does_not_say_where_it_is_is_told_in_words(
+    client, provider, monkeypatch, place
+):
+    there = provider.discovery() | {"token_endpoint": place}
+    monkeypatch.setattr(provider, "discovery", lambda: there)
+
+    answer = signed_in(client)
+
+    assert answer.status_code == 200
+    assert "Acme" in answer.content.decode()
+    assert not is_in(client)
+
+
 def test_without_a_service_there_is_no_button_and_no_way(client, db):
     assert "oidc" not in client.get("/login/").content.decode()
     assert client.get("/login/oidc/").headers["Location"] == "/login/"

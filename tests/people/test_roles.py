@@ -2,9 +2,11 @@
 
 import pytest
 from django.contrib.auth.models import Group, Permission
+from django.db import transaction
+from django.db.models import ProtectedError
 from django.test import Client
 
-from agents.models import AuditEntry
+from agents.models import Agent, AuditEntry
 from agents.people import factors, roles, totp
 from agents.people.models import Authenticator, Visit
 from agents.people.roles import Role
@@ -147,6 +149,40 @@ def test_nobody_changes_whoever_may_do_more(console, administrator, stranger, wa
     assert administrator.is_active
 
 
+def test_whoever_is_switched_off_and_may_do_more_is_nobodys_way_up(console, stranger):
+    stdio = Permission.objects.get(codename="use_stdio_servers")
+    stranger.user_permissions.add(stdio)
+    type(stranger).objects.filter(pk=stranger.pk).update(is_active=False)
+
+    answer = console.post(page(stranger, "link/"))
+    saved(console, stranger, is_active="on")
+
+    assert answer.status_code == 404
+    assert not stranger.is_active
+
+
+def test_of_two_who_change_rights_at_once_the_second_is_told(root, person):
+    roles.give(person, Role.PERSON)
+    stdio = Permission.objects.get(codename="use_stdio_servers")
+    seen = {each: root.get(page(person)).context["seen"] for each in ("first", "second")}
+
+    saved(root, person, apart=[stdio.pk], _seen=seen["first"])
+    answer = saved(root, person, apart=[], _seen=seen["second"])
+
+    assert "changed this" in answer.content.decode()
+    assert fresh(person).has_perm("agents.use_stdio_servers")
+
+
+def test_of_two_who_change_a_role_at_once_the_second_is_told(root, person):
+    seen = root.get(page(person)).context["seen"]
+
+    saved(root, person, role="reviewer", _seen=seen)
+    answer = saved(root, person, role="administrator", _seen=seen)
+
+    assert "changed this" in answer.content.decode()
+    assert roles.of(fresh(person)) == Role.REVIEWER
+
+
 def test_a_superuser_gives_the_rights_that_no_role_has(root, person):
     secret = Permission.objects.get(codename="see_personal_data")
 
@@ -220,6 +256,33 @@ def test_roles_cannot_be_renamed_or_deleted(root):
     assert group.name == "reviewer"
     assert group.permissions.exists()
     assert answer.status_code == 403
+
+
+def test_a_group_stays_while_something_is_for_its_people_only(root, person):
+    finance, sales = (Group.objects.create(name=name) for name in ("finance", "sales"))
+    ledger = Agent.objects.create(name="ledger")
+    ledger.groups.set([finance, sales])
+    both = {"action": "delete_selected", "_selected_action": [finance.pk, sales.pk]}
+
+    page = root.post("/admin/auth/group/", both | {"post": "yes"})
+    with pytest.raises(ProtectedError), transaction.atomic():
+        Group.objects.filter(name__in=["finance", "sales"]).delete()
+    root.post(f"/admin/auth/group/{sales.pk}/delete/", {"post": "yes"})
+    root.post(f"/admin/auth/group/{finance.pk}/delete/", {"post": "yes"})
+
+    assert "Agent: ledger" in page.content.decode()
+    assert list(ledger.groups.all()) == [finance]
+    assert not Agent.objects.usable_by(person).exists()
+
+
+def test_a_role_says_in_words_what_its_people_may_do_and_offers_no_change(root):
+    group = roles.group(Role.REVIEWER)
+
+    shown = root.get(f"/admin/auth/group/{group.pk}/change/").content.decode()
+
+    assert "Sees and judges what others asked" in shown
+    assert "_continue" not in shown
+    assert "Can " not in shown
 
 
 def test_people_from_before_have_the_role_of_a_person(person, administrator):

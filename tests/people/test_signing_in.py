@@ -168,6 +168,19 @@ def test_the_second_step_is_for_whoever_took_the_first(client, ada, secret):
     assert not is_in(client)
 
 
+def test_a_passkey_asked_of_one_person_does_not_let_in_another(client, ada, secret, sign_in):
+    sign_in()
+    client.post("/login/passkey/")
+    session = client.session
+    session["halfway"] = session["halfway"] | {"at": 0}
+    session.save()
+
+    body = {"answer": {"rawId": "AAAA"}}
+    answer = client.post("/login/passkey/done/", body, content_type="application/json")
+
+    assert answer.json() == {"wrong": "That took too long. Try again."}
+
+
 def test_the_session_before_is_not_the_session_after(client, ada, secret, sign_in):
     sign_in()
     halfway = client.session.session_key
@@ -239,6 +252,16 @@ def test_many_names_from_one_address_wait(client, ada, sign_in):
     assert sign_in(REMOTE_ADDR="2001:db8:1::1").status_code == 302
 
 
+def test_whoever_was_there_before_is_not_locked_out_with_their_address(client, ada, sign_in):
+    sign_in()
+    client.post("/logout/")
+    for number in range(throttle.FROM_THERE.free + 1):
+        sign_in(f"name{number}", "wrong")
+
+    assert sign_in("somebody", "else").status_code == 429
+    assert sign_in().status_code == 302
+
+
 def test_only_a_proxy_of_ours_is_believed_about_addresses(rf, settings):
     told = {"HTTP_X_FORWARDED_FOR": "203.0.113.9, 198.51.100.7, 10.0.0.2"}
     request = rf.get("/", REMOTE_ADDR="10.0.0.1", **told)
@@ -300,7 +323,12 @@ def test_a_link_to_set_a_password_works_once(client, ada, administrator):
     new = {"new_password1": "mountains in the mist", "new_password2": "mountains in the mist"}
 
     assert "Welcome, ada" in guest.get(link).content.decode()
-    assert "Your password is set." in guest.post(link, new).content.decode()
+    shown = guest.post(link, new).content.decode()
+    assert "Your password is set." in shown
+    assert (
+        'type="password" name="password" autocomplete="current-password" required autofocus'
+        in (shown)
+    )
     assert guest.get(link).status_code == 404
     assert guest.get("/welcome/AAAA/x-y/").status_code == 404
     ada.refresh_from_db()

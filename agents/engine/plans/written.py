@@ -184,11 +184,11 @@ def _scalar(event: Any) -> Written:
     # `"\0"` and `"\ud800"` are how YAML spells what no database takes.
     text = UNKEPT.sub("\ufffd", event.value)
     is_plain = event.implicit[0] and not event.style
-    value = _meant(text) if is_plain else text
+    value = meant(text) if is_plain else text
     return replace(_written(value, event), text=text)
 
 
-def _meant(text: str) -> Any:
+def meant(text: str) -> Any:
     """As in JSON: a date is text, and so are yes and no."""
     if text in WORDS:
         return WORDS[text]

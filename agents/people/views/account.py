@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -145,12 +146,13 @@ def password(request: HttpRequest) -> HttpResponse:
     form = _password_form(user, request.POST)
     if not form.is_valid():
         return _page(request, form=form)
-    form.save()
+    with transaction.atomic():
+        form.save()
+        audit.record(user, audit.PASSWORD_SET, factors.name_of(user))
     way = getattr(Visit.objects.for_user(user).first(), "way", "password")
     visits.end(_others(request))
     update_session_auth_hash(request, user)
     visits.begin(request, user, way)
-    audit.record(user, audit.PASSWORD_SET, factors.name_of(user))
     return _done(request, _("Your password is changed. You are signed out everywhere else."))
 
 

@@ -6,6 +6,7 @@ from django.contrib.auth import authenticate, get_user_model, logout
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import SetPasswordForm
 from django.contrib.auth.tokens import default_token_generator
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -175,9 +176,10 @@ def welcome(request: HttpRequest, uid: str, token: str) -> HttpResponse:
     form = SetPasswordForm(user, request.POST if request.method == "POST" else None)
     if request.method == "GET" or not form.is_valid():
         return render(request, "people/welcome.html", {"form": form, "person": user})
-    form.save()
-    visits.end(user.visits.all())
-    audit.record(user, audit.PASSWORD_SET, factors.name_of(user), by="link")
+    with transaction.atomic():
+        form.save()
+        visits.end(user.visits.all())
+        audit.record(user, audit.PASSWORD_SET, factors.name_of(user), by="link")
     return sign_in_page(
         request, told=_("Your password is set. Sign in with it."), name=user.username
     )

@@ -1,0 +1,151 @@
+"""Things of one kind: how a file tells of them, and how they are made what it tells."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.db import models
+from django.forms import modelform_factory
+
+from agents.engine.plans.written import Path
+
+from .columns import Column, columns
+
+Values = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """What is wrong with a thing, and with which part of it."""
+
+    path: Path
+    message: str
+
+
+class Kind:
+    """Rows that have a name, described by their columns and judged by their form."""
+
+    named = "name"
+    only_first: tuple[str, ...] = ()  # what a row has from the beginning, and keeps
+
+    def __init__(self, key: str, model: type[models.Model]) -> None:
+        self.key, self.model = key, model
+
+    @property
+    def label(self) -> str:
+        return str(self.model._meta.verbose_name)
+
+    @property
+    def plural(self) -> str:
+        return str(self.model._meta.verbose_name_plural)
+
+    def rows(self) -> models.QuerySet[Any]:
+        return self.model._default_manager.order_by(self.named)
+
+    def named_rows(self, *, locked: bool = False) -> dict[str, Any]:
+        rows = self.rows().select_for_update(of=("self",)) if locked else self.rows()
+        return {getattr(row, self.named): row for row in rows}
+
+    def completed(self, row: Any, values: Values) -> Values:
+        """What is told, and what has to be known of a row to understand it."""
+        return values
+
+    def columns(self, values: Values) -> list[Column]:
+        """Those that a thing of these values has."""
+        return columns(self.model, without=[self.named])
+
+    def described(self, row: Any) -> Values:
+        told = self.columns(self.completed(row, {}))
+        return {column.name: column.of(row) for column in told}
+
+    def known(self, values: Values) -> list[str]:
+        """What may be said of it."""
+        return [column.name for column in self.columns(values)]
+
+    def mismatches(self, values: Values) -> Iterator[Objection]:
+        """What has the wrong form, before anything is looked up."""
+        for column in self.columns(values):
+            if column.name in values and (why := column.mismatch(values[column.name])):
+                yield Objection((column.name,), why)
+
+    def differs(self, before: Values, values: Values) -> bool:
+        """Whether anything that is told is not so already."""
+        told = [column for column in self.columns(values) if column.name in values]
+        return any(c.differs(before.get(c.name), values[c.name]) for c in told)
+
+    def prepare(self, row: Any, values: Values) -> None:
+        """What has to be done to a row before any of its kind is changed."""
+
+    def bare(self, name: str, values: Values) -> Any:
+        """A new row that others can refer to; raises ValidationError."""
+        self.model._meta.get_field(self.named).clean(name, None)
+        return self.model._default_manager.create(**{self.named: name})
+
+    def keep(self, row: Any, values: Values, user: Any) -> list[Objection]:
+        """Make the row what is told of it, as its page would; otherwise says why not."""
+        wrong = list(self.lacking(values))
+        lost = {objection.path[0] for objection in wrong}
+        sound = {name: value for name, value in values.items() if name not in lost}
+        form = self.form(row, self.described(row) | sound, user)
+        wrong += [one for one in self._objections(form) if not lost & {*one.path}]
+        if wrong:
+            return wrong
+        form.save()
+        self.kept(row)
+        return []
+
+    def lacking(self, values: Values) -> Iterator[Objection]:
+        """What is referred to and is not there."""
+        for column in self.columns(values):
+            for sentence in column.missing(values.get(column.name)):
+                yield Objection((column.name,), sentence)
+
+    def form(self, row: Any, values: Values, user: Any) -> Any:
+        console = admin.site.get_model_admin(self.model)
+        fields = [c.field for c in self.columns(values) if c.field.name not in self.only_first]
+        others = console.formfield_overrides.get(models.JSONField, {}).get("form_class")
+        classes = {f.name: others for f in fields if isinstance(f, models.JSONField) and others}
+        base = type("Form", (console.form,), {"user": user})
+        names = [self.named, *(field.name for field in fields)]
+        made = modelform_factory(self.model, base, names, field_classes=classes)
+        form = made(self.data(row, values), instance=row)
+        for name in {*names[1:]} & form.fields.keys():
+            if isinstance(form.fields[name], forms.CharField):
+                form.fields[name].strip = False  # as it was written
+        return form
+
+    def data(self, row: Any, values: Values) -> Values:
+        """What a page would send of a thing with these values; of a secret, nothing."""
+        told = [c for c in self.columns(values) if not c.is_secret and c.name in values]
+        sent = {column.field.name: column.typed(values[column.name]) for column in told}
+        return {self.named: getattr(row, self.named), **sent}
+
+    def needs(self, row: Any, values: Values) -> list[str]:
+        """The secrets that the file knows of, and the row has not."""
+        found: list[str] = []
+        for column in self.columns(values):
+            told = values.get(column.name) if column.is_secret else None
+            if isinstance(told, list):
+                found += [name for name in told if name not in column.of(row)]
+            elif told and not column.of(row):
+                found.append(str(column.field.verbose_name))
+        return found
+
+    def kept(self, row: Any) -> None:
+        """What the rest of the installation is told once it is certain."""
+
+    def switch_off(self, row: Any, user: Any) -> list[Objection]:
+        row.enabled = False
+        row.save(update_fields=["enabled"])
+        self.kept(row)
+        return []
+
+    def _objections(self, form: Any) -> Iterator[Objection]:
+        told = self.columns(self.completed(form.instance, {}))
+        by_field = {"given": "tools"} | {column.field.name: column.name for column in told}
+        for field, sentences in form.errors.items():
+            key = by_field.get(field, "")
+            for sentence in sentences:
+                yield Objection((key,) if key else (), sentence)

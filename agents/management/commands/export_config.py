@@ -1,0 +1,42 @@
+"""What is set up, as a file."""
+
+from pathlib import Path
+
+from django.core.management.base import BaseCommand, CommandError, no_translations
+
+from agents.configuration.exporting import Selection, export
+from agents.configuration.kinds import KINDS
+from agents.configuration.rights import Terminal
+
+
+class Command(BaseCommand):
+    help = "Writes what is set up as YAML: agents, models, tools and so on, without keys."
+
+    def add_arguments(self, parser) -> None:
+        parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="where to")
+        parser.add_argument(
+            "--only",
+            default="",
+            metavar="KINDS",
+            help=f"with commas between: {', '.join(KINDS)}",
+        )
+        parser.add_argument("--name", action="append", default=[], help="only what is named so")
+
+    @no_translations
+    def handle(self, output: Path | None, only: str, name: list[str], **options) -> None:
+        text = export(Terminal(), Selection(kinds=kinds(only), names=name))
+        if output is None:
+            self.stdout.write(text, ending="")
+            return
+        try:
+            output.write_text(text, encoding="utf-8", newline="\n")
+        except OSError as error:
+            raise CommandError(f"{output} cannot be written: {error.strerror}.") from error
+
+
+def kinds(only: str) -> list[str]:
+    wanted = [kind.strip() for kind in only.split(",") if kind.strip()]
+    if strange := [kind for kind in wanted if kind not in KINDS]:
+        known = ", ".join(KINDS)
+        raise CommandError(f"{', '.join(strange)}: not known; there are {known}.")
+    return wanted or list(KINDS)

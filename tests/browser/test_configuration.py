@@ -1,0 +1,67 @@
+"""The configuration goes into a file, is changed there, and comes back."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.test_accessible import faults
+
+PAGE = "/admin/configuration/"
+
+
+def written(page: Page, text: str) -> None:
+    page.goto(PAGE)
+    page.get_by_label("Or its text").fill(text)
+    page.get_by_role("button", name="Show what would change").click()
+
+
+def test_what_was_exported_is_changed_by_a_file_and_applied(page: Page, watch, tmp_path: Path):
+    page.goto("/admin/")
+    page.get_by_role("link", name="Configuration").first.click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download").click()
+    file = tmp_path / "ashiato.yaml"
+    download.value.save_as(file)
+    text = file.read_text()
+    file.write_text(text.replace("max_steps: 10", "max_steps: 12", 1))
+
+    page.locator("[name=file]").set_input_files(file)
+    page.get_by_role("button", name="Show what would change").click()
+    changed = page.locator(".part.changed .thing")
+    expect(changed).to_have_count(1)
+    expect(changed.locator("del")).to_have_text("10")
+    expect(changed.locator("ins")).to_have_text("12")
+    assert not faults(page)
+
+    page.get_by_role("button", name="Apply").click()
+    expect(page.locator(".messagelist .success")).to_have_text("1 thing was changed.")
+    written(page, text)
+    page.get_by_role("button", name="Apply").click()
+    written(page, text)
+    expect(page.locator(".calm")).to_have_text("Everything is already as the file says.")
+
+
+def test_a_refused_line_is_told_mended_and_taken_by_keys_alone(page: Page, watch):
+    written(page, "ashiato: 1\npatterns:\n  by-file:\n    pattern: '(a'\n")
+    expect(page.locator(".part.refused .problems")).to_contain_text("line 4")
+    expect(page.get_by_role("button", name="Apply")).to_have_count(0)
+    assert not faults(page)
+
+    page.get_by_label("Or its text").fill("ashiato: 1\npatterns:\n  by-file: {pattern: zzz}\n")
+    page.get_by_role("button", name="Show what would change").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".part.new summary")).to_contain_text("by-file")
+    page.get_by_role("button", name="Apply").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".messagelist .success")).to_have_text("1 thing was changed.")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_a_phone(visit, server, scheme):
+    page = visit(server, viewport={"width": 390, "height": 844}, color_scheme=scheme)
+    written(page, "ashiato: 1\nagents:\n  helper:\n    instructions: |-\n      Be brief.\n")
+    expect(page.locator(".part.changed .thing")).to_be_visible()
+
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert not faults(page)

@@ -1,0 +1,81 @@
+"""The same from the terminal, for whoever keeps it in git."""
+
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from agents.configuration.exporting import Selection, export
+from agents.configuration.rights import Terminal
+from agents.models import Agent, AuditEntry
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def file(agent, tmp_path):
+    path = tmp_path / "ashiato.yaml"
+    call_command("export_config", output=path)
+    return path
+
+
+def said(*args, **options):
+    out = StringIO()
+    call_command(*args, stdout=out, **options)
+    return out.getvalue()
+
+
+def test_the_terminal_writes_the_same_bytes_as_the_console(file, agent):
+    text = export(Terminal(), Selection())
+
+    assert file.read_text() == text == said("export_config")
+    assert AuditEntry.objects.filter(action="configuration.exported").count() == 3
+
+
+def test_only_some_kinds_are_written(agent):
+    assert "patterns:" not in said("export_config", only="agents,models")
+    with pytest.raises(CommandError, match="agnets: not known"):
+        said("export_config", only="agnets")
+
+
+def test_a_file_that_changes_nothing_ends_well(file):
+    assert "0 not in the file" in said("import_config", file, dry_run=True)
+    assert "the same" in said("import_config", file)
+
+
+def test_a_dry_run_says_what_would_change_and_ends_with_two(file, capsys):
+    file.write_text(file.read_text().replace("max_steps: 10", "max_steps: 12"))
+    with pytest.raises(SystemExit) as end:
+        call_command("import_config", file, dry_run=True)
+
+    assert end.value.code == 2
+    assert "changed: agents helper\n  max_steps: 10 → 12\n" in capsys.readouterr().out
+    assert Agent.objects.get().max_steps == 10
+
+
+def test_it_is_done_only_where_somebody_said_yes(file):
+    file.write_text(file.read_text().replace("max_steps: 10", "max_steps: 12"))
+    with pytest.raises(CommandError, match="say --yes"):
+        said("import_config", file)
+
+    assert "Done." in said("import_config", file, yes=True)
+    assert Agent.objects.get().max_steps == 12
+
+
+def test_what_is_refused_is_told_with_its_line_and_ends_with_one(file, capsys):
+    file.write_text("ashiato: 1\nagents:\n  helper:\n    max_steps: 0\n")
+    with pytest.raises(CommandError) as end:
+        call_command("import_config", file, yes=True)
+
+    assert end.value.returncode == 1
+    assert "line 4: Ensure this value is greater" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("data", [b"\xff\xfe", None])
+def test_a_file_that_cannot_be_read_is_told_so(tmp_path, data):
+    path = tmp_path / "file"
+    if data:
+        path.write_bytes(data)
+
+    with pytest.raises(CommandError, match="is not UTF-8|cannot be read"):
+        call_command("import_config", str(path))

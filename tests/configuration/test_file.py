@@ -1,0 +1,167 @@
+"""What is set up, as one file: what it says, and that it comes to the same thing again."""
+
+import pytest
+import yaml
+
+from agents.configuration.exporting import Selection, export
+from agents.configuration.importing import look, take
+from agents.configuration.rights import Terminal
+from agents.models import (
+    Agent,
+    AuditEntry,
+    GuardrailPattern,
+    LanguageModel,
+    McpServer,
+    Schedule,
+    ToolRegistration,
+    Workflow,
+)
+
+from .conftest import HEADER, KEY, SECRETS, TEXT
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ALL = Selection()
+
+
+def exported(**chosen):
+    return export(Terminal(), Selection(**chosen))
+
+
+def changed(outcome):
+    assert not [*outcome.problems, *(t.problems for t in outcome.things if t.problems)]
+    return {thing.name: thing.changed for thing in outcome.things if thing.changed}
+
+
+def test_a_file_tells_all_that_is_set_up_and_no_secret(installation):
+    text = exported()
+    told = yaml.safe_load(text)
+
+    assert [*told] == [
+        *("ashiato", "models", "servers", "tools", "agents", "patterns", "workflows")
+    ]
+    assert told["models"]["fast"]["has_key"] is True
+    assert told["tools"]["weather"]["headers"] == ["Authorization"]
+    assert told["servers"]["files"]["env"] == ["TOKEN"]
+    assert told["agents"]["asker"]["tools"] == {"weather": {"approval": "always", "timeout": 9}}
+    assert told["agents"]["asker"]["handoffs"] == ["helper"]
+    assert told["workflows"]["greeting"]["schedules"][0]["person"] == "ada"
+    assert not [secret for secret in SECRETS if secret in text]
+
+
+def test_texts_of_several_lines_are_written_as_they_are(installation):
+    text = exported()
+
+    assert "    instructions: |-\n      Be brief.\n\n      Be kind.\n" in text
+    assert "    text: |\n      name: greeting\n" in text
+
+
+def test_what_was_exported_changes_nothing_when_it_comes_back(installation):
+    text = exported()
+
+    outcome = look(text, Terminal(), remove=True)
+    assert changed(outcome) == {}
+    assert outcome.is_empty
+    assert exported() == text
+
+
+def test_an_empty_installation_becomes_the_one_that_was_exported(installation):
+    text = exported()
+    for model in (Workflow, Agent, GuardrailPattern, ToolRegistration, LanguageModel):
+        model.objects.all().delete()
+
+    outcome = take(text, Terminal())
+    assert outcome.is_done, outcome
+    needs = {thing.name: thing.needs for thing in outcome.things if thing.needs}
+    assert needs == {"fast": ("key",), "weather": ("Authorization",)}
+    LanguageModel.objects.update(api_key="x")
+    ToolRegistration.objects.filter(name="weather").update(headers={"Authorization": "x"})
+    assert exported() == text
+
+
+@pytest.mark.parametrize("words", ["yes", "1e5", "007", "2026-01-01", "a: b", "雪\n ", "~", ""])
+def test_a_text_that_looks_like_something_else_stays_a_text(agent, words):
+    Agent.objects.update(description=words)
+    text = exported()
+
+    assert changed(look(text, Terminal())) == {}
+
+
+def test_only_what_was_chosen_is_in_the_file(installation):
+    told = yaml.safe_load(exported(kinds=["agents", "tools"], names=["asker", "weather"]))
+
+    assert {kind: [*things] for kind, things in told.items() if kind != "ashiato"} == {
+        "tools": ["weather"],
+        "agents": ["asker"],
+    }
+
+
+def test_a_workflow_in_a_file_becomes_its_newest_version(installation, administrator):
+    text = exported(kinds=["workflows"]).replace("Says hello.", "Greets.")
+
+    assert changed(take(text, administrator)) == {"greeting": ["text"]}
+    newest = Workflow.objects.get().newest
+    assert (newest.number, newest.author) == (2, administrator)
+    assert newest.text == TEXT.replace("Says hello.", "Greets.")
+
+
+def test_an_import_is_a_version_of_its_agents_and_an_entry_in_the_log(
+    installation, administrator
+):
+    text = exported(kinds=["agents"]).replace("Be kind.", "Be quick.")
+    outcome = take(text, administrator)
+
+    assert outcome.is_done
+    newest = Agent.objects.get(name="helper").versions.first()
+    assert (newest.number, newest.author) == (2, administrator)
+    assert newest.note == "Imported from a file."
+    entry = AuditEntry.objects.get(action="configuration.imported")
+    assert entry.detail == {"changed": {"agents: helper": ["instructions"]}}
+    assert McpServer.objects.count() == 1
+
+
+def test_a_secret_stays_where_a_file_changes_what_it_belongs_to(installation):
+    text = exported(kinds=["models", "tools"])
+    text = text.replace("timeout: 30", "timeout: 31").replace("enabled: true", "enabled: false")
+
+    assert take(text, Terminal()).is_done
+    weather = ToolRegistration.objects.get(name="weather")
+    assert (weather.timeout, weather.enabled) == (31, False)
+    assert weather.headers.reveal() == {"Authorization": HEADER}
+    assert LanguageModel.objects.get().api_key.reveal() == KEY
+    assert ToolRegistration.objects.get(name="calculator").timeout == 31
+
+
+def test_a_tool_of_a_server_comes_with_what_was_accepted_of_it(db):
+    server = McpServer.objects.create(name="shop", url="https://shop.example/mcp")
+    definition = {"name": "find", "description": "Finds.", "parameters": {}, "annotations": {}}
+    made = {"name": "shop__find", "source": "mcp", "definition": definition}
+    server.tools.create(**made, pending={**definition, "description": "Finds all."})
+    text = exported()
+    assert "pending" not in text
+    McpServer.objects.all().delete()
+
+    assert take(text, Terminal()).is_done
+    row = ToolRegistration.objects.get()
+    assert (row.server.name, row.definition, row.pending) == ("shop", definition, None)
+    assert exported() == text
+
+
+def test_an_accepted_definition_is_pinned_by_the_file(db):
+    server = McpServer.objects.create(name="shop", url="https://shop.example/mcp")
+    old, new = ({"name": "find", "description": words} for words in ("Finds.", "Finds all."))
+    server.tools.create(name="shop__find", source="mcp", definition=old, pending=new)
+    text = exported(kinds=["tools"]).replace("Finds.", "Finds all.")
+
+    assert changed(take(text, Terminal())) == {"shop__find": ["definition"]}
+    row = ToolRegistration.objects.get()
+    assert (row.definition["description"], row.pending) == ("Finds all.", None)
+
+
+def test_schedules_are_exactly_those_of_the_file(installation, stranger):
+    text = exported(kinds=["workflows"])
+    wanted = text.replace("person: ada", "person: eve").replace("who: world", "who: you")
+
+    assert changed(take(wanted, Terminal())) == {"greeting": ["text", "schedules"]}
+    schedule = Schedule.objects.get()
+    assert (schedule.user, schedule.next_at is None) == (stranger, False)
+    assert exported(kinds=["workflows"]) == wanted

@@ -1,0 +1,157 @@
+"""The page on which a file is taken away, compared and taken over."""
+
+import re
+
+import pytest
+import yaml
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import reverse
+
+from agents.configuration.exporting import Selection, export
+from agents.configuration.rights import Terminal
+from agents.models import Agent, AuditEntry
+from tests.review.conftest import client_of, may
+
+from .conftest import SECRETS
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+FILE = "ashiato: 1\nagents:\n  helper:\n    instructions: |-\n      Be brief.\n      Be kind.\n"
+
+
+def way(name=""):
+    return reverse(f"admin:agents_configuration{name and '_' + name}")
+
+
+@pytest.fixture
+def root(administrator):
+    return client_of(administrator)
+
+
+def shown(client, text=FILE, **more):
+    return client.post(way("difference"), {"text": text.replace("\n", "\r\n"), **more})
+
+
+def sealed(answer, text=FILE, **more):
+    seal = re.search(r'name="seal" value="(\w+)"', answer.content.decode())[1]
+    return {"text": text.replace("\n", "\r\n"), "seal": seal, **more}
+
+
+def test_the_menu_leads_to_the_page(root, agent):
+    assert way() in root.get("/admin/").content.decode()
+    assert root.get(way()).status_code == 200
+
+
+def test_the_file_is_downloaded_and_that_is_recorded(root, installation, administrator):
+    answer = root.post(way("export"), {"kinds": ["agents", "models"]})
+    text = answer.content.decode()
+
+    assert text == export(Terminal(), Selection(kinds=["agents", "models"]))
+    assert ".yaml" in answer["Content-Disposition"]
+    entry = AuditEntry.objects.filter(action="configuration.exported").first()
+    assert entry.detail == {"kinds": ["models", "agents"]}
+    assert not [secret for secret in SECRETS if secret in text]
+
+
+def test_only_what_one_may_read_is_in_the_file(installation, django_user_model):
+    clerk = django_user_model.objects.create_user("clerk", is_staff=True)
+    client = client_of(may(clerk, "view_agent", "view_workflow"))
+
+    assert client.post(way("export"), {"kinds": ["models"]}).status_code == 422
+    told = yaml.safe_load(client.post(way("export"), {"kinds": ["agents"]}).content)
+    assert [*told] == ["ashiato", "agents"]
+    refused = shown(client, "ashiato: 1\nmodels:\n  fast: {model: x}\n").content.decode()
+    assert "You may not change models." in refused
+    assert "gpt-fast" not in refused
+
+
+def test_nobody_else_may_do_any_of_it(agent, person):
+    client = client_of(may(person, "change_guardrailpattern"))
+    staff = type(person).objects.create_user("staff", is_staff=True)
+
+    for name in ("", "export", "difference", "apply"):
+        assert client.post(way(name)).status_code == 302
+        assert client_of(staff).post(way(name)).status_code == 403
+
+
+def test_nothing_is_done_by_reading(root, agent):
+    assert root.get(way("export")).status_code == 405
+    assert root.get(way("apply")).status_code == 405
+    assert root.get(way("difference")).url == way()
+
+
+def test_a_file_is_shown_before_it_is_done(root, agent):
+    answer = shown(root)
+
+    assert "<ins>Be brief.\nBe kind.</ins>" in answer.content.decode()
+    assert Agent.objects.get().instructions == ""
+    assert root.post(way("apply"), sealed(answer)).url == way()
+    assert Agent.objects.get().instructions == "Be brief.\nBe kind."
+    assert "1 thing was changed." in root.get(way()).content.decode()
+
+
+def test_what_was_changed_since_is_shown_once_more(root, agent):
+    answer = shown(root)
+    Agent.objects.update(instructions="Be slow.")
+    again = root.post(way("apply"), sealed(answer))
+
+    assert again.status_code == 409
+    assert "Something has changed since" in again.content.decode()
+    assert Agent.objects.get().instructions == "Be slow."
+    assert root.post(way("apply"), sealed(again)).status_code == 302
+
+
+@pytest.mark.parametrize(
+    "change", [{"text": FILE.replace("kind", "rude")}, {"remove": "on"}, {"seal": "0"}]
+)
+def test_only_what_was_shown_is_done(root, agent, change):
+    Agent.objects.create(name="other")
+    posted = sealed(shown(root)) | change
+
+    assert root.post(way("apply"), posted).status_code == 409
+    assert Agent.objects.get(name="helper").instructions == ""
+
+
+def test_what_one_was_shown_another_cannot_do(root, agent, django_user_model):
+    other = client_of(django_user_model.objects.create_superuser("second"))
+
+    assert other.post(way("apply"), sealed(shown(root))).status_code == 409
+
+
+def test_what_is_refused_is_told_with_its_line_and_cannot_be_done(root, agent):
+    html = shown(root, "ashiato: 1\nagents:\n  helper: {max_steps: 0}\n").content.decode()
+
+    assert "line 3" in html
+    assert 'name="seal"' not in html
+
+
+def test_a_thing_that_needs_its_key_says_so(root, installation):
+    text = "ashiato: 1\nmodels:\n  new: {model: gpt, has_key: true}\n"
+    answer = shown(root, text)
+
+    assert "needs: key" in answer.content.decode()
+    page = root.post(way("apply"), sealed(answer, text), follow=True).content.decode()
+    assert "needs what no file tells: key." in page
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        (b"\xff\xfe\x00", "not UTF-8"),
+        (b"#" * 900_000, "at most 800000 bytes"),
+        (b"", "The submitted file is empty."),
+        (b"ashiato: 1\n\x00", "cannot be read"),
+        ("\ufeffashiato: 1\n".encode(), "already as the file says"),
+    ],
+)
+def test_any_upload_has_an_answer(root, agent, file, words):
+    answer = root.post(way("difference"), {"file": SimpleUploadedFile("a.yaml", file)})
+
+    assert answer.status_code in {200, 422}
+    assert words in answer.content.decode()
+
+
+@pytest.mark.parametrize("text", ["", " \n", "nul \0", "half \\ud800", "ashiato: 1\n\x85"])
+def test_any_text_has_an_answer(root, agent, text):
+    assert shown(root, text).status_code in {200, 422}
+    assert root.post(way("apply"), {"text": text, "seal": "x"}).status_code in {409, 422}
