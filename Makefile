@@ -5,7 +5,7 @@ BIN := .venv/bin
 INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --only-binary :all:
 NO_PACKAGES := The packages could not be installed. Is the network there? All of them come ready-made for Linux and macOS on x86_64 and arm64, so no compiler is needed.
 
-.PHONY: help run scale scale-demo test test-quick browser check faults bench bench-scaled bench-peers messages screenshots lock
+.PHONY: help run scale scale-demo test test-quick browser check audit faults bench bench-scaled bench-peers messages screenshots lock
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -33,6 +33,9 @@ check: .venv/dev ## style, types, import arrows, migrations, translations
 	@$(BIN)/lint-imports --no-cache
 	@$(BIN)/python manage.py makemigrations --check --dry-run
 	@$(BIN)/python manage.py check
+
+audit: .venv/dev ## known weaknesses of the pinned packages (asks the advisory service)
+	@$(BIN)/pip-audit --strict --require-hashes --disable-pip --desc -r requirements.lock
 
 faults: .venv/dev redis ## hundreds of histories in which something goes wrong; ONLY="F01 F30" for some
 	@$(BIN)/python -m tests.faults $(if $(ONLY),--only $(ONLY))

@@ -15,6 +15,8 @@ from agents import consumers, live, runs
 from agents.models import Run
 from chat.models import ChatSession, Message
 from project.asgi import application
+from tests.access.doors import DOORS, EVERYBODY
+from tests.access.world import MISSING
 from tests.conftest import ORIGIN, frames_until, tab
 
 pytestmark = [
@@ -22,102 +24,9 @@ pytestmark = [
     pytest.mark.usefixtures("agent", "workshop"),
 ]
 
-MISSING = 987_654_321
-
-# Every page and how it is asked; open pages need no account. A new route needs a row here.
+# Every page and how it is asked; open pages need no account.
 ROUTES = {
-    "": "GET",
-    "chat/": "POST",
-    "chat/sessions/": "GET",
-    "chat/<int:pk>/": "GET",
-    "chat/<int:pk>/messages/": "POST",
-    "chat/<int:pk>/stop/": "POST",
-    "chat/<int:pk>/queue/<int:message>/now/": "POST",
-    "chat/<int:pk>/queue/<int:message>/withdraw/": "POST",
-    "workflows/<int:pk>/start/": "POST",
-    "chat/<int:pk>/rename/": "POST",
-    "chat/<int:pk>/delete/": "POST",
-    "chat/<int:pk>/people/": "GET",
-    "chat/<int:pk>/people/<int:user>/remove/": "POST",
-    "chat/<int:pk>/leave/": "POST",
-    "chat/<int:pk>/links/": "POST",
-    "chat/<int:pk>/links/<int:link>/withdraw/": "POST",
-    "join/<str:token>/": "GET",
-    "account/data/": "GET",
-    "account/data/download/": "POST",
-    "account/erase/": "POST",
-    "traces/": "GET",
-    "traces/completions/": "GET",
-    "traces/views/": "POST",
-    "traces/views/<int:pk>/delete/": "POST",
-    "traces/<int:pk>/": "GET",
-    "traces/<int:pk>/rating/": "POST",
-    "traces/<int:pk>/notes/": "POST",
-    "traces/<int:pk>/notes/<int:note>/": "POST",
-    "traces/<int:pk>/comments/": "POST",
-    "traces/<int:pk>/comments/<int:comment>/delete/": "POST",
-    "traces/<int:pk>/labels/": "POST",
-    "traces/<int:pk>/flag/": "POST",
-    "traces/<int:pk>/assignee/": "POST",
-    "traces/<int:pk>/verdict/": "POST",
-    "traces/<int:pk>/correction/": "POST",
-    "traces/<int:pk>/example/": "POST",
-    "traces/<int:pk>/steps/<int:step>/review/": "GET",
-    "review/": "GET",
-    "review/open/": "GET",
-    "traces/compare/": "GET",
-    "traces/<int:pk>/compare/": "GET",
-    "traces/<int:pk>/compare/<int:other>/": "GET",
-    "traces/<int:pk>/again/<int:step>/": "GET",
-    "traces/<int:pk>/rerun/<int:step>/": "POST",
-    "traces/<int:pk>/stop/": "POST",
-    "traces/<int:pk>/replay/": "GET",
-    "traces/<int:pk>/replay/scene/": "GET",
-    "traces/<int:pk>/steps/": "GET",
-    "traces/<int:pk>/steps/<int:number>/": "GET",
-    "traces/<int:pk>/steps/<int:number>/<slug:name>/": "GET",
-    "traces/<int:pk>/unmask/": "POST",
-    "traces/<int:pk>/export.json": "GET",
-    "traces/<int:pk>/export.md": "GET",
-    "traces/<int:pk>/share/": "GET",
-    "traces/<int:pk>/share/<int:link>/revoke/": "POST",
-    "shared/<str:token>/": "open",
-    "workflows/": "GET",
-    "workflows/new/": "GET",
-    "workflows/check/": "POST",
-    "workflows/completions/": "GET",
-    "workflows/<int:pk>/": "GET",
-    "workflows/<int:pk>/edit/": "GET",
-    "workflows/<int:pk>/versions/<int:number>/": "GET",
-    "workflows/<int:pk>/versions/<int:number>/restore/": "POST",
-    "approvals/": "GET",
-    "approvals/link/": "GET",
-    "approvals/new/": "GET",
-    "approvals/<int:pk>/": "POST",
-    "api/runs/<int:pk>/events/": "GET",
-    "login/": "open",
-    "login/second/": "open",
-    "login/app/": "open",
-    "login/passkey/": "open",
-    "login/passkey/done/": "open",
-    "login/oidc/": "open",
-    "login/oidc/back/": "open",
-    "welcome/<str:uid>/<str:token>/": "open",
-    "account/": "GET",
-    "account/confirm/": "GET",
-    "account/confirm/passkey/": "POST",
-    "account/confirm/passkey/done/": "POST",
-    "account/password/": "POST",
-    "account/app/": "GET",
-    "account/app/remove/": "POST",
-    "account/codes/": "POST",
-    "account/passkeys/": "POST",
-    "account/passkeys/done/": "POST",
-    "account/passkeys/<int:pk>/remove/": "POST",
-    "account/sessions/end/": "POST",
-    "account/sessions/<int:pk>/end/": "POST",
-    "logout/": "POST",
-    "language/": "open",
+    route: "open" if door.let_in == EVERYBODY else door.method for route, door in DOORS.items()
 }
 OF_A_CHAT = [route for route in ROUTES if route.startswith("chat/<int:pk>/")]
 OF_A_RUN = [r for r in ROUTES if r.startswith(("traces/<int:pk>/", "api/runs/"))]
@@ -155,24 +64,6 @@ async def ask(client, route, pk=1, **data):
     return await method(address(route, pk), data or None)
 
 
-def own_routes():
-    """The routes of the project itself; the administration has a test of its own."""
-    outer = [p for p in get_resolver().url_patterns if str(p.pattern) != "admin/"]
-    return [str(p.pattern) for q in outer for p in getattr(q, "url_patterns", [q])]
-
-
-def test_every_route_has_a_row_in_the_table():
-    assert sorted(own_routes()) == sorted(ROUTES)
-
-
-async def test_nobody_gets_past_the_door_without_signing_in(run):
-    for route in [r for r, method in ROUTES.items() if method != "open"]:
-        answer = await ask(AsyncClient(), route, run.pk)
-
-        assert answer.status_code == 302, route
-        assert answer.headers["Location"].startswith("/login/"), route
-
-
 def test_the_login_page_and_its_language_switch_are_open():
     answer = Client().post("/language/", {"language": "ja", "next": "/login/"})
 
@@ -193,30 +84,6 @@ def test_nobody_gets_into_the_administration_without_signing_in():
         assert answer.status_code in {302, 404} or "id_password" in answer.content.decode(), (
             path
         )
-
-
-@pytest.mark.parametrize("route", OF_A_CHAT)
-async def test_the_session_of_another_is_no_other_than_none(route, chat, run, stranger):
-    client = await signed_in(stranger)
-
-    theirs = await ask(client, route, chat.pk, text="hello", title="mine now")
-    missing = await ask(client, route, MISSING, text="hello", title="mine now")
-
-    assert theirs.status_code == missing.status_code == 404
-    assert theirs.content == missing.content
-    assert theirs.headers == missing.headers
-    assert (await ChatSession.objects.aget()).title == "Sums"
-    assert await Message.objects.acount() == 1
-
-
-@pytest.mark.parametrize("route", OF_A_RUN)
-async def test_the_run_of_another_is_no_other_than_none(route, run, stranger):
-    client = await signed_in(stranger)
-
-    theirs, missing = await ask(client, route, run.pk), await ask(client, route, MISSING)
-
-    assert theirs.status_code == missing.status_code == 404
-    assert theirs.content == missing.content
 
 
 @pytest.mark.parametrize("pk", [2**63, 10**30])
