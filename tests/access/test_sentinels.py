@@ -182,6 +182,8 @@ def sweep():
         secrets = json.dumps({**SECRETS, "totp": TOTP})
         planted = product.run("-m", "tests.access.planted", secrets, root, str(place / "notes"))
         sweep = Sweep(product, elsewhere, collector, json.loads(planted))
+        for visitor in sweep.visitors.values():
+            stack.callback(visitor.client.close)
         _use(sweep)
         around.over.set()
         around.join()
