@@ -14,6 +14,7 @@ import psutil
 import pytest
 from django.contrib import admin
 
+from agents.configuration.kinds import KINDS
 from tests.access import spiteful
 from tests.access.doors import DOORS
 from tests.access.sentinels import Found, Sentinel, database, forms, leaks
@@ -285,6 +286,8 @@ def _take_away(sweep: Sweep) -> None:
     root = sweep.visitors["root"]
     for form in ("csv", "json", "jsonl"):
         root.post(f"/admin/agents/auditentry/export.{form}")
+    written = [root.post("/admin/configuration/export/", kinds=kind) for kind in KINDS]
+    assert {answer.status_code for answer in written} == {200}
     for (pk,) in sweep.rows("SELECT id FROM auth_user"):
         root.post(f"/admin/chat/chatsession/person/{pk}/data/")
 
