@@ -275,16 +275,18 @@ async def test_a_connection_that_was_left_is_not_used_again(keeping):
 
 async def test_a_server_that_is_behind_reads_less_often_until_it_has_caught_up(keeping):
     url, _ = keeping
-    name = f"openai/{Plan(tokens=60, rate=100).model}"
+    name = f"openai/{Plan(tokens=200, rate=100).model}"
     reading = asyncio.create_task(ask(DirectModel(base_url=url, pace=0.03), name))
     await asyncio.sleep(0.2)
     time.sleep(0.3)  # noqa: ASYNC251 - so the event loop is behind
-    await asyncio.sleep(0.1)
-    beat = connection._beat(0.03, 1, connection.Answer.late)
+    beats = []
+    while not reading.done():
+        await asyncio.sleep(0.01)
+        beats.append(connection._beat(0.03, 1, connection.Answer.late))
     said = assemble(await reading)
 
-    assert beat > 0.1
-    assert len(stamps(said.content)) == 60
+    assert max(beats) > 0.1
+    assert len(stamps(said.content)) == 200
     assert connection.Answer.late == 0
 
 

@@ -5,7 +5,7 @@ from django.test import Client
 from agents.models import Run, Workflow
 from agents.workflows import versions
 from agents.workflows.examples import EXAMPLES
-from tests.chat.test_access import Inline
+from tests.access.test_headers import Inline
 from tests.workflows import pipeline
 
 pytestmark = pytest.mark.django_db
