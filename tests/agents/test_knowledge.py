@@ -228,7 +228,6 @@ def test_a_deleted_document_is_gone_from_the_index(handbook):
     assert knowledge.search("stop a run") == []
 
 
-@pytest.mark.django_db(transaction=True)
 def flush():
     """PostgreSQL would have to truncate the audit log as well, which it refuses."""
     if connection.vendor == "sqlite":
@@ -237,6 +236,7 @@ def flush():
         connection.ops.execute_sql_flush(["TRUNCATE agents_document RESTART IDENTITY CASCADE"])
 
 
+@pytest.mark.django_db(transaction=True)
 def test_what_a_flushed_database_left_in_the_index_is_not_found():
     herons = "\n\n".join(f"# Nest {n}\n\nA heron." for n in range(100))
     knowledge.add(herons, source="herons.md", title="Herons")
