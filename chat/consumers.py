@@ -269,7 +269,7 @@ class ChatConsumer(WatchingConsumer):
         frames = [] if run in self.watched else [self._new_messages()]
         frames.append(super().news(run, events))
         if {event["type"] for event in events} & AROUND:
-            frames.append(self.around.changes(self.session))
+            frames.append(self.around.turned(self.session))
         return "".join(frames)
 
     async def storage_late(self, told: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from agents import consumers, journal, live, runs, trace
 from agents.engine.events import Stamp, Type
 from agents.models import Run
-from chat import sessions
+from chat import fragments, sessions
 from chat.models import ChatSession, Message
 from tests.conftest import frames_until, tab
 
@@ -157,3 +157,18 @@ async def test_a_message_that_is_told_of_when_its_run_is_over_is_shown_whole(
 
     assert "calculator: 6 * 7" in frames[-1]
     assert "42" in frames[-1]
+
+
+def test_what_ended_elsewhere_is_marked_when_a_run_ends_here(chat):
+    other = ChatSession.objects.create(user=chat.user, title="Elsewhere")
+    run = runs.prepare(query="?", topic=other.topic, user=chat.user)
+    around = fragments.Surroundings(chat.user)
+    before = around.changes(chat)
+
+    Run.objects.filter(pk=run.pk).update(status="completed")
+    after = around.turned(chat)
+
+    assert before.count("running-dot") == 1
+    assert f'id="session-{other.pk}"' in after
+    assert f'id="session-{chat.pk}"' not in after
+    assert "running-dot" not in after
