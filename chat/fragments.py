@@ -115,8 +115,11 @@ def composer_state(session: ChatSession, **about: str) -> SafeString:
     return _composer(sessions.standing(session, sessions.live_run(session)), **about)
 
 
-def _composer(standing: sessions.Standing, **about: str) -> SafeString:
-    return _part("composer_state", {"standing": standing, **about})
+def _composer(
+    standing: sessions.Standing, acknowledged: str = "", returned: str = ""
+) -> SafeString:
+    about = {"standing": standing, "acknowledged": acknowledged, "returned": returned}
+    return _part("composer_state", about)
 
 
 def present(people: Collection[Person]) -> SafeString:
