@@ -225,3 +225,14 @@ def test_what_ended_elsewhere_is_marked_when_a_run_ends_here(chat):
     assert f'id="session-{other.pk}"' in after
     assert f'id="session-{chat.pk}"' not in after
     assert "running-dot" not in after
+
+
+def test_a_session_that_was_renamed_elsewhere_has_its_name_with_the_next_question(chat):
+    other = ChatSession.objects.create(user=chat.user, title="Elsewhere")
+    around = fragments.Surroundings(chat.user)
+    around.changes(chat)
+
+    sessions.rename(other, "Far away")
+
+    assert "Far away" in around.changes(chat)
+    assert "Far away" not in around.changes(chat)
