@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 from agents.display import RunView
 from agents.models import Run
 from agents.prose import render_markdown
-from chat import sessions
+from chat import asked, sessions
 from chat.models import ChatSession, Message
 from chat.presence import Person
 
@@ -122,7 +122,10 @@ def _row(
 
 def new_message(message: Message, view: RunView, user: Any) -> SafeString:
     """A message at the end of the conversation, its run as the page watches it."""
-    html = _part("message", {"message": MessageView(message, view), "user": user})
+    if view.is_untold and message.author_id == user.pk:
+        html = asked.drawn(message, view)
+    else:
+        html = _part("message", {"message": MessageView(message, view), "user": user})
     return format_html('<div hx-swap-oob="beforeend:#messages">{}</div>', html)
 
 
