@@ -260,3 +260,12 @@ def test_how_a_run_begins_is_shown_as_its_rows_have_it(chat):
 def _but_for_the_clock(html):
     html = re.sub(r'data-elapsed-ms="\d+">[^<]*', "", html)
     return re.sub(r'x="[\d.]+" width="[\d.]+"', "", html)
+
+
+async def test_a_question_that_is_kept_is_shown_though_it_cannot_be_begun(chat, monkeypatch):
+    monkeypatch.setattr(sessions, "ask", AsyncMock(side_effect=RuntimeError("no thread")))
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
+        frames = await frames_until(page, 'class="notice"')
+
+    assert sum('hx-swap-oob="beforeend:#messages"' in frame for frame in frames) == 1
