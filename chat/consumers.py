@@ -170,7 +170,7 @@ class ChatConsumer(WatchingConsumer):
             if _first_after(self.session.pk, self.last) != [message.pk]:
                 return ""  # what others said before it is shown before it
             frames = self._new_message(message, is_new=True)
-            frames += self.around.changes(self.session)
+            frames += self.around.begun(self.session, message.run)
         except Exception:  # it is kept, and this page is told of it as others are
             logger.exception("Message %s could not be shown at once.", message.pk)
             self.watched.pop(message.run_id, None)

@@ -49,9 +49,9 @@ class Standing:
     """Where a session stands: what lives in it, what waits, and why that does not go on."""
 
     live_run: int | None
-    is_waiting: bool
-    queued: tuple[Message, ...]
-    hindrance: str
+    is_waiting: bool = False
+    queued: tuple[Message, ...] = ()
+    hindrance: str = ""
 
     @property
     def waits(self) -> tuple[Any, ...]:
