@@ -26,6 +26,7 @@ from agents.masking import ANSWER, Veil
 from agents.models import Run, RunEvent
 from agents.models.prepared import prepared
 from agents.prose import GrowingProse
+from agents.templatetags import alike
 
 WORDS = {Type.DELTA, Type.THOUGHT_DELTA}
 NEW_ROW = {
@@ -158,10 +159,10 @@ class Watched:
         if types & TURNS or (Type.APPROVAL_RESOLVED in types and not run.is_waiting):
             return self._turned(run, answer)
         view = self._view(run)
-        head = _element("_run_head.html", {"view": view})
         self.is_owed |= any(map(_is_planned, events))
         left_out = len(self.folded)
-        frames = [head, self._plan(view), *self._rows(view, events, thoughts)]
+        rows = self._rows(view, events, thoughts)
+        frames = [alike.run_head(view), self._plan(view), *rows]
         frames += [self._left_out()] if len(self.folded) > left_out else []
         frames.append(self._answer(answer))
         if any(map(_is_thought, events)):
@@ -207,7 +208,7 @@ class Watched:
         for view in self._unfolded(step_views(run, only=named)) if named else ():
             if view.first_seq >= events[0]["seq"]:
                 view = replace(view, words=thoughts.get(view.number, ""))
-            row = _element("_step.html", {"step": view})
+            row = alike.step_row(view)
             frames.append(row if view.number in self.rows else self._added(view, row))
             self._shown(view)
         said = {n: text for n, text in thoughts.items() if n not in named}

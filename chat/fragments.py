@@ -52,11 +52,17 @@ class Surroundings:
     def __init__(self, user: Any) -> None:
         self.user = user
         self._standing: sessions.Standing | None = None
+        self._outline: list[sessions.Outline] = []
         self._places: list[tuple[int, int]] = []
         self._rows: dict[int, tuple[str, str, str]] = {}
 
     def changes(self, session: ChatSession) -> SafeString:
-        """Frames for what depends on whether a run is going on: here, or in the list."""
+        """Frames for what depends on what goes on: here, or in the list."""
+        self._outline = sessions.outline(self.user)
+        return self.turned(session)
+
+    def turned(self, session: ChatSession) -> SafeString:
+        """Frames where a run goes on, waits or is over by now, and no session was used."""
         live = sessions.live_runs(self.user)
         return self._here(session, live.get(session.topic)) + self._list(session, live)
 
@@ -76,7 +82,7 @@ class Surroundings:
 
     def _list(self, session: ChatSession, live: sessions.Runs) -> SafeString:
         """The whole list only where something in it has another place."""
-        outline, midnights = sessions.outline(self.user), sessions.midnights()
+        outline, midnights = self._outline, sessions.midnights()
         places = [(pk, sum(used < m for m in midnights)) for used, pk, *_ in outline]
         running = {run.topic: run.status for run in live.values()}
         rows = {pk: (*about, running.get(f"chat.{pk}", "")) for _, pk, *about in outline}
@@ -109,8 +115,11 @@ def composer_state(session: ChatSession, **about: str) -> SafeString:
     return _composer(sessions.standing(session, sessions.live_run(session)), **about)
 
 
-def _composer(standing: sessions.Standing, **about: str) -> SafeString:
-    return _part("composer_state", {"standing": standing, **about})
+def _composer(
+    standing: sessions.Standing, acknowledged: str = "", returned: str = ""
+) -> SafeString:
+    about = {"standing": standing, "acknowledged": acknowledged, "returned": returned}
+    return _part("composer_state", about)
 
 
 def present(people: Collection[Person]) -> SafeString:

@@ -34,6 +34,11 @@ MOST_BYTES = 200_000
 MOST_TITLE = 60
 MOST_QUERY = 200
 REMEMBERED = 20
+# What a model is told of a run: to read all of a run takes three times as long.
+TOLD_AGAIN = (
+    *("query", "answer", "status", "stopped_reason", "detail"),
+    *("marks", "tool_calls", "review__correction"),
+)
 LISTED = 100
 
 Runs = Mapping[str, Run]
@@ -271,7 +276,7 @@ def history(session: ChatSession) -> list[HistoryMessage]:
 @prepared
 def _recent_runs(session):
     runs = Run.objects.filter(message__session=session).select_related("review")
-    return runs.defer("history").order_by("-message__pk")[:REMEMBERED]
+    return runs.only(*TOLD_AGAIN).order_by("-message__pk")[:REMEMBERED]
 
 
 def cleaned(text: str) -> str:

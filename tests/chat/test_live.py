@@ -9,7 +9,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from agents import consumers, journal, live, runs, trace
 from agents.engine.events import Stamp, Type
 from agents.models import Run
-from chat import sessions
+from chat import fragments, sessions
 from chat.models import ChatSession, Message
 from tests.conftest import frames_until, tab
 
@@ -157,3 +157,71 @@ async def test_a_message_that_is_told_of_when_its_run_is_over_is_shown_whole(
 
     assert "calculator: 6 * 7" in frames[-1]
     assert "42" in frames[-1]
+
+
+@pytest.fixture
+def untold(monkeypatch):
+    """Nothing that is told arrives."""
+    monkeypatch.setattr(live, "publish", AsyncMock())
+
+
+@pytest.mark.usefixtures("untold")
+async def test_whoever_asks_is_shown_it_without_having_been_told(chat):
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await page.receive_from()
+        await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
+        frame = await page.receive_from()
+
+    run = await Run.objects.aget()
+    assert 'hx-swap-oob="beforeend:#messages"' in frame
+    assert f'id="run-{run.pk}"' in frame
+    assert f'data-live-run="{run.pk}"' in frame
+
+
+async def test_a_question_that_cannot_be_shown_at_once_is_told_of_as_to_others(
+    chat, monkeypatch, caplog
+):
+    shown, drawn = fragments.new_message, []
+
+    def breaks_once(message, view, user):
+        drawn.append(message)
+        return shown(message, view, user) if drawn[1:] else 1 / 0
+
+    monkeypatch.setattr(fragments, "new_message", breaks_once)
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
+        frames = await frames_until(page, FINISHED)
+
+    assert "".join(frames).count('hx-swap-oob="beforeend:#messages"') == 1
+    assert 'class="notice"' not in "".join(frames)
+    assert "could not be shown at once" in caplog.text
+
+
+async def test_what_was_asked_elsewhere_before_is_shown_before(chat, monkeypatch):
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await page.receive_from()
+        with monkeypatch.context() as lost:
+            lost.setattr(live, "publish", AsyncMock())
+            first = await sync_to_async(sessions.say)(chat, chat.user, "1 + 1", "a")
+            await sessions.ask(chat, first)
+            await runs.wait(first.run)
+        await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "b"})
+        frames = await frames_until(page, FINISHED)
+
+    shown = [line for line in "".join(frames).splitlines() if "<article" in line]
+    assert ['"a"' in shown[0], '"b"' in shown[1]] == [True, True]
+
+
+def test_what_ended_elsewhere_is_marked_when_a_run_ends_here(chat):
+    other = ChatSession.objects.create(user=chat.user, title="Elsewhere")
+    run = runs.prepare(query="?", topic=other.topic, user=chat.user)
+    around = fragments.Surroundings(chat.user)
+    before = around.changes(chat)
+
+    Run.objects.filter(pk=run.pk).update(status="completed")
+    after = around.turned(chat)
+
+    assert before.count("running-dot") == 1
+    assert f'id="session-{other.pk}"' in after
+    assert f'id="session-{chat.pk}"' not in after
+    assert "running-dot" not in after
