@@ -10,6 +10,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Expression, Field, Model
 from django.db.models.sql import Query
 
+from .driver import execute, execute_many, fetch
+
 
 @dataclass(frozen=True, slots=True)
 class More:
@@ -26,8 +28,7 @@ def insert(model: type[Model], rows: Iterable[Model]) -> None:
     fields, ours = _fields(model), _ours()
     blanks = ", ".join(["%s"] * len(fields))
     values = [[_value(f, getattr(row, f.attname), ours) for f in fields] for row in rows]
-    with ours.cursor() as cursor:
-        cursor.executemany(f"{_insertion(model)} ({blanks})", values)
+    execute_many(ours, f"{_insertion(model)} ({blanks})", values)
 
 
 def add(row: Model) -> None:
@@ -35,10 +36,8 @@ def add(row: Model) -> None:
     model, ours = type(row), _ours()
     values = [_written(f, f.pre_save(row, add=True), ours) for f in _fields(model)]
     blanks = ", ".join(sql for sql, _ in values)
-    with ours.cursor() as cursor:
-        sql = f"{_insertion(model)} ({blanks}) RETURNING id"
-        cursor.execute(sql, [param for _, params in values for param in params])
-        [row.pk] = cursor.fetchone()
+    sql = f"{_insertion(model)} ({blanks}) RETURNING id"
+    [[row.pk]] = fetch(ours, sql, [param for _, params in values for param in params])
     row._state.adding, row._state.db = False, ours.alias
 
 
@@ -49,9 +48,8 @@ def update(model: type[Model], changes: Mapping[str, Any], **which: Any) -> None
     same = [(named(name), value) for name, value in which.items()]
     put = ", ".join(_assignment(field, value) for field, value in changed)
     found = " AND ".join(f"{_column(field)} = %s" for field, _ in same)
-    with ours.cursor() as cursor:
-        sql = f"UPDATE {_table(model)} SET {put} WHERE {found}"
-        cursor.execute(sql, [_value(field, value, ours) for field, value in changed + same])
+    sql = f"UPDATE {_table(model)} SET {put} WHERE {found}"
+    execute(ours, sql, [_value(field, value, ours) for field, value in changed + same])
 
 
 def _ours() -> BaseDatabaseWrapper:
