@@ -2,15 +2,17 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Expression, Field, Model
+from django.db.models import CharField, Expression, Field, Model, TextField
 from django.db.models.sql import Query
 
 from .driver import execute, execute_many, fetch
+
+TEXTS = {CharField, TextField}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,24 +45,15 @@ def add(row: Model) -> None:
 
 def update(model: type[Model], changes: Mapping[str, Any], **which: Any) -> None:
     """Change the rows whose columns have these values."""
-    ours, named = _ours(), model._meta.get_field
-    changed = [(named(name), value) for name, value in changes.items()]
-    same = [(named(name), value) for name, value in which.items()]
-    put = ", ".join(_assignment(field, value) for field, value in changed)
-    found = " AND ".join(f"{_column(field)} = %s" for field, _ in same)
-    sql = f"UPDATE {_table(model)} SET {put} WHERE {found}"
-    execute(ours, sql, [_value(field, value, ours) for field, value in changed + same])
+    ours, values = _ours(), [*changes.values(), *which.values()]
+    changed = tuple((name, isinstance(value, More)) for name, value in changes.items())
+    sql, fields = _change(model, changed, tuple(which))
+    execute(ours, sql, [_value(*each, ours) for each in zip(fields, values, strict=True)])
 
 
 def _ours() -> BaseDatabaseWrapper:
     """The connection of this thread, looked up once and not for each value."""
     return connections[DEFAULT_DB_ALIAS]
-
-
-def _assignment(field: Field, value: Any) -> str:
-    column = _column(field)
-    before = f"COALESCE({column}, 0) + " if isinstance(value, More) else ""
-    return f"{column} = {before}%s"
 
 
 def _written(field: Field, value: Any, ours: BaseDatabaseWrapper) -> tuple[str, Iterable[Any]]:
@@ -70,8 +63,28 @@ def _written(field: Field, value: Any, ours: BaseDatabaseWrapper) -> tuple[str, 
 
 
 def _value(field: Field, value: Any, ours: BaseDatabaseWrapper) -> Any:
+    if type(value) is str and type(field) in TEXTS:
+        return value  # as nearly all are: nothing is to be done to it
     value = value.amount if isinstance(value, More) else value
     return field.get_db_prep_save(value, ours)
+
+
+@lru_cache(maxsize=256)
+def _change(
+    model: type[Model], changed: tuple[tuple[str, bool], ...], which: tuple[str, ...]
+) -> tuple[str, list[Field]]:
+    """The statement that changes these columns, and the fields whose values it wants."""
+    fields = [model._meta.get_field(name) for name in (*dict(changed), *which)]
+    columns = [_column(field) for field in fields]
+    put = [_assignment(columns[at], is_more) for at, (_, is_more) in enumerate(changed)]
+    found = [f"{column} = %s" for column in columns[len(put) :]]
+    sql = f"UPDATE {_table(model)} SET {', '.join(put)} WHERE {' AND '.join(found)}"
+    return sql, fields
+
+
+def _assignment(column: str, is_more: bool) -> str:
+    before = f"COALESCE({column}, 0) + " if is_more else ""
+    return f"{column} = {before}%s"
 
 
 @cache
