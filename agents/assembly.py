@@ -6,11 +6,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from channels.db import database_sync_to_async
 from django.conf import settings
 from django.contrib.auth.models import Group
 
-from agents import descriptions, permits, planners, toolset, versions
+from agents import database, descriptions, permits, planners, toolset, versions
 from agents.engine.approval import AskPerson
 from agents.engine.breaker import Circuits
 from agents.engine.discretion import Discretion
@@ -90,7 +89,7 @@ async def begin(run: Run) -> Events:
 async def resume(run: Run) -> Events:
     """The events of a run that has paused or was left behind, from there on."""
     runtime = await build(run)
-    past, recorded = await database_sync_to_async(_course)(run)
+    past, recorded = await database.ask(_course, run)
     state = _state(run.history)
     if len(past) < len(recorded):
         return _kept(run, runtime.rerun(recorded, past, state))
@@ -118,14 +117,14 @@ async def build(
     """
     if run.workflow_id is not None:
         return await _build_workflow(run, registry)
-    everybody = await database_sync_to_async(_everybody)(run)
+    everybody = await database.ask(_everybody, run)
     team = await _team(everybody, registry, asks)
     return team[everybody[0].agent.name]
 
 
 async def _build_workflow(run: Run, registry: Registry) -> AgentRuntime:
     """The plan that an administrator wrote, with all tools and agents that it names."""
-    parts, plan, others = await database_sync_to_async(_cast)(run)
+    parts, plan, others = await database.ask(_cast, run)
     team = await _team(others, registry, asks=True)
     handoffs = [_handoff(colleague, team, is_first=True) for colleague in parts.colleagues]
     careful = {"asks_before_writing": True} if parts.is_rerun else {}
