@@ -36,6 +36,7 @@ NEW_ROW = {
     Type.TOOL_CALL,
     Type.GUARDRAIL,
 }
+BEGINNING = [Type.RUN_STARTED, Type.STEP_STARTED]
 TURNS = {Type.RUN_FINISHED, Type.RUN_PAUSED}
 CHANGED_ROW = {
     Type.PLAN,
@@ -77,6 +78,7 @@ class Watched:
     speaker: str = ""  # the agent that was heard last
     prose: GrowingProse = field(default_factory=GrowingProse)
     veil: Veil | None = None  # where personal data is masked for this page
+    begun: Run | None = None  # the row of a run that was asked for just now
 
     # A plan of a thousand steps takes long to draw: then that is done less often.
     rest: ClassVar[float] = 8.0
@@ -97,7 +99,7 @@ class Watched:
 
     def begin(self, run: Run) -> RunView:
         """A run that was asked for just now: nothing of it has been told yet."""
-        self.seq, self.has_asked = 0, False
+        self.seq, self.has_asked, self.begun = 0, False, run
         return self._whole(run)
 
     def judged(self) -> str:
@@ -152,7 +154,7 @@ class Watched:
 
     def changes(self, events: Sequence[dict[str, Any]]) -> str:
         """Frames for whatever happened."""
-        run, types = self._row(), {event["type"] for event in events}
+        run, types = self._row_after(events), {event["type"] for event in events}
         self.seq, self.speaker = events[-1]["seq"], _speaker(events)
         self.has_asked |= Type.APPROVAL_REQUESTED in types
         answer, thoughts = self._heard(events)
@@ -229,6 +231,15 @@ class Watched:
             self.growing.add(step.number)
         else:
             self.growing.discard(step.number)
+
+    def _row_after(self, events: Sequence[dict[str, Any]]) -> Run:
+        """The row as it is by now; how each run begins is known without reading it."""
+        run, self.begun = self.begun, None
+        if run is None or [event["type"] for event in events] != BEGINNING:
+            return self._row()
+        started, step = (event["data"] for event in events)
+        run.road, run.turns = started.get("road", ""), step["turn"]
+        return run
 
     def _row(self) -> Run:
         for run in _runs(self.run_pk):

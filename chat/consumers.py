@@ -2,7 +2,7 @@ import asyncio
 import logging
 import re
 import secrets
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from functools import partial
@@ -139,10 +139,7 @@ class ChatConsumer(WatchingConsumer):
     async def say(self, text: str, client_id: str, agent: str) -> None:
         say = partial(self._in_language, self._say, text, client_id, agent)
         try:
-            async with self.turn:
-                message = await sessions.said(say)
-                if self.begun:
-                    await self.send(self.begun)
+            message = await self._said(say)
         except sessions.NotSaid as reason:
             await self.refuse(reason.args[0])
             return
@@ -150,8 +147,17 @@ class ChatConsumer(WatchingConsumer):
             state = partial(fragments.composer_state, acknowledged=client_id)
             await self.show(state, self.session)
 
+    async def _said(self, say: Callable[[], Message]) -> Message:
+        """Once it is kept it is shown, before anything that comes of it."""
+        async with self.turn:
+            try:
+                return await sessions.said(say)
+            finally:
+                frames, self.begun = self.begun, ""
+                if frames:
+                    await self.send(frames)
+
     def _say(self, text: str, client_id: str, agent: str) -> Message:
-        self.begun = ""
         self._ask_again()
         message = sessions.say(self.session, self.scope["user"], text, client_id, agent)
         if message.is_new and not message.is_queued:

@@ -5,7 +5,7 @@ A template takes as long for the thousandth run as for the first.
 
 from collections.abc import Mapping
 from datetime import timedelta
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from django import template
 from django.template.loader import render_to_string
@@ -30,10 +30,22 @@ MOST_FORMS = 512
 
 
 @register.simple_tag
+def alike(template: str, view: RunView) -> SafeString:
+    """A part that all runs have, as it is in those that have nothing to say in it."""
+    return mark_safe(_alike(get_language(), template) % {"run": view.pk})
+
+
+@cache
+def _alike(language: str, template: str) -> str:
+    view = RunView(Run(pk=A_NUMBER))
+    return form(render_to_string(template, {"view": view, "pk": view.pk}))
+
+
+@register.simple_tag
 def run_head(view: RunView) -> SafeString:
     """The line above a run."""
     run = view.run
-    form = _head(
+    head = _head(
         get_language(),
         view.place,
         run.status,
@@ -54,7 +66,7 @@ def run_head(view: RunView) -> SafeString:
         "cost": cost(run.cost),
     }
     took = view.elapsed_ms if run.is_live else view.duration_ms
-    return mark_safe(form % (figures | _took(took)))
+    return mark_safe(head % (figures | _took(took)))
 
 
 @lru_cache(MOST_FORMS)
@@ -87,7 +99,7 @@ def _head(
         ended_at=now + A_WHILE,
     )
     view = RunView(run, place, speaker=agent, now=now + A_WHILE)
-    return _form(render_to_string("_run_head.html", {"view": view}), turns=str(A_TURN))
+    return form(render_to_string("_run_head.html", {"view": view}), turns=str(A_TURN))
 
 
 @register.simple_tag
@@ -98,20 +110,20 @@ def step_row(step: StepView) -> SafeString:
 
 
 def _plain_row(step: StepView) -> SafeString:
-    row = step.step
-    has = bool(step.tokens), row.cost is not None, bool(step.request_text)
-    form = _row(get_language(), row.kind, row.status, *has)
+    about = step.step
+    has = bool(step.tokens), about.cost is not None, bool(step.request_text)
+    row = _row(get_language(), about.kind, about.status, *has)
     figures = {
         "run": step.run.pk,
-        "number": row.number,
+        "number": about.number,
         "tokens": count(step.tokens),
-        "cost": cost(row.cost),
+        "cost": cost(about.cost),
         "bar": f'x="{step.bar_start}" width="{step.bar_width}"',
         "request": escape(step.request_text),
         "words": escape(step.live_text),
     }
     took = step.elapsed_ms if step.is_open else step.duration_ms
-    return mark_safe(form % (figures | _took(took)))
+    return mark_safe(row % (figures | _took(took)))
 
 
 @lru_cache(MOST_FORMS)
@@ -134,7 +146,7 @@ def _row(
     step = StepView(row, run, words=SOME_WORDS, now=now + A_WHILE)
     html = render_to_string("_step.html", {"step": step})
     texts = {"bar": A_BAR, "request": A_REQUEST, "words": SOME_WORDS}
-    return _form(html, number=str(A_STEP), **texts)
+    return form(html, number=str(A_STEP), **texts)
 
 
 def _took(milliseconds: float | None) -> Mapping[str, str]:
@@ -145,7 +157,7 @@ def _took(milliseconds: float | None) -> Mapping[str, str]:
     }
 
 
-def _form(html: str, **places: str) -> str:
+def form(html: str, **places: str) -> str:
     """With places that are filled in all at once: nothing is looked for in what was put in."""
     took = A_WHILE / timedelta(milliseconds=1)
     places |= {

@@ -127,18 +127,6 @@ def _untouched(language: str) -> str:
 
 
 @register.simple_tag
-def unfilled(template: str, view: RunView) -> SafeString:
-    """An element that most runs have only for what may come: alike in all that have nothing."""
-    return mark_safe(_unfilled(get_language(), template).replace(str(A_NUMBER), view.pk))
-
-
-@cache
-def _unfilled(language: str, template: str) -> str:
-    view = RunView(Run(pk=A_NUMBER))
-    return render_to_string(template, {"view": view, "pk": view.pk})
-
-
-@register.simple_tag
 def run_columns() -> SafeString:
     """What the rows of steps hold: the same above all of them."""
     return _columns(get_language())

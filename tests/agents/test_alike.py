@@ -10,11 +10,21 @@ from django.utils import timezone, translation
 
 from agents.display import RunView, StepView
 from agents.models import AgentStep, Run
-from agents.templatetags.alike import run_head, step_row
+from agents.templatetags.alike import alike, run_head, step_row
 
 LANGUAGES = ("en", "ja")
 BEGAN = timezone.now()
 NOW = BEGAN + timedelta(seconds=83.21)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", ["plan", "folded", "corrected", "correction", "copy"])
+def test_a_part_with_nothing_to_say_is_what_its_template_makes_of_it(language, name):
+    view, template = RunView(Run(pk=7)), f"_{name}.html"
+
+    with translation.override(language):
+        assert alike(template, view) == render_to_string(template, {"view": view, "pk": 7})
+        assert "7" in alike(template, view)
 
 
 def drawn(step):

@@ -11,7 +11,6 @@ from agents.templatetags.ashiato import (
     icon,
     rating,
     scrolls,
-    unfilled,
     untold,
 )
 
@@ -83,13 +82,3 @@ def test_what_is_long_or_has_many_lines_may_scroll():
     assert not scrolls("Why?", 120)
     assert scrolls("x" * 121, 120)
     assert scrolls("\n" * 7, 120)
-
-
-@pytest.mark.parametrize("language", ["en", "ja"])
-@pytest.mark.parametrize("name", ["plan", "folded", "corrected", "correction"])
-def test_an_element_without_anything_in_it_is_what_its_template_makes_of_it(language, name):
-    view, template = RunView(Run(pk=7)), f"_{name}.html"
-
-    with translation.override(language):
-        assert unfilled(template, view) == render_to_string(template, {"view": view, "pk": 7})
-        assert "7" in unfilled(template, view)

@@ -1,4 +1,5 @@
 import asyncio
+import re
 from unittest.mock import AsyncMock
 
 import pytest
@@ -8,6 +9,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 
 from agents import consumers, journal, live, runs, trace
 from agents.engine.events import Stamp, Type
+from agents.fragments import Watched
 from agents.models import Run
 from chat import fragments, sessions
 from chat.models import ChatSession, Message
@@ -225,3 +227,45 @@ def test_what_ended_elsewhere_is_marked_when_a_run_ends_here(chat):
     assert f'id="session-{other.pk}"' in after
     assert f'id="session-{chat.pk}"' not in after
     assert "running-dot" not in after
+
+
+def test_a_session_that_was_renamed_elsewhere_has_its_name_with_the_next_question(chat):
+    other = ChatSession.objects.create(user=chat.user, title="Elsewhere")
+    around = fragments.Surroundings(chat.user)
+    around.changes(chat)
+
+    sessions.rename(other, "Far away")
+
+    assert "Far away" in around.changes(chat)
+    assert "Far away" not in around.changes(chat)
+
+
+def test_how_a_run_begins_is_shown_as_its_rows_have_it(chat):
+    """Without reading the run: what it is by then is known."""
+    run = sessions.say(chat, chat.user, "6 * 7", "a").run
+    stamp, request = Stamp(run.agent_name), {"model": run.model}
+    began = stamp(Type.RUN_STARTED, query=run.query, road="direct")
+    step = stamp(Type.STEP_STARTED, step=1, turn=1, kind="thought", request=request)
+    watched = Watched(run.pk)
+    watched.begin(run)
+
+    trace.keep([(run.pk, event) for event in (began, step)])
+    frames = watched.changes([event.to_dict() for event in (began, step)])
+
+    shown, read = _but_for_the_clock(frames), _but_for_the_clock(Watched(run.pk).snapshot())
+    assert shown.partition("</header>")[0] in read
+    assert shown.partition('-steps">')[2].removesuffix("</ol>") in read
+
+
+def _but_for_the_clock(html):
+    html = re.sub(r'data-elapsed-ms="\d+">[^<]*', "", html)
+    return re.sub(r'x="[\d.]+" width="[\d.]+"', "", html)
+
+
+async def test_a_question_that_is_kept_is_shown_though_it_cannot_be_begun(chat, monkeypatch):
+    monkeypatch.setattr(sessions, "ask", AsyncMock(side_effect=RuntimeError("no thread")))
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
+        frames = await frames_until(page, 'class="notice"')
+
+    assert sum('hx-swap-oob="beforeend:#messages"' in frame for frame in frames) == 1
