@@ -46,6 +46,7 @@ from agents.models.prepared import prepared
 from agents.permits import Closed
 
 TRIED = "tried"  # under which a trial keeps the agent that it is of
+OVERRIDDEN = ("instructions", "fallback_models")  # of an agent, by a run that was run again
 Registry = Callable[..., Awaitable[ToolRegistry]]  # as toolset.registry
 
 # How models and tools have been lately, for all runs of this process.
@@ -388,9 +389,9 @@ def _groups() -> frozenset[str]:
 
 def _overridden(agent: Agent, overrides: dict[str, Any]) -> Agent:
     """The agent with what is different in a run that was run again; the row stays as it is."""
-    changed = copy(agent)
-    for name in ("instructions", "fallback_models"):
-        setattr(changed, name, overrides.get(name, getattr(agent, name)))
+    own = {name: overrides[name] for name in OVERRIDDEN if name in overrides}
+    changed = copy(agent) if own else agent
+    vars(changed).update(own)
     return changed
 
 
