@@ -158,11 +158,26 @@ def passkey(request: HttpRequest) -> HttpResponse:
     """A passkey alone is enough: it has seen to it that it is the right person."""
 
     def take(told: dict[str, Any]) -> str:
-        user = passkeys.shown(request, told["answer"], door.halfway(request))
+        known = door.halfway(request)
+        try:
+            user = passkeys.shown(request, told["answer"], known)
+        except passkeys.NotTaken:
+            _refuse_passkey(request, known.get_username() if known else "")
+            raise
         door.let_in(request, user, "passkey", twice=True)
         return door.onward(request)
 
     return answers.answered(request, take)
+
+
+def _refuse_passkey(request: HttpRequest, name: str) -> None:
+    """No passkey can be guessed, but the log is not for anybody to fill."""
+    place = circumstances.address(request)
+    try:
+        throttle.enter(name or place, place)
+    except throttle.TooOften as wait:
+        raise passkeys.NotTaken(too_often(wait)) from None
+    door.refuse(request, name, "passkey")
 
 
 @never_cache
