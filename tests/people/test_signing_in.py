@@ -350,12 +350,17 @@ def test_a_link_to_set_a_password_works_once(client, ada, administrator):
     new = {"new_password1": "mountains in the mist", "new_password2": "mountains in the mist"}
 
     assert "Welcome, ada" in guest.get(link).content.decode()
-    shown = guest.post(link, new).content.decode()
+    done = guest.post(link, new)
+    assert done.headers["Location"] == "/login/"
+    shown = guest.get("/login/").content.decode()
     assert "Your password is set." in shown
     assert (
         'type="password" name="password" autocomplete="current-password" required autofocus'
         in (shown)
     )
+    again = guest.get("/login/").content.decode()
+    assert "Your password is set." not in again
+    assert 'value="ada"' not in again
     assert guest.get(link).status_code == 404
     assert guest.get("/welcome/AAAA/x-y/").status_code == 404
     ada.refresh_from_db()
