@@ -12,6 +12,7 @@ from agents.engine.termination import StopReason
 from agents.llm.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel
 from agents.models import Agent, AgentStep, Run, RunEvent
+from agents.models.runs import TRIAL
 from agents.review.details import Details, is_unkept, values_replaced
 from chat import sessions
 from chat.models import ChatSession, Message
@@ -207,7 +208,8 @@ async def test_the_page_of_a_run_says_for_ever_that_nothing_personal_was_kept(
 
 @pytest.mark.parametrize("rule", ["shown", "unkept"])
 def test_of_a_trial_the_draft_says_what_was_kept(rule):
-    run = Run(overrides={assembly.TRIED: {"personal_data": rule}})
+    tried = {assembly.TRIED: {"personal_data": rule}}
+    run = Run(topic=f"{TRIAL}1", overrides=tried)
 
     assert is_unkept(run) is (rule == "unkept")
 
