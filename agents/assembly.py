@@ -275,10 +275,13 @@ def _cast(run: Run) -> tuple[Parts, ExecutionPlan, list[Parts]]:
     """The parts of a workflow itself, its plan, and all agents that can be reached from it."""
     if run.agent is None or run.workflow is None:
         raise NoAgent("The agent of this run was switched off.")
+    closed = permits.closed_to(run.user_id)
+    if run.agent_id in closed.agents:
+        raise NotForThem
     _record_version(run)
     plan = read(run.workflow.text).plan
     plan = replace(plan, parameters={**plan.parameters, **run.parameters})
-    steps, closed = list(plan.walk()), permits.closed_to(run.user_id)
+    steps = list(plan.walk())
     named = [row for row in _all_tools() if row.name in {step.tool for step in steps}]
     tools = [row for row in named if row.pk not in closed.tools]
     asked, roles = {step.agent for step in steps}, {step.role.lower() for step in steps}
