@@ -296,6 +296,7 @@ def _cast(run: Run) -> tuple[Parts, ExecutionPlan, list[Parts]]:
         _rules(run, agent),
         colleagues,
         is_rerun=run.is_rerun and not run.goes_on_for,
+        limits=_limits(_links(agent.pk)),
     )
     return parts, plan, _reached(run, list(colleagues), closed, discretion)
 
@@ -350,7 +351,7 @@ def _parts(run: Run, agent: Agent, closed: Closed, discretion: Discretion) -> Pa
         [other for other in colleagues if chosen is None or other.asked_as in chosen],
         is_rerun=run.is_rerun and not run.goes_on_for,
         groups=_groups() if agent.mode == Agent.Mode.PLAN else frozenset(),
-        limits={link.tool.name: link.max_calls for link in links if link.max_calls},
+        limits=_limits(links),
     )
 
 
@@ -366,6 +367,10 @@ def _drafted(run: Run) -> tuple[list[AgentTool], list[Any]]:
     draft = _draft(run)
     tools = [link for link in draft.links if link.tool.enabled]
     return tools, [agent for agent in draft.many["handoffs"] if agent.enabled]
+
+
+def _limits(links: Iterable[AgentTool]) -> dict[str, int]:
+    return {link.tool.name: link.max_calls for link in links if link.max_calls}
 
 
 def _discretion(run: Run, agent: Agent, shared: Discretion) -> Discretion | None:
