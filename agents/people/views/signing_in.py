@@ -132,6 +132,7 @@ def app_page(
     address = totp.address(secret, user.get_username())
     about = {
         "action": reverse(action),
+        "address": address,
         "drawing": totp.drawn(address),
         "secret": " ".join(secret[at : at + 4] for at in range(0, len(secret), 4)),
         "is_demanded": action == "people:set_up",
