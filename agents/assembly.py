@@ -275,10 +275,13 @@ def _cast(run: Run) -> tuple[Parts, ExecutionPlan, list[Parts]]:
     """The parts of a workflow itself, its plan, and all agents that can be reached from it."""
     if run.agent is None or run.workflow is None:
         raise NoAgent("The agent of this run was switched off.")
+    closed = permits.closed_to(run.user_id)
+    if run.agent_id in closed.agents:
+        raise NotForThem
     _record_version(run)
     plan = read(run.workflow.text).plan
     plan = replace(plan, parameters={**plan.parameters, **run.parameters})
-    steps, closed = list(plan.walk()), permits.closed_to(run.user_id)
+    steps = list(plan.walk())
     named = [row for row in _all_tools() if row.name in {step.tool for step in steps}]
     tools = [row for row in named if row.pk not in closed.tools]
     asked, roles = {step.agent for step in steps}, {step.role.lower() for step in steps}
@@ -293,6 +296,7 @@ def _cast(run: Run) -> tuple[Parts, ExecutionPlan, list[Parts]]:
         _rules(run, agent),
         colleagues,
         is_rerun=run.is_rerun and not run.goes_on_for,
+        limits=_limits(_links(agent.pk)),
     )
     return parts, plan, _reached(run, list(colleagues), closed, discretion)
 
@@ -347,7 +351,7 @@ def _parts(run: Run, agent: Agent, closed: Closed, discretion: Discretion) -> Pa
         [other for other in colleagues if chosen is None or other.asked_as in chosen],
         is_rerun=run.is_rerun and not run.goes_on_for,
         groups=_groups() if agent.mode == Agent.Mode.PLAN else frozenset(),
-        limits={link.tool.name: link.max_calls for link in links if link.max_calls},
+        limits=_limits(links),
     )
 
 
@@ -363,6 +367,10 @@ def _drafted(run: Run) -> tuple[list[AgentTool], list[Any]]:
     draft = _draft(run)
     tools = [link for link in draft.links if link.tool.enabled]
     return tools, [agent for agent in draft.many["handoffs"] if agent.enabled]
+
+
+def _limits(links: Iterable[AgentTool]) -> dict[str, int]:
+    return {link.tool.name: link.max_calls for link in links if link.max_calls}
 
 
 def _discretion(run: Run, agent: Agent, shared: Discretion) -> Discretion | None:
