@@ -12,7 +12,6 @@ from urllib.parse import parse_qs
 
 from autobahn.exception import Disconnected
 from channels.consumer import get_handler_name
-from channels.db import database_sync_to_async
 from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
@@ -22,7 +21,7 @@ from django.utils import timezone, translation
 from django.utils.functional import Promise as StrPromise
 from django.utils.translation import gettext_lazy as _
 
-from agents import audit, live, masking, pulse, storage, visitors
+from agents import audit, database, live, masking, pulse, storage, visitors
 from agents.fragments import Watched
 from agents.masking import Veil
 from agents.models import Run
@@ -88,7 +87,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         self.patience = Pace(1, 1)
         self.language = _language(self.scope)
         await self.accept()
-        topic = await database_sync_to_async(self.find_topic)()
+        topic = await database.ask(self.find_topic)
         if topic is None:
             await self.close(NOT_FOUND)
             return
@@ -228,7 +227,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
     async def show(self, fragment, *subject: Any) -> str | None:
         """In its turn: what was worked out first is sent first, whoever asked for it."""
         async with self.turn:
-            html = await database_sync_to_async(self._in_language)(fragment, *subject)
+            html = await database.ask(self._in_language, fragment, *subject)
             if html:
                 await self.send(html)
         return html
