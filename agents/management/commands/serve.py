@@ -8,6 +8,7 @@ from errno import EADDRINUSE
 from threading import Thread
 
 from daphne.endpoints import build_endpoint_description_strings
+from daphne.server import Server
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
@@ -20,12 +21,12 @@ from twisted.internet.defer import Deferred
 from agents import health, leases, planners, pulse, runs, servers
 from agents.llm import litellm_model, tokens
 from agents.models import Agent, ServerProcess
-from agents.sockets import PatientServer, use_prompt_sockets
+from agents.sockets import Patient, use_prompt_sockets
 
 _tasks: list[asyncio.Task] = []
 
 
-class LeavingServer(PatientServer):
+class LeavingServer(Patient, Server):
     """Stops to listen as soon as it is to end: whoever comes then goes to another process."""
 
     port = None
