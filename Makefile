@@ -5,6 +5,9 @@ BIN := .venv/bin
 INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --only-binary :all:
 NO_PACKAGES := The packages could not be installed. Is the network there? All of them come ready-made for Linux and macOS on x86_64 and arm64, so no compiler is needed.
 
+# Tests start hundreds of processes: what one of them has compiled, no other shall compile again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help run scale scale-demo test test-quick browser check audit faults bench bench-scaled bench-peers messages screenshots lock
 
 help: ## what can be made
