@@ -4,7 +4,6 @@ import asyncio
 import logging
 import time
 
-from daphne.server import Server
 from daphne.ws_protocol import WebSocketFactory, WebSocketProtocol
 
 logger = logging.getLogger(__name__)
@@ -14,8 +13,10 @@ ENOUGH_UNSENT = 1_000_000  # of an answer that can wait for its reader
 PATIENCE, LOOK = 60.0, 0.05  # seconds
 
 
-class PatientServer(Server):
-    """Has an answer that comes in pieces wait for whoever reads it."""
+class Patient:
+    """A part of Daphne's server: an answer in pieces waits for whoever reads it."""
+
+    # No server by itself: whoever imports Daphne's chooses the reactor, which is theirs to do.
 
     async def handle_reply(self, protocol, message) -> None:
         await super().handle_reply(protocol, message)

@@ -10,6 +10,7 @@ asyncioreactor.install(uvloop.new_event_loop())  # Daphne takes the one that is 
 
 # ruff: noqa: E402
 from daphne.endpoints import build_endpoint_description_strings
+from daphne.server import Server
 from django.conf import settings
 from django.core.signals import request_finished
 from django.db import connections
@@ -19,12 +20,12 @@ from twisted.internet.defer import Deferred
 
 from agents import health, pulse, runs
 from agents.models import ServerProcess
-from agents.sockets import PatientServer, use_prompt_sockets
+from agents.sockets import Patient, use_prompt_sockets
 
 _tasks: list[asyncio.Task] = []
 
 
-class LeavingServer(PatientServer):
+class LeavingServer(Patient, Server):
     """Stops to listen as soon as it is to end: whoever comes then goes to another process."""
 
     port = None

@@ -18,6 +18,7 @@ PATIENCE = 2
 # A Daphne as the product starts it, with an application that sends more than anyone may owe.
 SERVER = f"""
 import asyncio, sys
+from daphne.server import Server
 from agents import sockets
 
 async def application(scope, receive, send):
@@ -37,7 +38,10 @@ async def application(scope, receive, send):
 endpoints = [f"tcp:{{sys.argv[1]}}:interface=127.0.0.1"]
 sockets.PATIENCE = {PATIENCE}
 sockets.use_prompt_sockets()
-sockets.PatientServer(application, endpoints, signal_handlers=False).run()
+class Patient(sockets.Patient, Server):
+    pass
+
+Patient(application, endpoints, signal_handlers=False).run()
 """
 
 

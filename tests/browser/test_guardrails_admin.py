@@ -74,6 +74,15 @@ def test_an_observed_pattern_changes_nothing_and_its_hit_can_be_judged(page: Pag
         row.get_by_role("button", name="right", exact=True).click()
         expect(row.locator("[value=right]")).to_have_attribute("aria-pressed", "true")
 
+        row.get_by_role("link").click()
+        judged = page.locator("#panel .hit")
+        expect(judged.locator("[value=right]")).to_have_attribute("aria-pressed", "true")
+        judged.get_by_role("button", name="wrong").click()
+        expect(judged.locator("[value=wrong]")).to_have_attribute("aria-pressed", "true")
+        assert not faults(page)
+        judged.get_by_role("button", name="right").click()
+        expect(judged.locator("[value=right]")).to_have_attribute("aria-pressed", "true")
+
         page.goto(PATTERNS)
         expect(page.locator("#result_list tr", has_text="Fish")).to_contain_text("1 of 1")
 
