@@ -6,11 +6,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from channels.db import database_sync_to_async
 from django.conf import settings
 from django.contrib.auth.models import Group
 
-from agents import descriptions, permits, planners, toolset, versions
+from agents import database, descriptions, permits, planners, toolset, versions
 from agents.engine.approval import AskPerson
 from agents.engine.breaker import Circuits
 from agents.engine.discretion import Discretion
@@ -47,6 +46,7 @@ from agents.models.prepared import prepared
 from agents.permits import Closed
 
 TRIED = "tried"  # under which a trial keeps the agent that it is of
+OVERRIDDEN = ("instructions", "fallback_models")  # of an agent, by a run that was run again
 Registry = Callable[..., Awaitable[ToolRegistry]]  # as toolset.registry
 
 # How models and tools have been lately, for all runs of this process.
@@ -90,7 +90,7 @@ async def begin(run: Run) -> Events:
 async def resume(run: Run) -> Events:
     """The events of a run that has paused or was left behind, from there on."""
     runtime = await build(run)
-    past, recorded = await database_sync_to_async(_course)(run)
+    past, recorded = await database.ask(_course, run)
     state = _state(run.history)
     if len(past) < len(recorded):
         return _kept(run, runtime.rerun(recorded, past, state))
@@ -118,14 +118,14 @@ async def build(
     """
     if run.workflow_id is not None:
         return await _build_workflow(run, registry)
-    everybody = await database_sync_to_async(_everybody)(run)
+    everybody = await database.ask(_everybody, run)
     team = await _team(everybody, registry, asks)
     return team[everybody[0].agent.name]
 
 
 async def _build_workflow(run: Run, registry: Registry) -> AgentRuntime:
     """The plan that an administrator wrote, with all tools and agents that it names."""
-    parts, plan, others = await database_sync_to_async(_cast)(run)
+    parts, plan, others = await database.ask(_cast, run)
     team = await _team(others, registry, asks=True)
     handoffs = [_handoff(colleague, team, is_first=True) for colleague in parts.colleagues]
     careful = {"asks_before_writing": True} if parts.is_rerun else {}
@@ -275,10 +275,13 @@ def _cast(run: Run) -> tuple[Parts, ExecutionPlan, list[Parts]]:
     """The parts of a workflow itself, its plan, and all agents that can be reached from it."""
     if run.agent is None or run.workflow is None:
         raise NoAgent("The agent of this run was switched off.")
+    closed = permits.closed_to(run.user_id)
+    if run.agent_id in closed.agents:
+        raise NotForThem
     _record_version(run)
     plan = read(run.workflow.text).plan
     plan = replace(plan, parameters={**plan.parameters, **run.parameters})
-    steps, closed = list(plan.walk()), permits.closed_to(run.user_id)
+    steps = list(plan.walk())
     named = [row for row in _all_tools() if row.name in {step.tool for step in steps}]
     tools = [row for row in named if row.pk not in closed.tools]
     asked, roles = {step.agent for step in steps}, {step.role.lower() for step in steps}
@@ -293,6 +296,7 @@ def _cast(run: Run) -> tuple[Parts, ExecutionPlan, list[Parts]]:
         _rules(run, agent),
         colleagues,
         is_rerun=run.is_rerun and not run.goes_on_for,
+        limits=_limits(_links(agent.pk)),
     )
     return parts, plan, _reached(run, list(colleagues), closed, discretion)
 
@@ -347,7 +351,7 @@ def _parts(run: Run, agent: Agent, closed: Closed, discretion: Discretion) -> Pa
         [other for other in colleagues if chosen is None or other.asked_as in chosen],
         is_rerun=run.is_rerun and not run.goes_on_for,
         groups=_groups() if agent.mode == Agent.Mode.PLAN else frozenset(),
-        limits={link.tool.name: link.max_calls for link in links if link.max_calls},
+        limits=_limits(links),
     )
 
 
@@ -363,6 +367,10 @@ def _drafted(run: Run) -> tuple[list[AgentTool], list[Any]]:
     draft = _draft(run)
     tools = [link for link in draft.links if link.tool.enabled]
     return tools, [agent for agent in draft.many["handoffs"] if agent.enabled]
+
+
+def _limits(links: Iterable[AgentTool]) -> dict[str, int]:
+    return {link.tool.name: link.max_calls for link in links if link.max_calls}
 
 
 def _discretion(run: Run, agent: Agent, shared: Discretion) -> Discretion | None:
@@ -389,9 +397,9 @@ def _groups() -> frozenset[str]:
 
 def _overridden(agent: Agent, overrides: dict[str, Any]) -> Agent:
     """The agent with what is different in a run that was run again; the row stays as it is."""
-    changed = copy(agent)
-    for name in ("instructions", "fallback_models"):
-        setattr(changed, name, overrides.get(name, getattr(agent, name)))
+    own = {name: overrides[name] for name in OVERRIDDEN if name in overrides}
+    changed = copy(agent) if own else agent
+    vars(changed).update(own)
     return changed
 
 

@@ -12,7 +12,6 @@ from urllib.parse import parse_qs
 
 from autobahn.exception import Disconnected
 from channels.consumer import get_handler_name
-from channels.db import database_sync_to_async
 from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
@@ -22,7 +21,7 @@ from django.utils import timezone, translation
 from django.utils.functional import Promise as StrPromise
 from django.utils.translation import gettext_lazy as _
 
-from agents import audit, live, masking, pulse, storage, visitors
+from agents import audit, database, live, masking, pulse, storage, visitors
 from agents.fragments import Watched
 from agents.masking import Veil
 from agents.models import Run
@@ -83,11 +82,12 @@ class WatchingConsumer(AsyncWebsocketConsumer):
     async def connect(self) -> None:
         self.watched: dict[int, Watched] = {}
         self.looked = time.monotonic()
+        self.turn = asyncio.Lock()
         self.pace = Pace(FRAMES_AT_ONCE, FRAMES_A_SECOND)
         self.patience = Pace(1, 1)
         self.language = _language(self.scope)
         await self.accept()
-        topic = await database_sync_to_async(self.find_topic)()
+        topic = await database.ask(self.find_topic)
         if topic is None:
             await self.close(NOT_FOUND)
             return
@@ -199,12 +199,9 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         And ask again who is watching: whoever has logged out is shown no more.
         """
         self.looked = time.monotonic()
-        missed = await database_sync_to_async(self._in_language)(self._look)
-        if missed is None:
+        if await self.show(self._look) is None:
             await self.close(self.last_word)
             raise StopConsumer
-        if missed:
-            await self.send(missed)
 
     def _look(self) -> str | None:
         return None if self.find_topic() is None else self.missed()
@@ -227,10 +224,13 @@ class WatchingConsumer(AsyncWebsocketConsumer):
                 slept = 0
                 self.hear(live.LOOK_AGAIN, {})
 
-    async def show(self, fragment, *subject: Any) -> None:
-        html = await database_sync_to_async(self._in_language)(fragment, *subject)
-        if html:
-            await self.send(html)
+    async def show(self, fragment, *subject: Any) -> str | None:
+        """In its turn: what was worked out first is sent first, whoever asked for it."""
+        async with self.turn:
+            html = await database.ask(self._in_language, fragment, *subject)
+            if html:
+                await self.send(html)
+        return html
 
     def _in_language(self, fragment, *subject: Any) -> Any:
         with translation.override(self.language):

@@ -26,6 +26,7 @@ from agents.masking import ANSWER, Veil
 from agents.models import Run, RunEvent
 from agents.models.prepared import prepared
 from agents.prose import GrowingProse
+from agents.templatetags import alike
 
 WORDS = {Type.DELTA, Type.THOUGHT_DELTA}
 NEW_ROW = {
@@ -35,6 +36,7 @@ NEW_ROW = {
     Type.TOOL_CALL,
     Type.GUARDRAIL,
 }
+BEGINNING = [Type.RUN_STARTED, Type.STEP_STARTED]
 TURNS = {Type.RUN_FINISHED, Type.RUN_PAUSED}
 CHANGED_ROW = {
     Type.PLAN,
@@ -76,6 +78,7 @@ class Watched:
     speaker: str = ""  # the agent that was heard last
     prose: GrowingProse = field(default_factory=GrowingProse)
     veil: Veil | None = None  # where personal data is masked for this page
+    begun: Run | None = None  # the row of a run that was asked for just now
 
     # A plan of a thousand steps takes long to draw: then that is done less often.
     rest: ClassVar[float] = 8.0
@@ -96,7 +99,7 @@ class Watched:
 
     def begin(self, run: Run) -> RunView:
         """A run that was asked for just now: nothing of it has been told yet."""
-        self.seq, self.has_asked = 0, False
+        self.seq, self.has_asked, self.begun = 0, False, run
         return self._whole(run)
 
     def judged(self) -> str:
@@ -151,17 +154,17 @@ class Watched:
 
     def changes(self, events: Sequence[dict[str, Any]]) -> str:
         """Frames for whatever happened."""
-        run, types = self._row(), {event["type"] for event in events}
+        run, types = self._row_after(events), {event["type"] for event in events}
         self.seq, self.speaker = events[-1]["seq"], _speaker(events)
         self.has_asked |= Type.APPROVAL_REQUESTED in types
         answer, thoughts = self._heard(events)
         if types & TURNS or (Type.APPROVAL_RESOLVED in types and not run.is_waiting):
             return self._turned(run, answer)
         view = self._view(run)
-        head = _element("_run_head.html", {"view": view})
         self.is_owed |= any(map(_is_planned, events))
         left_out = len(self.folded)
-        frames = [head, self._plan(view), *self._rows(view, events, thoughts)]
+        rows = self._rows(view, events, thoughts)
+        frames = [alike.run_head(view), self._plan(view), *rows]
         frames += [self._left_out()] if len(self.folded) > left_out else []
         frames.append(self._answer(answer))
         if any(map(_is_thought, events)):
@@ -207,7 +210,7 @@ class Watched:
         for view in self._unfolded(step_views(run, only=named)) if named else ():
             if view.first_seq >= events[0]["seq"]:
                 view = replace(view, words=thoughts.get(view.number, ""))
-            row = _element("_step.html", {"step": view})
+            row = alike.step_row(view)
             frames.append(row if view.number in self.rows else self._added(view, row))
             self._shown(view)
         said = {n: text for n, text in thoughts.items() if n not in named}
@@ -228,6 +231,15 @@ class Watched:
             self.growing.add(step.number)
         else:
             self.growing.discard(step.number)
+
+    def _row_after(self, events: Sequence[dict[str, Any]]) -> Run:
+        """The row as it is by now; how each run begins is known without reading it."""
+        run, self.begun = self.begun, None
+        if run is None or [event["type"] for event in events] != BEGINNING:
+            return self._row()
+        started, step = (event["data"] for event in events)
+        run.road, run.turns = started.get("road", ""), step["turn"]
+        return run
 
     def _row(self) -> Run:
         for run in _runs(self.run_pk):

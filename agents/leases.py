@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.models import DurationField, ExpressionWrapper, F, Q, Value
 from django.db.models.functions import Now
 
 from agents.models import Run
+from agents.models.driver import fetch
 
 # A number of its own: in a container every process has the same id as the one before it.
 PROCESS = secrets.token_hex(4)
@@ -53,9 +54,8 @@ def held(runs: Collection[Run]) -> set[int]:
     Asked in the transaction that writes for them: their rows are locked until it is over.
     """
     pks = list({run.pk for run in runs})
-    with connection.cursor() as cursor:
-        cursor.execute(_running_among(len(pks)), [Run.Status.RUNNING, *pks])
-        epochs = dict(cursor.fetchall())
+    ours = connections[DEFAULT_DB_ALIAS]
+    epochs = dict(fetch(ours, _running_among(len(pks)), [Run.Status.RUNNING, *pks]))
     return {run.pk for run in runs if epochs.get(run.pk) == run.epoch}
 
 

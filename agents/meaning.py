@@ -76,18 +76,18 @@ class Rows:
 
     def steps(self, run: int, event: Event) -> QuerySet[AgentStep]:
         """The step as it is by now, for those who have to look at it first."""
-        self.write()
+        self._write_steps()
         return AgentStep.objects.filter(run=run, number=event.data["step"])
 
     def marks(self, run: int) -> str:
         """What its steps are found by, in one line: to look through all of them takes long."""
-        self.write()
+        self._write_steps()
         found = {mark for step in _kinds(run) for mark in _marks(*step)}
         return f"|{'|'.join(sorted(found)[:MOST_MARKS])}|"
 
     def was_declined(self, run: int, number: int) -> bool:
         """Whether a person's no is all that a step came to nothing by."""
-        self.write()
+        self._write_steps()
         parts = AgentStep.objects.filter(run=run, parent=number)
         found = set(parts.values_list("status", flat=True))
         return AgentStep.Status.REJECTED in found and AgentStep.Status.FAILED not in found
@@ -113,16 +113,19 @@ class Rows:
         update(Approval, withdrawn, run=run, verdict=verdicts.WAITING, **which)
 
     def write(self) -> None:
-        if self._new_steps:
-            insert(AgentStep, self._new_steps.values())
+        self._write_steps()
         if self._new_hits:
             insert(GuardrailHit, self._new_hits)
-        for (run, number), changes in self._steps.items():
-            update(AgentStep, changes, run=run, number=number)
         for run, changes in self._runs.items():
             update(Run, changes, id=run)
-        self._new_steps, self._steps, self._runs = {}, {}, {}
-        self._new_hits = []
+        self._runs, self._new_hits = {}, []
+
+    def _write_steps(self) -> None:
+        if self._new_steps:
+            insert(AgentStep, self._new_steps.values())
+        for (run, number), changes in self._steps.items():
+            update(AgentStep, changes, run=run, number=number)
+        self._new_steps, self._steps = {}, {}
 
 
 def decoded(text: str) -> Any:

@@ -13,6 +13,9 @@ MOST_INTENT = 140
 LINE = 72
 TURNING = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
+# Made once: a value has many small ones in it.
+_on_a_line = json.JSONEncoder(ensure_ascii=False).encode
+
 
 def shown(value: Any) -> str:
     """A value as text to read, its middle left out where it is very long."""
@@ -28,7 +31,7 @@ def shown(value: Any) -> str:
 
 def unfolded(value: Any, indent: int = 0) -> str:
     """JSON over as many lines as it needs and no more: a row of a table stays a row."""
-    flat = json.dumps(value, ensure_ascii=False)
+    flat = _on_a_line(value)
     if not value or not isinstance(value, dict | list) or len(flat) + indent <= LINE:
         return flat
     inner = indent + 2
@@ -56,7 +59,7 @@ def unpacked(text: str) -> Any:
 
 def brief(value: Any) -> str:
     value = only_one(value)
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) else _on_a_line(value)
 
 
 def one_line(text: str) -> str:

@@ -274,12 +274,14 @@ WORD_FOR_WORD = {*SENTENCES, *PLAN_SENTENCES, *REASONS}
 
 def told(sentence: str) -> str:
     """A sentence of the engine in the reader's language; unknown ones as they are."""
+    if not sentence:
+        return ""
     is_form = sentence not in WORD_FOR_WORD and len(sentence) <= MOST_TRANSLATED
     for form in FORMS if is_form else ():
         if found := form.match(sentence):
             places = {name: told(words) for name, words in found.groupdict().items()}
             return gettext(form.template) % places
-    return gettext(sentence) if sentence else ""
+    return gettext(sentence)
 
 
 class Form:

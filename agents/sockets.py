@@ -1,12 +1,39 @@
-"""Daphne's sockets, made for many small frames and for pages that do not read them."""
+"""Daphne's connections, made for many small frames and for whoever does not read them."""
 
+import asyncio
 import logging
+import time
 
+from daphne.server import Server
 from daphne.ws_protocol import WebSocketFactory, WebSocketProtocol
 
 logger = logging.getLogger(__name__)
 
 MOST_UNSENT = 8_000_000
+ENOUGH_UNSENT = 1_000_000  # of an answer that can wait for its reader
+PATIENCE, LOOK = 60.0, 0.05  # seconds
+
+
+class PatientServer(Server):
+    """Has an answer that comes in pieces wait for whoever reads it."""
+
+    async def handle_reply(self, protocol, message) -> None:
+        await super().handle_reply(protocol, message)
+        if message.get("more_body"):
+            await _read(protocol)
+
+
+async def _read(request) -> None:
+    """Come back when most of it was taken; whoever takes nothing for long is let go."""
+    least, since = float("inf"), time.monotonic()
+    while request.channel and (left := _unsent(request.channel.transport)) > ENOUGH_UNSENT:
+        if left < least:
+            least, since = left, time.monotonic()
+        elif time.monotonic() - since > PATIENCE:
+            logger.info("%r does not read what it is sent; it is let go.", request)
+            request.channel.transport.abortConnection()
+            return
+        await asyncio.sleep(LOOK)
 
 
 class PromptSocket(WebSocketProtocol):
@@ -19,7 +46,7 @@ class PromptSocket(WebSocketProtocol):
     """
 
     def sendData(self, data, sync=False, chopsize=None) -> None:
-        unsent = self._unsent()
+        unsent = _unsent(self.transport)
         if unsent > MOST_UNSENT:
             # At once and without a word: it would wait behind all that is not read.
             logger.info("%r does not read what it is sent; it is let go.", self)
@@ -31,15 +58,15 @@ class PromptSocket(WebSocketProtocol):
         if data:
             super().sendData(data, sync, chopsize)
 
-    def _unsent(self) -> int:
-        """Bytes that the system has not taken yet, in both of Twisted's buffers."""
-        wire = self.transport
-        return len(wire.dataBuffer) - wire.offset + wire._tempDataLen
-
     def _is_held_up(self) -> bool:
         """Whether what is sent is encrypted on its way, or will never arrive."""
         wire = self.transport
         return bool(wire.TLS or wire.disconnecting or not wire.connected)
+
+
+def _unsent(wire) -> int:
+    """Bytes that the system has not taken yet, in both of Twisted's buffers."""
+    return len(wire.dataBuffer) - wire.offset + wire._tempDataLen
 
 
 def use_prompt_sockets() -> None:

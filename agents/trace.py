@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import cache, partial
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
 from django.db.backends.base.operations import BaseDatabaseOperations
 from django.db.models import Min
 from django.db.models.functions import Left, Length
@@ -19,6 +19,7 @@ from agents.engine.stopping import Fate
 from agents.engine.termination import StopReason
 from agents.meaning import Rows, mark
 from agents.models import Agent, AgentStep, Run, RunEvent
+from agents.models.driver import execute_many
 from agents.models.prepared import prepared
 from agents.storable import storable
 
@@ -54,9 +55,8 @@ class Ending:
 
 def keep(entries: Sequence[tuple[int, Event]]) -> None:
     """Write events of any runs, and what they mean for their steps."""
-    ops = connection.ops  # looked up once: each thread has its own
-    with connection.cursor() as cursor:
-        cursor.executemany(_insertion(), [_columns(ops, *entry) for entry in entries])
+    ours = connections[DEFAULT_DB_ALIAS]  # looked up once: each thread has its own
+    execute_many(ours, _insertion(), [_columns(ours.ops, *entry) for entry in entries])
     rows = Rows()
     for run, event in entries:
         rows.take(run, event)

@@ -23,8 +23,10 @@ EVERY = 0.1
 TOO_LATE = 0.25
 MOST_FRAMES = 6
 MOST_PLACES = 200
-# The loop's own frames: under whatever it runs, and while it waits for something to do.
-RUNNING, WAITING = "asyncio/events.py", "selectors.py"
+# The loop's own frames: under whatever it runs, and while it waits for something to do. That
+# of a web process has none, and those of the reactor, which drives it, are the next.
+REACTOR = "internet/asyncioreactor.py"
+RUNNING, WAITING = ("asyncio/events.py", REACTOR), ("selectors.py", REACTOR)
 PYTHON = sysconfig.get_path("stdlib")
 
 

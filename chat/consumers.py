@@ -2,7 +2,7 @@ import asyncio
 import logging
 import re
 import secrets
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from functools import partial
@@ -12,6 +12,7 @@ from urllib.parse import parse_qs
 from channels.db import database_sync_to_async
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import OperationalError
+from django.db.models import QuerySet
 from django.utils.functional import Promise as StrPromise
 from django.utils.translation import gettext_lazy as _
 
@@ -44,6 +45,7 @@ class ChatConsumer(WatchingConsumer):
     topic = ""  # once somebody was let in
     page = ""
     is_discussed = False
+    begun = ""  # frames for what was said here just now
     attending: asyncio.Task[None] | None = None  # where others can be here, too
     shown_present: tuple[Person, ...] = ()
 
@@ -137,7 +139,7 @@ class ChatConsumer(WatchingConsumer):
     async def say(self, text: str, client_id: str, agent: str) -> None:
         say = partial(self._in_language, self._say, text, client_id, agent)
         try:
-            message = await sessions.said(say)
+            message = await self._said(say)
         except sessions.NotSaid as reason:
             await self.refuse(reason.args[0])
             return
@@ -145,9 +147,37 @@ class ChatConsumer(WatchingConsumer):
             state = partial(fragments.composer_state, acknowledged=client_id)
             await self.show(state, self.session)
 
+    async def _said(self, say: Callable[[], Message]) -> Message:
+        """Once it is kept it is shown, before anything that comes of it."""
+        async with self.turn:
+            try:
+                return await sessions.said(say)
+            finally:
+                frames, self.begun = self.begun, ""
+                if frames:
+                    await self.send(frames)
+
     def _say(self, text: str, client_id: str, agent: str) -> Message:
         self._ask_again()
-        return sessions.say(self.session, self.scope["user"], text, client_id, agent)
+        message = sessions.say(self.session, self.scope["user"], text, client_id, agent)
+        if message.is_new and not message.is_queued:
+            self.begun = self._at_once(message)
+        return message
+
+    def _at_once(self, message: Message) -> str:
+        """Frames for what was said here: it is all at hand, and need not be told of first."""
+        try:
+            if _first_after(self.session.pk, self.last) != [message.pk]:
+                return ""  # what others said before it is shown before it
+            frames = self._new_message(message, is_new=True)
+            frames += self.around.changes(self.session)
+        except Exception:  # it is kept, and this page is told of it as others are
+            logger.exception("Message %s could not be shown at once.", message.pk)
+            self.watched.pop(message.run_id, None)
+            self.around = fragments.Surroundings(self.scope["user"])
+            return ""
+        self.last = message.pk
+        return frames
 
     async def stop(self, pk: int | None) -> None:
         run = await database_sync_to_async(self._live)(pk)
@@ -269,7 +299,7 @@ class ChatConsumer(WatchingConsumer):
         frames = [] if run in self.watched else [self._new_messages()]
         frames.append(super().news(run, events))
         if {event["type"] for event in events} & AROUND:
-            frames.append(self.around.changes(self.session))
+            frames.append(self.around.turned(self.session))
         return "".join(frames)
 
     async def storage_late(self, told: dict[str, Any]) -> None:
@@ -291,14 +321,17 @@ class ChatConsumer(WatchingConsumer):
         """Frames for messages this page has not; one whose run has just begun, as it began."""
         frames = []
         for message in _answered_after(self.session.pk, self.last):
-            self.last, run = message.pk, message.run
-            watched = self._watch(run.pk)
             # It may be over by now, elsewhere, and what was told of it may be lost.
-            is_new = run.pk == begun and run.is_live
+            is_new = message.run_id == begun and message.run.is_live
+            self.last = message.pk
             with suppress(ObjectDoesNotExist):
-                view = watched.begin(run) if is_new else watched.view()
-                frames.append(fragments.new_message(message, view, self.scope["user"]))
+                frames.append(self._new_message(message, is_new))
         return "".join([*frames, self.around.changes(self.session)]) if frames else ""
+
+    def _new_message(self, message: Message, is_new: bool) -> str:
+        watched = self._watch(message.run_id)
+        view = watched.begin(message.run) if is_new else watched.view()
+        return fragments.new_message(message, view, self.scope["user"])
 
 
 @prepared
@@ -308,8 +341,17 @@ def _sessions(user, pk):
 
 @prepared
 def _answered_after(session, pk):
+    messages = _after(session, pk).select_related("run", "author")
+    return messages.defer("run__history")
+
+
+@prepared
+def _first_after(session, pk):
+    return _after(session, pk).values_list("pk", flat=True)[:1]
+
+
+def _after(session, pk) -> QuerySet[Message]:
     messages = Message.objects.filter(session=session, pk__gt=pk, run__isnull=False)
-    messages = messages.select_related("run", "author").defer("run__history")
     return messages.order_by("pk")
 
 

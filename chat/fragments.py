@@ -1,6 +1,6 @@
 """HTML for the live chat page: whole elements, found by id, as they are now."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Set
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 from agents.display import RunView
 from agents.models import Run
 from agents.prose import render_markdown
-from chat import sessions
+from chat import asked, sessions
 from chat.models import ChatSession, Message
 from chat.presence import Person
 
@@ -52,13 +52,19 @@ class Surroundings:
     def __init__(self, user: Any) -> None:
         self.user = user
         self._standing: sessions.Standing | None = None
+        self._outline: list[sessions.Outline] = []
         self._places: list[tuple[int, int]] = []
-        self._rows: dict[int, tuple[str, str, str]] = {}
+        self._statuses: dict[str, str] = {}
 
     def changes(self, session: ChatSession) -> SafeString:
-        """Frames for what depends on whether a run is going on: here, or in the list."""
+        """Frames for what depends on what goes on: here, or in the list."""
         live = sessions.live_runs(self.user)
         return self._here(session, live.get(session.topic)) + self._list(session, live)
+
+    def turned(self, session: ChatSession) -> SafeString:
+        """Frames where a run goes on, waits or is over by now, and no session was used."""
+        live = sessions.live_runs(self.user)
+        return self._here(session, live.get(session.topic)) + self._rows(session, live)
 
     def is_behind(self, session: ChatSession) -> bool:
         return sessions.standing(session, sessions.live_run(session)) != self._standing
@@ -76,18 +82,34 @@ class Surroundings:
 
     def _list(self, session: ChatSession, live: sessions.Runs) -> SafeString:
         """The whole list only where something in it has another place."""
-        outline, midnights = sessions.outline(self.user), sessions.midnights()
-        places = [(pk, sum(used < m for m in midnights)) for used, pk, *_ in outline]
-        running = {run.topic: run.status for run in live.values()}
-        rows = {pk: (*about, running.get(f"chat.{pk}", "")) for _, pk, *about in outline}
-        shown, is_moved = self._rows, places != self._places
-        self._places, self._rows = places, rows
+        outline, (today, yesterday) = sessions.outline(self.user), sessions.midnights()
+        places = [(pk, (used < today) + (used < yesterday)) for used, pk, *_ in outline]
+        named, is_moved = {about[1:] for about in self._outline}, places != self._places
+        self._outline, self._places = outline, places
         if is_moved:
+            self._statuses = _statuses(live)
             listed = [_row(*about, live) for about in outline]
             return _part("sessions", {"sessions": listed, "session": session})
-        changed = [_row(*about, live) for about in outline if rows[about[1]] != shown[about[1]]]
-        about = {"rows": changed, "session": session}
-        return _part("session_changes", about) if changed else SafeString()
+        renamed = {about[1] for about in outline if about[1:] not in named}
+        return self._rows(session, live, renamed)
+
+    def _rows(
+        self, session: ChatSession, live: sessions.Runs, renamed: Set[int] = frozenset()
+    ) -> SafeString:
+        """Those of sessions that have another name, or in which something else goes on."""
+        shown, self._statuses = self._statuses, _statuses(live)
+        turned = {topic for topic, _ in shown.items() ^ self._statuses.items()}
+        rows = [
+            _row(*about, live)
+            for about in self._outline
+            if about[1] in renamed or f"chat.{about[1]}" in turned
+        ]
+        about = {"rows": rows, "session": session}
+        return _part("session_changes", about) if rows else SafeString()
+
+
+def _statuses(live: sessions.Runs) -> dict[str, str]:
+    return {topic: run.status for topic, run in live.items()}
 
 
 def _row(
@@ -100,7 +122,10 @@ def _row(
 
 def new_message(message: Message, view: RunView, user: Any) -> SafeString:
     """A message at the end of the conversation, its run as the page watches it."""
-    html = _part("message", {"message": MessageView(message, view), "user": user})
+    if view.is_untold and message.author_id == user.pk:
+        html = asked.drawn(message, view)
+    else:
+        html = _part("message", {"message": MessageView(message, view), "user": user})
     return format_html('<div hx-swap-oob="beforeend:#messages">{}</div>', html)
 
 
@@ -109,8 +134,11 @@ def composer_state(session: ChatSession, **about: str) -> SafeString:
     return _composer(sessions.standing(session, sessions.live_run(session)), **about)
 
 
-def _composer(standing: sessions.Standing, **about: str) -> SafeString:
-    return _part("composer_state", {"standing": standing, **about})
+def _composer(
+    standing: sessions.Standing, acknowledged: str = "", returned: str = ""
+) -> SafeString:
+    about = {"standing": standing, "acknowledged": acknowledged, "returned": returned}
+    return _part("composer_state", about)
 
 
 def present(people: Collection[Person]) -> SafeString:

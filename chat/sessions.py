@@ -16,7 +16,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
-from agents import assembly, live, masking, planners, runs, storage, trace
+from agents import assembly, database, live, masking, planners, runs, storage, trace
 from agents.engine import faults
 from agents.engine.errors import AgentError
 from agents.engine.state import Message as HistoryMessage
@@ -34,6 +34,11 @@ MOST_BYTES = 200_000
 MOST_TITLE = 60
 MOST_QUERY = 200
 REMEMBERED = 20
+# What a model is told of a run: to read all of a run takes three times as long.
+TOLD_AGAIN = (
+    *("query", "answer", "status", "stopped_reason", "detail"),
+    *("marks", "tool_calls", "review__correction"),
+)
 LISTED = 100
 
 Runs = Mapping[str, Run]
@@ -70,7 +75,7 @@ async def said(say: Callable[[], Message]) -> Message:
 
 
 async def _said(say: Callable[[], Message]) -> Message:
-    message = await database_sync_to_async(say)()
+    message = await database.ask(say)
     if message.is_new:
         await ask(message.session, message)
     return message
@@ -89,7 +94,7 @@ async def ask(session: ChatSession, message: Message) -> None:
 
 async def go_on(run: Run | None = None) -> None:
     """Have answered what waits: where this run is over, or wherever nothing lives."""
-    for session in await database_sync_to_async(queue.free)(run):
+    for session in await database.ask(queue.free, run):
         try:
             await _answer_next(session)
         except Exception:  # whatever it was, the others need not wait for it
@@ -271,7 +276,7 @@ def history(session: ChatSession) -> list[HistoryMessage]:
 @prepared
 def _recent_runs(session):
     runs = Run.objects.filter(message__session=session).select_related("review")
-    return runs.defer("history").order_by("-message__pk")[:REMEMBERED]
+    return runs.only(*TOLD_AGAIN).order_by("-message__pk")[:REMEMBERED]
 
 
 def cleaned(text: str) -> str:

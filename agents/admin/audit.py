@@ -17,7 +17,7 @@ from django.shortcuts import redirect
 from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.decorators import method_decorator
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 from django.utils.translation import gettext_lazy as _
@@ -129,8 +129,11 @@ class AuditEntryAdmin(ReadOnlyAdmin):
     search_fields = ["person__name", "subject", "action"]
     date_hierarchy = "at"
     show_full_result_count = False
-    fields = ["sentence", "time", "who", "action", "what", "particulars", "address"]
-    fields += ["browser", "number", "seal"]
+    fieldsets = [
+        (None, {"fields": ["sentence", "time", "who", "about", "what", "particulars"]}),
+        (_("Where it came from"), {"fields": ["address", "browser"]}),
+        (_("As it is kept"), {"fields": ["number", "action", "subject", "raw", "seal"]}),
+    ]
 
     def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return False
@@ -145,6 +148,7 @@ class AuditEntryAdmin(ReadOnlyAdmin):
         entry = super().get_object(request, object_id, from_field)
         if entry is not None:
             [entry.view] = EntryView.all([entry], request.user)
+            entry.people = wording.names([entry])
         return entry
 
     def get_search_results(
@@ -162,9 +166,14 @@ class AuditEntryAdmin(ReadOnlyAdmin):
         """To the second: what came first matters."""
         return timezone.localtime(entry.at).strftime("%Y-%m-%d %H:%M:%S")
 
-    @admin.display(description=_("subject"))
+    @admin.display(description=_("kind"))
+    def about(self, entry: AuditEntry) -> str:
+        kind = entry.action.partition(".")[0]
+        return wording.ABOUT.get(kind, kind)
+
+    @admin.display(description=_("what it is about"))
     def what(self, entry: AuditEntry) -> str:
-        return entry.subject
+        return wording.named(entry, entry.people)
 
     @admin.display(description=_("what happened"))
     def sentence(self, entry: AuditEntry) -> str:
@@ -188,6 +197,12 @@ class AuditEntryAdmin(ReadOnlyAdmin):
 
     @admin.display(description=_("particulars"))
     def particulars(self, entry: AuditEntry) -> SafeString | str:
+        told = wording.facts(entry.detail, entry.people)
+        items = format_html_join("", "<li>{}</li>", ((line,) for line in told))
+        return format_html('<ul class="facts">{}</ul>', items) if items else "—"
+
+    @admin.display(description=_("particulars"))
+    def raw(self, entry: AuditEntry) -> SafeString | str:
         if not entry.view.detail:
             return "—"
         return format_html('<pre class="definition">{}</pre>', entry.view.detail)

@@ -155,7 +155,7 @@ TAKEN_THERE = _("%(agent)s, which may ask it, has a tool named %(tool)s already.
 class AgentAdmin(WithTrials, WithHistory):
     form = AgentForm
     list_display = ["name", "enabled", "is_default", "description", "thinks_with"]
-    list_display += ["tool_count", "changed", "last_used", "lately", "failures", "asks_first"]
+    list_display += ["tool_count", "changed", "last_used", "lately", "failures"]
     search_fields = ["name", "description"]
     formfield_overrides = {models.JSONField: {"form_class": ObjectField}}
     fieldsets = [
@@ -230,12 +230,11 @@ class AgentAdmin(WithTrials, WithHistory):
         return agent.model or _("of this installation")
 
     @admin.display(description=_("tools"), ordering="has_tools")
-    def tool_count(self, agent: Agent) -> int:
-        return agent.has_tools
-
-    @admin.display(description=_("asks first"), ordering="auto_execute_tools")
-    def asks_first(self, agent: Agent) -> str:
-        return _("as its tools say") if agent.auto_execute_tools else _("before every call")
+    def tool_count(self, agent: Agent) -> SafeString | int:
+        if agent.auto_execute_tools or not agent.has_tools:
+            return agent.has_tools
+        told = format_html('<span class="about">{}</span>', _("asks first"))
+        return format_html("{} {}", agent.has_tools, told)
 
     @admin.display(description=_("guardrails"))
     def guardrails(self, agent: Agent) -> SafeString | str:

@@ -27,7 +27,6 @@ from agents.sentences import told
 from .console import ConsoleAdmin
 
 REVIEWS = "agents.review_runs"
-WORDS = {"right": True, "wrong": False, "open": None}
 FOLDER = "admin/agents/guardrailpattern"
 
 
@@ -203,9 +202,9 @@ class GuardrailPatternAdmin(ConsoleAdmin):
         visible = GuardrailHit.objects.for_user(request.user).select_related("pattern", "run")
         hit = get_object_or_404(visible, pk=pk)
         word = request.POST.get("word", "")
-        if word not in WORDS:
+        if word not in hits.WORDS:
             raise Http404
-        hits.judge(request.user, hit, WORDS[word])
+        hits.judge(request.user, hit, hits.WORDS[word])
         if not request.htmx:
             return redirect("admin:agents_guardrail_hits")
         [shown] = hits.listed(request.user, hit.pattern_id, before=hit.pk + 1).hits[:1]

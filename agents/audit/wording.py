@@ -100,15 +100,47 @@ FLAWS = {
 # What entries tell besides, where its key is not the word that people use.
 FACTS = {
     "apart": gettext_lazy("rights of their own"),
+    "approved": gettext_lazy("approved"),
+    "arguments": gettext_lazy("arguments"),
+    "before": gettext_lazy("before that"),
     "by": gettext_lazy("by way of"),
+    "characters": gettext_lazy("characters written"),
     "checked": gettext_lazy("entries checked"),
+    "door": gettext_lazy("where"),
+    "filter": gettext_lazy("filter"),
+    "form": gettext_lazy("file format"),
     "groups": gettext_lazy("groups"),
     "holds": gettext_lazy("holds"),
+    "hours": gettext_lazy("hours"),
     "is_right": gettext_lazy("rightly"),
+    "kinds": gettext_lazy("kinds"),
+    "link": gettext_lazy("link number"),
+    "reason": gettext_lazy("reason"),
     "role": gettext_lazy("role"),
     "rule": gettext_lazy("pattern"),
+    "run": gettext_lazy("run"),
+    "state": gettext_lazy("state"),
+    "step": gettext_lazy("step"),
+    "to": gettext_lazy("given to"),
+    "tool": gettext_lazy("tool"),
+    "verdict": gettext_lazy("verdict"),
+    "version": gettext_lazy("version"),
     "way": gettext_lazy("by way of"),
+    "what": gettext_lazy("kind"),
+    "who": gettext_lazy("person"),
 }
+WAYS = {
+    "all": gettext_lazy("everything but the password"),
+    "code": gettext_lazy("code of the second step"),
+    "link": gettext_lazy("link of an administrator"),
+    "oidc": gettext_lazy("single sign-on"),
+    "passkey": gettext_lazy("passkey"),
+    "password": gettext_lazy("password"),
+    "recovery": gettext_lazy("recovery code"),
+    "recovery codes": gettext_lazy("recovery codes"),
+    "totp": gettext_lazy("authenticator app"),
+}
+SAID_IN_WORDS = {"by", "way", "what"}
 
 
 def names(entries: Iterable[AuditEntry]) -> dict[str, str]:
@@ -155,18 +187,23 @@ def told(detail: Any, people: Mapping[str, str]) -> str:
 
 def shortly(detail: Any, people: Mapping[str, str]) -> str:
     """The same in a line: what was changed, from what to what."""
-    facts = dict(detail) if isinstance(detail, dict) else {}
-    changes = facts.pop("changes", {})
-    facts.pop("name", None)
-    told = [
-        f"{FACTS.get(name, name)}: {_value(value, people)}"
-        for name, value in sorted(facts.items())
-    ]
+    return ", ".join(facts(detail, people))
+
+
+def facts(detail: Any, people: Mapping[str, str]) -> list[str]:
+    """The particulars one by one, in words."""
+    told = dict(detail) if isinstance(detail, dict) else {}
+    changes = told.pop("changes", {})
+    told.pop("name", None)
+    lines = [_fact(name, value, people) for name, value in sorted(told.items())]
     if isinstance(changes, list):
-        return ", ".join([*told, *changes])
-    return ", ".join(
-        [*told, *(f"{name}: {_change(value)}" for name, value in sorted(changes.items()))]
-    )
+        return [*lines, *changes]
+    return [*lines, *(f"{name}: {_change(value)}" for name, value in sorted(changes.items()))]
+
+
+def _fact(name: str, value: Any, people: Mapping[str, str]) -> str:
+    words = WAYS.get(value) if name in SAID_IN_WORDS and isinstance(value, str) else None
+    return f"{FACTS.get(name, name)}: {words or _value(value, people)}"
 
 
 def _change(value: Any) -> str:

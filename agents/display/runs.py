@@ -268,8 +268,10 @@ class RunView:
     @property
     def road_label(self) -> str:
         """How the model was asked, for whoever reads a trace."""
+        if self.place != "trace":
+            return ""
         roads = {"direct": _("asked directly"), "litellm": _("by LiteLLM")}
-        return roads.get(self.run.road, "") if self.place == "trace" else ""
+        return roads.get(self.run.road, "")
 
     @property
     def duration_ms(self) -> float | None:

@@ -20,7 +20,7 @@ from agents.models import AgentStep, Run
 from agents.outputs import OutputView, few_rows, words
 from agents.readable import brief, one_line, only_one, shown, unpacked
 from agents.sentences import told
-from agents.waterfall import Bar
+from agents.waterfall import THINKING, Bar
 
 from . import panels
 from .approvals import ApprovalView
@@ -29,6 +29,14 @@ from .places import milliseconds, trace_url
 from .plans import PlanFacts
 
 MOST_EXCERPT = 300
+# What a step that does nothing but think or answer has nothing in.
+UNUSED = {
+    name: AgentStep._meta.get_field(name).get_default()
+    for name in (
+        *("parent", "depth", "thought", "action", "action_input", "effect"),
+        *("observation", "attempts", "notes"),
+    )
+}
 ERROR = "Error: "
 JOBS: dict[str, Callable[[], str]] = {
     PLANNER: lambda: _("Writes the plan"),
@@ -67,6 +75,17 @@ class StepView:
     @property
     def href(self) -> str:
         return f"{trace_url(self.run.pk)}#step-{self.step.number}"
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it only thinks or answers, in a chat, and nobody has said anything of it."""
+        about = self.approval, self.thread, self.bar, self.veil, self.run.origin_step
+        return (
+            self.place == "chat"
+            and self.step.kind in THINKING
+            and not (self.path or self.job or self.run.is_waiting or any(about))
+            and all(getattr(self.step, name) == value for name, value in UNUSED.items())
+        )
 
     @property
     def detail_href(self) -> str:

@@ -138,11 +138,21 @@ class ToolCallLimitPolicy:
         for name, times in totals.items():
             most = self.limits.get(name, self.max_calls_per_tool)
             if most is not None and times > most:
-                return TerminateImmediately(
-                    StopReason.TOOL_LIMIT,
-                    f"The agent may call {name!r} {most} times in a run.",
-                )
+                return TerminateImmediately(StopReason.TOOL_LIMIT, too_often(name, most))
         return decision
+
+
+def tool_limits(policy: TerminationPolicy | None) -> Mapping[str, int]:
+    """How often single tools may be called, where somebody has said so."""
+    while policy is not None:
+        if isinstance(policy, ToolCallLimitPolicy):
+            return policy.limits
+        policy = getattr(policy, "inner", None)
+    return {}
+
+
+def too_often(name: str, most: int) -> str:
+    return f"The agent may call {name!r} {most} times in a run."
 
 
 class BudgetPolicy:

@@ -13,6 +13,7 @@ from agents.display import trace_url
 from agents.models import GuardrailHit, GuardrailPattern, GuardrailVerdict
 
 A_PAGE = 50
+WORDS = {"right": True, "wrong": False, "open": None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +42,7 @@ def listed(user: Any, pattern: int | None = None, before: int | None = None) -> 
     hits = hits.filter(pk__lt=before) if before is not None else hits
     found = list(hits.order_by("-pk")[: A_PAGE + 1])
     for hit in found:
-        hit.href = f"{trace_url(hit.run_id)}?step={hit.step}"
+        hit.href = f"{trace_url(hit.run_id)}#step-{hit.step}"
     is_more = len(found) > A_PAGE
     return Page(hits=found[:A_PAGE], older=found[A_PAGE - 1].pk if is_more else None)
 

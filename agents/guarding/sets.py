@@ -3,10 +3,11 @@
 Their repetitions have ends, so that an answer is shown as it is written.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
@@ -19,7 +20,7 @@ Action, Stage = GuardrailPattern.Action, GuardrailPattern.Stage
 class Ready:
     """A pattern of a set, with an example of what it finds."""
 
-    name: str
+    name: str | Promise
     pattern: str
     example: str
     stage: str = Stage.BOTH
@@ -42,30 +43,35 @@ class ReadySet:
 
 
 def add(key: str) -> list[GuardrailPattern]:
-    """Those of the set that are not there yet, by their names; what is there stays as it is."""
+    """Those of the set that are not there yet; what is there stays as it is."""
     ready = SETS[key].patterns
     with transaction.atomic():
         known = present(ready)
-        rows = [
-            GuardrailPattern(name=r.name, pattern=r.pattern, stage=r.stage, action=r.action)
-            for r in ready
-            if r.name not in known
-        ]
+        rows = [_row(each) for each in ready if str(each.name) not in known]
         for row in rows:
             row.full_clean()
             row.save()
     return rows
 
 
-def present(patterns: Iterable[Ready]) -> set[str]:
-    names = [ready.name for ready in patterns]
-    there = GuardrailPattern.objects.filter(name__in=names)
-    return set(there.values_list("name", flat=True))
+def _row(ready: Ready) -> GuardrailPattern:
+    """Named in the language of whoever adds it."""
+    about = {"pattern": ready.pattern, "stage": ready.stage, "action": ready.action}
+    return GuardrailPattern(name=str(ready.name), **about)
+
+
+def present(patterns: Sequence[Ready]) -> set[str]:
+    """The names of those that are there, be it under a name in another language."""
+    names = Q(name__in=[str(ready.name) for ready in patterns])
+    same = Q(pattern__in=[ready.pattern for ready in patterns])
+    there = GuardrailPattern.objects.filter(names | same).values_list("name", "pattern")
+    known = {word for row in there for word in row}
+    return {str(ready.name) for ready in patterns if {str(ready.name), ready.pattern} & known}
 
 
 ENGLISH = (
     Ready(
-        name="E-mail address",
+        name=_("E-mail address"),
         pattern=(
             r"[A-Za-z0-9][A-Za-z0-9._%+-]{0,63}@[A-Za-z0-9-]{1,63}(?:\."
             r"[A-Za-z0-9-]{1,63}){0,4}\.[A-Za-z]{2,24}\b"
@@ -73,7 +79,7 @@ ENGLISH = (
         example="ada@example.com",
     ),
     Ready(
-        name="Card number",
+        name=_("Card number"),
         pattern=(
             r"\b(?:4\d{3}|5[1-5]\d{2}|6011|35\d{2})[ -]?\d{4}[ -]?\d{4}[ -]?\d{4}\b"
             r"|\b3[47]\d{2}[ -]?\d{6}[ -]?\d{5}\b"
@@ -81,7 +87,7 @@ ENGLISH = (
         example="4111 1111 1111 1111",
     ),
     Ready(
-        name="US social security number",
+        name=_("US social security number"),
         pattern=(
             r"\b(?:00[1-9]|0[1-9]\d|[1-578]\d{2}|6[0-57-9]\d|66[0-57-9])-(?:0[1-9]"
             r"|[1-9]\d)-(?:000[1-9]|00[1-9]\d|0[1-9]\d{2}|[1-9]\d{3})\b"
@@ -89,7 +95,7 @@ ENGLISH = (
         example="123-45-6789",
     ),
     Ready(
-        name="Phone number (international)",
+        name=_("Phone number (international)"),
         pattern=r"\+[1-9]\d{0,2}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d{1,4}(?:[ .-]?\d{2,4}){2,4}\b",
         example="+44 20 7946 0958",
     ),
@@ -137,18 +143,18 @@ JAPANESE = (
 
 SECRETS = (
     Ready(
-        name="Private key",
+        name=_("Private key"),
         pattern=r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----",
         example="-----BEGIN RSA PRIVATE KEY-----",
         action=Action.BLOCK,
     ),
     Ready(
-        name="Cloud access key",
+        name=_("Cloud access key"),
         pattern=r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[A-Za-z0-9_-]{35}",
         example="AKIAIOSFODNN7EXAMPLE",
     ),
     Ready(
-        name="Source host token",
+        name=_("Source host token"),
         pattern=(
             r"\bgh[pousr]_[A-Za-z0-9]{36,251}|\bgithub_pat_[A-Za-z0-9_]{22,255}"
             r"|\bglpat-[A-Za-z0-9_-]{20,64}"
@@ -156,12 +162,12 @@ SECRETS = (
         example="ghp_" + "a1B2" * 9,
     ),
     Ready(
-        name="Model provider key",
+        name=_("Model provider key"),
         pattern=r"\bsk-(?:ant-|proj-|or-)?[A-Za-z0-9_-]{20,200}",
         example="sk-proj-" + "a1B2" * 6,
     ),
     Ready(
-        name="Chat token",
+        name=_("Chat token"),
         pattern=(
             r"\bxox[abeprs]-[A-Za-z0-9-]{10,250}|\bhttps://hooks\.slack\.com/services/"
             r"[A-Za-z0-9/]{20,100}"
@@ -169,7 +175,7 @@ SECRETS = (
         example="xoxb-" + "1234567890-abcdefghij",
     ),
     Ready(
-        name="Web token (JWT)",
+        name=_("Web token (JWT)"),
         pattern=(
             r"\beyJ[A-Za-z0-9_-]{8,1000}\.eyJ[A-Za-z0-9_-]{8,1000}\."
             r"[A-Za-z0-9_-]{8,1000}"
@@ -177,7 +183,7 @@ SECRETS = (
         example="eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dBjftJeZ4CVPmB92K27u",
     ),
     Ready(
-        name="Password in an address",
+        name=_("Password in an address"),
         pattern=(
             r"\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@。、]{1,64}:[^\s:/@。、]{3,128}@"
             r"[A-Za-z0-9.-]{1,253}"
@@ -185,7 +191,7 @@ SECRETS = (
         example="postgres://app:hunter2@db.internal",
     ),
     Ready(
-        name="Password that is named",
+        name=_("Password that is named"),
         pattern=(
             r"(?i)\b(?:password|passwd|api[_ -]?key|secret[_ -]?key"
             r"|access[_ -]?token)\b[\"']?[ \t]{0,3}[:=][ \t]{0,3}[\"']?"
@@ -197,7 +203,7 @@ SECRETS = (
 
 INJECTION = (
     Ready(
-        name="Ignore your instructions",
+        name=_("Ignore your instructions"),
         pattern=(
             r"(?i)\b(?:ignore|disregard|forget|override|bypass)\b[^.\n]{0,30}\b(?:prev"
             r"ious|prior|above|earlier|all|your|the|system)\b[^.\n]{0,30}\b(?:instruct"
@@ -208,7 +214,7 @@ INJECTION = (
         action=Action.BLOCK,
     ),
     Ready(
-        name="Show your instructions",
+        name=_("Show your instructions"),
         pattern=(
             r"(?i)\b(?:reveal|show|print|repeat|output|display|leak"
             r"|tell me)\b[^.\n]{0,30}\b(?:your|system|hidden|initial)\b[^.\n]{0,20}\b"
@@ -219,7 +225,7 @@ INJECTION = (
         action=Action.WARN,
     ),
     Ready(
-        name="Another role",
+        name=_("Another role"),
         pattern=(
             r"(?i)\b(?:you are now|from now on,? you(?: are| will)"
             r"|pretend (?:to be|you are|that you are)|act as)\b[^.\n]{0,40}\b(?:DAN"
@@ -232,7 +238,7 @@ INJECTION = (
         action=Action.BLOCK,
     ),
     Ready(
-        name="Marks of a conversation",
+        name=_("Marks of a conversation"),
         pattern=(
             r"(?i)<\|?(?:im_start|im_end|system|endoftext)\|?>|\[/?INST\]"
             r"|<<SYS>>|^#{2,3} ?(?:system|instruction):"
@@ -242,7 +248,7 @@ INJECTION = (
         action=Action.WARN,
     ),
     Ready(
-        name="Orders in what a tool returns",
+        name=_("Orders in what a tool returns"),
         pattern=(
             r"(?i)\b(?:ignore|disregard|forget)\b[^.\n]{0,30}\b(?:previous"
             r"|prior|above|all|your)\b[^.\n]{0,30}\b(?:instruction"

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import cache
 from io import BytesIO
+from time import monotonic
 from typing import Any
 from urllib.request import getproxies_environment, proxy_bypass
 
@@ -96,15 +97,15 @@ class Answer:
         connection = self._response.connection
         if not seconds or connection is None or (wire := connection.transport) is None:
             return  # nobody wants to, or all of it is here
-        time = asyncio.get_running_loop().time
         beat = _beat(seconds, Answer.read_now, Answer.late)
-        due = (time() // beat + 1) * beat
+        # Not the loop's own clock: uvloop's stands still while it is held up.
+        due = (monotonic() // beat + 1) * beat
         wire.pause_reading()
         try:
-            await asyncio.sleep(due - time())
+            await asyncio.sleep(due - monotonic())
         finally:
             wire.resume_reading()
-        Answer.late += (time() - due - Answer.late) / (LATELY * Answer.read_now)
+        Answer.late += (monotonic() - due - Answer.late) / (LATELY * Answer.read_now)
 
 
 @asynccontextmanager

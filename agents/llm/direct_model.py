@@ -86,7 +86,7 @@ def _headers(there: Endpoint) -> dict[str, str]:
 async def _chunks(answer: connection.Answer, pace: float) -> AsyncGenerator[Chunk, None]:
     """What the server says; whatever ends it before its finish is a cut."""
     reader = EventReader()
-    begun = ended = False
+    begun = spoken = ended = False
     try:
         while not reader.has_ended:
             for event in _events(reader.feed(await answer.read())):
@@ -95,8 +95,10 @@ async def _chunks(answer: connection.Answer, pace: float) -> AsyncGenerator[Chun
                     return
                 chunk = _chunk(event, begun)
                 begun, ended = True, ended or _is_end(chunk)
+                spoken = spoken or _is_said(chunk)
                 yield chunk
-            await answer.rest(0 if ended else pace)
+            # Many servers say first that they will speak: its first word is waited for.
+            await answer.rest(pace if spoken and not ended else 0)
     except (aiohttp.ClientError, OSError):
         if not ended:
             raise
@@ -171,6 +173,11 @@ def _choice(choice: Mapping[str, Any], begun: bool) -> dict[str, Any]:
         "delta": dict(said or {}),
         "finish_reason": choice.get("finish_reason"),
     }
+
+
+def _is_said(chunk: Chunk) -> bool:
+    deltas = (choice["delta"] for choice in chunk["choices"])
+    return any(said for delta in deltas for name, said in delta.items() if name != "role")
 
 
 def _is_end(chunk: Chunk) -> bool:

@@ -320,7 +320,8 @@ class AgentTool(models.Model):
 
     def given(self) -> ToolRegistration:
         """The tool as this agent has it; the tool's own row stays as it is."""
-        tool = copy(self.tool)
-        for name in ("approval", "effect", "timeout"):
-            setattr(tool, name, getattr(self, name) or getattr(tool, name))
+        own = {name: getattr(self, name) for name in ("approval", "effect", "timeout")}
+        different = {name: value for name, value in own.items() if value}
+        tool = copy(self.tool) if different else self.tool
+        vars(tool).update(different)
         return tool

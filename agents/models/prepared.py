@@ -11,12 +11,10 @@ from typing import Any
 
 from django.db import connections
 from django.db.models import Expression, Model, QuerySet
-from django.db.models.query import (
-    FlatValuesListIterable,
-    ModelIterable,
-    ValuesListIterable,
-    get_related_populators,
-)
+from django.db.models.base import ModelState
+from django.db.models.query import FlatValuesListIterable, ModelIterable, ValuesListIterable
+
+from .driver import fetch
 
 Row = Sequence[Any]
 
@@ -45,10 +43,10 @@ class prepared:
         filled = dict(zip(self.names, values, strict=True))
         params = [filled[b.name] if isinstance(b, Blank) else b for b in asked.params]
         connection = connections[asked.db]  # each thread has one of its own
-        with connection.cursor() as cursor:
-            cursor.execute(asked.sql, params)
-            rows = cursor.fetchall()
-        return [asked.read(_converted(row, asked.converters, connection)) for row in rows]
+        rows = fetch(connection, asked.sql, params)
+        if asked.converters:
+            rows = [_converted(row, asked.converters, connection) for row in rows]
+        return list(map(asked.read, rows))
 
     @cached_property
     def _asked(self) -> "_Asked":
@@ -56,7 +54,8 @@ class prepared:
         compiler = made.query.get_compiler(using=made.db)
         sql, params = compiler.as_sql()
         columns = [column for column, *_ in compiler.select[: compiler.col_count]]
-        converters = [(at, *how) for at, how in compiler.get_converters(columns).items()]
+        found = compiler.get_converters(columns).items()
+        converters = [(at, how, column) for at, (hows, column) in found for how in hows]
         read = READERS[made._iterable_class](compiler, made.db)
         return _Asked(made.db, sql, params, converters, read)
 
@@ -68,35 +67,60 @@ class _Asked:
     db: str
     sql: str
     params: Sequence[Any]
-    converters: list[tuple[int, Iterable[Callable[..., Any]], Any]]
+    converters: list[tuple[int, Callable[..., Any], Any]]
     read: Callable[[Row], Any]
 
 
 def _converted(row: Row, converters: Iterable[Any], connection: Any) -> Row:
     """With the values that Python has for what a database has no type of its own for."""
     values = list(row)
-    for at, converts, expression in converters:
-        for convert in converts:
-            values[at] = convert(values[at], expression, connection)
+    for at, convert, column in converters:
+        values[at] = convert(values[at], column, connection)
     return values
 
 
 def _instances(compiler: Any, db: str) -> Callable[[Row], Model]:
     """As ModelIterable reads them, without working out for each query how."""
-    about, select = compiler.klass_info, compiler.select
-    first, last = about["select_fields"][0], about["select_fields"][-1] + 1
-    names = [column.target.attname for column, *_ in select[first:last]]
-    related = get_related_populators(about, select, db)
+    made = _maker(compiler.klass_info, compiler.select, db)
+    added = list(compiler.annotation_col_map.items())
 
     def read(row: Row) -> Model:
-        found = about["model"].from_db(db, names, row[first:last])
-        for populator in related:
-            populator.populate(row, found)
-        for name, at in compiler.annotation_col_map.items():
+        found = made(row)
+        for name, at in added:
             setattr(found, name, row[at])
         return found
 
     return read
+
+
+def _maker(about: Any, select: Any, db: str) -> Callable[[Row], Any]:
+    """Makes what a row is, and what was asked for with it; None where there is none.
+
+    Django would set the values one by one, with each field's own way of doing so.
+    """
+    model, columns = about["model"], about["select_fields"]
+    first, last = columns[0], columns[-1] + 1
+    names = [column.target.attname for column, *_ in select[first:last]]
+    key = first + names.index(model._meta.pk.attname)
+    parts = [
+        (_maker(part, select, db), part["local_setter"], part["remote_setter"])
+        for part in about.get("related_klass_infos", ())
+    ]
+
+    def make(row: Row) -> Model | None:
+        if row[key] is None:
+            return None
+        made = model.__new__(model)
+        made._state = ModelState()
+        made._state.adding, made._state.db = False, db
+        vars(made).update(zip(names, row[first:last], strict=True))
+        for make_part, here, there in parts:
+            here(made, part := make_part(row))
+            if part is not None:
+                there(part, made)
+        return made
+
+    return make
 
 
 READERS: dict[type, Callable[[Any, str], Callable[[Row], Any]]] = {

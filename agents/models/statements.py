@@ -2,13 +2,17 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Expression, Field, Model
+from django.db.models import CharField, Expression, Field, Model, TextField
 from django.db.models.sql import Query
+
+from .driver import execute, execute_many, fetch
+
+TEXTS = {CharField, TextField}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +30,7 @@ def insert(model: type[Model], rows: Iterable[Model]) -> None:
     fields, ours = _fields(model), _ours()
     blanks = ", ".join(["%s"] * len(fields))
     values = [[_value(f, getattr(row, f.attname), ours) for f in fields] for row in rows]
-    with ours.cursor() as cursor:
-        cursor.executemany(f"{_insertion(model)} ({blanks})", values)
+    execute_many(ours, f"{_insertion(model)} ({blanks})", values)
 
 
 def add(row: Model) -> None:
@@ -35,34 +38,22 @@ def add(row: Model) -> None:
     model, ours = type(row), _ours()
     values = [_written(f, f.pre_save(row, add=True), ours) for f in _fields(model)]
     blanks = ", ".join(sql for sql, _ in values)
-    with ours.cursor() as cursor:
-        sql = f"{_insertion(model)} ({blanks}) RETURNING id"
-        cursor.execute(sql, [param for _, params in values for param in params])
-        [row.pk] = cursor.fetchone()
+    sql = f"{_insertion(model)} ({blanks}) RETURNING id"
+    [[row.pk]] = fetch(ours, sql, [param for _, params in values for param in params])
     row._state.adding, row._state.db = False, ours.alias
 
 
 def update(model: type[Model], changes: Mapping[str, Any], **which: Any) -> None:
     """Change the rows whose columns have these values."""
-    ours, named = _ours(), model._meta.get_field
-    changed = [(named(name), value) for name, value in changes.items()]
-    same = [(named(name), value) for name, value in which.items()]
-    put = ", ".join(_assignment(field, value) for field, value in changed)
-    found = " AND ".join(f"{_column(field)} = %s" for field, _ in same)
-    with ours.cursor() as cursor:
-        sql = f"UPDATE {_table(model)} SET {put} WHERE {found}"
-        cursor.execute(sql, [_value(field, value, ours) for field, value in changed + same])
+    ours, values = _ours(), [*changes.values(), *which.values()]
+    changed = tuple((name, isinstance(value, More)) for name, value in changes.items())
+    sql, fields = _change(model, changed, tuple(which))
+    execute(ours, sql, [_value(*each, ours) for each in zip(fields, values, strict=True)])
 
 
 def _ours() -> BaseDatabaseWrapper:
     """The connection of this thread, looked up once and not for each value."""
     return connections[DEFAULT_DB_ALIAS]
-
-
-def _assignment(field: Field, value: Any) -> str:
-    column = _column(field)
-    before = f"COALESCE({column}, 0) + " if isinstance(value, More) else ""
-    return f"{column} = {before}%s"
 
 
 def _written(field: Field, value: Any, ours: BaseDatabaseWrapper) -> tuple[str, Iterable[Any]]:
@@ -72,8 +63,28 @@ def _written(field: Field, value: Any, ours: BaseDatabaseWrapper) -> tuple[str, 
 
 
 def _value(field: Field, value: Any, ours: BaseDatabaseWrapper) -> Any:
+    if type(value) is str and type(field) in TEXTS:
+        return value  # as nearly all are: nothing is to be done to it
     value = value.amount if isinstance(value, More) else value
     return field.get_db_prep_save(value, ours)
+
+
+@lru_cache(maxsize=256)
+def _change(
+    model: type[Model], changed: tuple[tuple[str, bool], ...], which: tuple[str, ...]
+) -> tuple[str, list[Field]]:
+    """The statement that changes these columns, and the fields whose values it wants."""
+    fields = [model._meta.get_field(name) for name in (*dict(changed), *which)]
+    columns = [_column(field) for field in fields]
+    put = [_assignment(columns[at], is_more) for at, (_, is_more) in enumerate(changed)]
+    found = [f"{column} = %s" for column in columns[len(put) :]]
+    sql = f"UPDATE {_table(model)} SET {', '.join(put)} WHERE {' AND '.join(found)}"
+    return sql, fields
+
+
+def _assignment(column: str, is_more: bool) -> str:
+    before = f"COALESCE({column}, 0) + " if is_more else ""
+    return f"{column} = {before}%s"
 
 
 @cache

@@ -6,10 +6,11 @@ from functools import cached_property
 from typing import Any
 
 from agents import masking
+from agents.assembly import TRIED
 from agents.engine.events import Type
 from agents.engine.state import Message
 from agents.masking import Row
-from agents.models import AgentStep, Run, RunEvent
+from agents.models import Agent, AgentStep, AgentVersion, Run, RunEvent
 from agents.readable import unfolded, unpacked
 
 HEAD, TAIL = 12_000, 4_000
@@ -215,6 +216,14 @@ def values_replaced(run: Run) -> int:
     asked = run.steps.filter(request__has_key="replaced").order_by()
     found = asked.values_list("request__replaced", flat=True)
     return len({alias for replaced in found for alias in replaced})
+
+
+def is_unkept(run: Run) -> bool:
+    """Whether personal data was masked before this run was kept, by what its agent was then."""
+    if run.is_trial:
+        return run.overrides[TRIED].get("personal_data") == Agent.PersonalData.UNKEPT
+    begun = AgentVersion.objects.filter(agent=run.agent_id, number=run.agent_version)
+    return begun.filter(snapshot__personal_data=Agent.PersonalData.UNKEPT).exists()
 
 
 def _said(message: Message) -> str:

@@ -139,6 +139,8 @@ class Moment(Rows):
     def write(self) -> None:
         """Nothing of it is kept."""
 
+    _write_steps = write
+
     def _found(self, number: int) -> "Found":
         return Found(step for step in self._list if step.number == number)
 

@@ -30,6 +30,7 @@ urlpatterns = [
         name="delete_comment",
     ),
     path("traces/<int:pk>/labels/", judging.label, name="label"),
+    path("traces/<int:pk>/hits/<int:hit>/", judging.hit, name="hit"),
     path("traces/<int:pk>/flag/", judging.flag, name="flag"),
     path("traces/<int:pk>/assignee/", judging.assign, name="assign"),
     path("traces/<int:pk>/verdict/", judging.decide, name="decide"),

@@ -69,7 +69,7 @@ class DatabaseTool:
             "date functions work; no comments, no recursion) and returns JSON: columns, rows, "
             f"truncated. At most {self.max_rows} rows: let SQL count, sum and sort. Where the "
             "form of a value matters, look at some with SELECT DISTINCT first. Tables:\n"
-            + "\n".join(_described(self._tables))
+            + "\n".join(self._described)
         )
 
     async def execute(self, input: ToolInput, /) -> ToolResult:
@@ -119,9 +119,9 @@ class DatabaseTool:
     def _look(self) -> None:
         self._trouble = "The database has no table that this tool may read."
         try:
-            self._tables = _tables(self.uri, self._only, _stamp(self.uri))
+            self._tables, self._described = _schema(self.uri, self._only, _stamp(self.uri))
         except sqlite3.Error as error:
-            self._tables = []
+            self._tables, self._described = [], []
             self._trouble = f"The database cannot be read now: {error}."
 
 
@@ -145,6 +145,7 @@ class _Table:
     references: dict[str, tuple[str, str | None]]
 
 
+@lru_cache(maxsize=64)
 def _uri(url: str) -> str:
     scheme, found, path = url.partition(":///")
     if scheme != "sqlite" or not found or path in ("", ":memory:"):
@@ -157,17 +158,30 @@ def _uri(url: str) -> str:
 
 def _stamp(uri: str) -> tuple[tuple[int, int], ...]:
     """Another one whenever the file was written to, or the log beside it."""
-    path = unquote(urlsplit(uri).path)
-    files = [Path(path), Path(f"{path}-wal")]
+    files = _files(uri)
     return tuple((s.st_mtime_ns, s.st_size) for f in files if f.exists() and (s := f.stat()))
 
 
 @lru_cache(maxsize=64)
-def _tables(uri: str, only: Collection[str] | None, stamp: object) -> list[_Table]:
-    """The tables and views that may be read, without SQLite's own and those of its indexes.
+def _files(uri: str) -> list[Path]:
+    path = unquote(urlsplit(uri).path)
+    return [Path(path), Path(f"{path}-wal")]
+
+
+@lru_cache(maxsize=64)
+def _schema(
+    uri: str, only: Collection[str] | None, stamp: object
+) -> tuple[list[_Table], list[str]]:
+    """The tables that may be read, and how a model is told of them.
 
     Every run asks; as long as nothing was written, the answer is the same.
     """
+    tables = _tables(uri, only)
+    return tables, list(_described(tables))
+
+
+def _tables(uri: str, only: Collection[str] | None) -> list[_Table]:
+    """The tables and views that may be read, without SQLite's own and those of its indexes."""
     with closing(sqlite3.connect(uri, uri=True, timeout=0.1)) as connection:
         listed = connection.execute(
             "SELECT name FROM pragma_table_list WHERE schema = 'main' AND "

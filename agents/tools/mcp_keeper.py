@@ -24,7 +24,7 @@ STOPPING = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
 
 def main() -> None:
     lifeline, folder, command = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
-    os.set_inheritable(lifeline, False)
+    _keep_to_ourselves()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _adopt()
     signals = _listen()
@@ -32,6 +32,20 @@ def main() -> None:
     _end_all()
     shutil.rmtree(folder, ignore_errors=True)
     os._exit(status)
+
+
+def _keep_to_ourselves() -> None:
+    """Of all that is open, the server gets its standard streams and nothing else.
+
+    The lifeline is one of these; others came by accident, since not every event loop closes
+    what it does not hand on.
+    """
+    for number in map(int, os.listdir("/dev/fd")):
+        if number > 2:
+            try:
+                os.set_inheritable(number, False)
+            except OSError:  # that of the list itself
+                continue
 
 
 def _adopt() -> None:

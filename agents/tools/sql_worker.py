@@ -7,6 +7,7 @@ request from standard input and writes one JSON reply.
 
 import json
 import math
+import os
 import resource
 import sqlite3
 import sys
@@ -63,6 +64,7 @@ def main() -> None:
 
 
 def _confine(seconds: float) -> None:
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # what came by accident, if anything
     # Room for the small index file that readers of a write-ahead log share; no more.
     limits = {
         resource.RLIMIT_FSIZE: 2**16,

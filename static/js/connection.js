@@ -6,14 +6,14 @@ const SHOWN_OUT = 4403;
 const page = Math.random().toString(36).slice(2);
 let leaving = false;
 let lost = 0; // since when
+let socket;
 
 export function watch() {
   htmx.createWebSocket = connect;
   htmx.config.wsReconnectDelay = wait;
-  document.addEventListener("htmx:wsOpen", () => {
-    lost = 0;
-    show("");
-  });
+  document.addEventListener("htmx:wsOpen", back);
+  addEventListener("offline", away);
+  addEventListener("online", () => isOpen() && back());
   document.addEventListener("htmx:wsClose", ({ detail }) => {
     lost ||= Date.now();
     const { code } = detail.event;
@@ -32,7 +32,23 @@ function connect(address) {
   if (last) url.searchParams.set("after", last.id.replace("message-", ""));
   url.searchParams.set("page", page);
   if (lost) url.searchParams.set("away", Math.max(0, Date.now() - lost));
-  return new WebSocket(url);
+  return (socket = new WebSocket(url));
+}
+
+// A socket whose network is gone stays open for minutes, and says nothing of it.
+function away() {
+  if (!isOpen()) return;
+  lost ||= Date.now();
+  show("lost");
+}
+
+function back() {
+  lost = 0;
+  show("");
+}
+
+function isOpen() {
+  return socket?.readyState === WebSocket.OPEN;
 }
 
 // What was typed can be copied, but it goes nowhere.

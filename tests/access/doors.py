@@ -68,6 +68,7 @@ DOORS = {
     "traces/<int:pk>/comments/": change(MEMBERS),
     "traces/<int:pk>/comments/<int:comment>/delete/": change(OWNER),
     "traces/<int:pk>/labels/": change(REVIEWERS),
+    "traces/<int:pk>/hits/<int:hit>/": change(REVIEWERS),
     "traces/<int:pk>/flag/": change(REVIEWERS | OWNER),
     "traces/<int:pk>/assignee/": change(REVIEWERS),
     "traces/<int:pk>/verdict/": change(REVIEWERS),

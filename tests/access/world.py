@@ -16,6 +16,8 @@ from agents.models import (
     Agent,
     AgentStep,
     Approval,
+    GuardrailHit,
+    GuardrailPattern,
     ReviewScope,
     Run,
     RunEvent,
@@ -135,6 +137,9 @@ def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soo
         run=run, digest=digest(TOKEN), level="person", made_by=owner, expires_at=soon
     )
     note = Note.objects.create(run=run, step=1, text="Hm.", author=people["reviewer"])
+    pattern, _is_new = GuardrailPattern.objects.get_or_create(name="Sums", enabled=False)
+    about = {"pattern": pattern, "agent_name": "helper", "stage": "input", "action": "warn"}
+    hit = GuardrailHit.objects.create(run=run, step=1, at=soon, **about)
     comment = Comment.objects.create(run=run, step=1, text="Hm.", author=owner)
     view = SavedView.objects.create(user=owner, name="mine", query="status:failed")
     return {
@@ -149,6 +154,7 @@ def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soo
         "message": queued.pk,
         "user": people["reader"].pk,
         "note": note.pk,
+        "hit": hit.pk,
         "comment": comment.pk,
         "other": run.pk,
         "step": 1,

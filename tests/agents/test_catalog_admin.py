@@ -470,10 +470,12 @@ def test_a_schema_is_shown_in_lines(root, agent):
 
 
 def test_the_list_of_agents_says_what_each_is(root, agent):
-    Agent.objects.create(name="shy", model="openai/gpt-5", auto_execute_tools=False)
+    shy = Agent.objects.create(name="shy", model="openai/gpt-5", auto_execute_tools=False)
+    shy.tools.add(ToolRegistration.objects.get(name="search"))
     html = root.get(page("changelist", of="agent")).content.decode()
 
-    for words in ("of this installation", "openai/gpt-5", "before every call", ">3<", ">0<"):
+    asks = '>1 <span class="about">asks first</span><'
+    for words in ("of this installation", "openai/gpt-5", asks, ">3<"):
         assert words in html
 
 

@@ -233,7 +233,7 @@ def hit(person):
 
 
 def test_reviewers_say_whether_a_hit_was_right_and_the_list_counts_it(root, hit):
-    assert "#" + str(hit.run_id) in text(root.get(url("hits")))
+    assert f'href="/traces/{hit.run_id}/#step-1"' in text(root.get(url("hits")))
     row = text(
         root.post(url("judge", hit.pk), {"word": "right"}, headers={"HX-Request": "true"})
     )

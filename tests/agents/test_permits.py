@@ -5,7 +5,7 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Group
 from django.utils import timezone
 
-from agents import assembly, permits
+from agents import assembly, permits, runs
 from agents.models import Agent, Run, Schedule, ToolRegistration, Workflow
 from agents.review import rerunning
 from agents.workflows import schedules, starting
@@ -130,6 +130,21 @@ def test_a_workflow_with_a_step_for_others_does_not_start(person, stranger, fina
     assert starting.wished("/workflow sum", person) is not None
     with pytest.raises(starting.NotStarted, match="calculator"):
         starting.wished("/workflow sum", stranger)
+
+
+async def test_a_workflow_does_not_go_on_with_an_agent_that_was_closed_meanwhile(
+    agent, stranger, finance, workflow
+):
+    wish = await sync_to_async(starting.wished)("/workflow sum", stranger)
+    run = await sync_to_async(starting.start)(wish, stranger, "chat.1")
+    await agent.groups.aadd(finance)
+
+    runs.launch(run)
+    await runs.wait(run)
+
+    await run.arefresh_from_db()
+    assert (run.status, run.detail) == ("failed", "You may not use this agent any more.")
+    assert not await run.steps.aexists()
 
 
 def test_a_schedule_has_the_rights_of_its_person_when_it_is_due(person, finance, workflow):

@@ -6,13 +6,14 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.utils import timezone
 
-from agents import approvals, masking, planners, runs, trace
+from agents import approvals, assembly, masking, planners, runs, trace
 from agents.engine.stopping import Fate
 from agents.engine.termination import StopReason
 from agents.llm.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel
 from agents.models import Agent, AgentStep, Run, RunEvent
-from agents.review.details import Details, values_replaced
+from agents.models.runs import TRIAL
+from agents.review.details import Details, is_unkept, values_replaced
 from chat import sessions
 from chat.models import ChatSession, Message
 from tests.agents import test_plans_over_the_wire as plans
@@ -186,6 +187,31 @@ async def test_where_nothing_personal_is_kept_no_row_has_any(scripted, person):
     assert run.answer.startswith("Write to ‹email› about ‹account›.")
     assert (await Message.objects.aget()).text == run.query
     assert (await run.steps.aget(kind="tool")).status == "done"
+
+
+@pytest.mark.parametrize("rule", ["shown", "hidden", "unkept"])
+async def test_the_page_of_a_run_says_for_ever_that_nothing_personal_was_kept(
+    scripted, person, async_client, rule
+):
+    agent = await Agent.objects.aget()
+    agent.personal_data = rule
+    await agent.asave()
+    scripted(Says(answer="Yes."))
+    run = await checked(await asked("Hello", user=person))
+    await Agent.objects.aupdate(personal_data="shown", version=agent.version + 1)
+
+    await async_client.aforce_login(person)
+    page = await async_client.get(f"/traces/{run.pk}/")
+
+    assert ("Personal data was not kept" in page.content.decode()) is (rule == "unkept")
+
+
+@pytest.mark.parametrize("rule", ["shown", "unkept"])
+def test_of_a_trial_the_draft_says_what_was_kept(rule):
+    tried = {assembly.TRIED: {"personal_data": rule}}
+    run = Run(topic=f"{TRIAL}1", overrides=tried)
+
+    assert is_unkept(run) is (rule == "unkept")
 
 
 async def test_what_waits_in_a_queue_is_kept_masked_too(scripted, person):

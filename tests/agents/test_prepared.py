@@ -54,6 +54,15 @@ def test_its_rows_are_whole(asked, django_assert_num_queries):
         assert run.user.username == "ada"
 
 
+def test_its_rows_are_those_that_the_orm_reads(asked):
+    Run.objects.create(topic="chat.2", query="1 + 1")
+    for theirs in Run.objects.order_by("pk"):
+        [ours] = runs_on(theirs.topic, 0)
+        assert {**vars(ours), "_state": None} == {**vars(theirs), "_state": None}
+        assert (ours.user, ours._state.db) == (theirs.user, theirs._state.db)
+        assert ours._state.adding is theirs._state.adding is False
+
+
 def test_what_is_left_out_is_read_later_and_what_is_added_is_there(asked):
     [run] = lengths("chat.1")
 

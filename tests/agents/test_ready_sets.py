@@ -1,13 +1,14 @@
 """What the ready-made patterns find, and what they leave alone."""
 
 import pytest
+from django.utils import translation
 
 from agents.engine.guardrails import Pattern, try_pattern
 from agents.engine.sieve import found_in
 from agents.guarding import sets
 from agents.models import GuardrailPattern
 
-READY = {ready.name: ready for each in sets.SETS.values() for ready in each.patterns}
+READY = {str(ready.name): ready for each in sets.SETS.values() for ready in each.patterns}
 
 FOUND = {
     "E-mail address": [
@@ -124,3 +125,25 @@ def test_a_set_is_added_once_and_what_was_changed_since_stays():
     assert (len(added), sets.add("secrets")) == (len(sets.SECRETS), [])
     row.refresh_from_db()
     assert row.action == "warn"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("key", sets.SETS)
+def test_a_set_has_names_in_the_language_of_whoever_adds_it_and_is_there_in_any(key):
+    with translation.override("ja"):
+        added = {row.name for row in sets.add(key)}
+        assert added == {str(ready.name) for ready in sets.SETS[key].patterns}
+
+    assert len(added) == len(sets.SETS[key].patterns)
+    assert sets.present(sets.SETS[key].patterns) == {
+        str(ready.name) for ready in sets.SETS[key].patterns
+    }
+    assert sets.add(key) == []
+
+
+@pytest.mark.django_db
+def test_a_pattern_that_was_given_another_name_is_there_all_the_same():
+    sets.add("secrets")
+    GuardrailPattern.objects.filter(name="Chat token").update(name="チャットのトークン")
+
+    assert sets.add("secrets") == []

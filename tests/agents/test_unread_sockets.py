@@ -14,15 +14,19 @@ from tests.bench.processes import child, free_port, resident_mb, wait_for_port
 
 FRAME, FRAMES = 500_000, 100
 WITHIN = 20
+PATIENCE = 2
 # A Daphne as the product starts it, with an application that sends more than anyone may owe.
 SERVER = f"""
 import asyncio, sys
-from daphne.server import Server
-from agents.sockets import use_prompt_sockets
+from agents import sockets
 
 async def application(scope, receive, send):
-    if scope["type"] != "websocket":
-        return
+    if scope["type"] == "http":
+        await send({{"type": "http.response.start", "status": 200, "headers": []}})
+        for number in range({FRAMES}):
+            body = b"%03d" % number + b"x" * {FRAME}
+            await send({{"type": "http.response.body", "body": body, "more_body": True}})
+        return await send({{"type": "http.response.body"}})
     await send({{"type": "websocket.accept"}})
     for number in range({FRAMES}):
         await send({{"type": "websocket.send", "text": f"{{number:03}}" + "x" * {FRAME}}})
@@ -31,8 +35,9 @@ async def application(scope, receive, send):
         pass
 
 endpoints = [f"tcp:{{sys.argv[1]}}:interface=127.0.0.1"]
-use_prompt_sockets()
-Server(application, endpoints, signal_handlers=False).run()
+sockets.PATIENCE = {PATIENCE}
+sockets.use_prompt_sockets()
+sockets.PatientServer(application, endpoints, signal_handlers=False).run()
 """
 
 
@@ -57,6 +62,15 @@ def opened(server):
     head = ["GET / HTTP/1.1", "Host: localhost", "Upgrade: websocket", "Connection: Upgrade"]
     head += [f"Sec-WebSocket-Key: {key}", "Sec-WebSocket-Version: 13", "\r\n"]
     reader.sendall("\r\n".join(head).encode())
+    return closing(reader)
+
+
+def asked(server):
+    """An answer in pieces, of which nothing is read yet."""
+    reader = socket.socket()
+    reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    reader.connect(("127.0.0.1", server.port))
+    reader.sendall(b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n")
     return closing(reader)
 
 
@@ -94,3 +108,24 @@ def test_who_reads_gets_everything_while_others_do_not(server):
         assert is_let_go(deaf, WITHIN)
     assert [frame[:3] for frame in frames] == [f"{number:03}" for number in range(FRAMES)]
     assert {len(frame) for frame in frames} == {FRAME + 3}
+
+
+def test_an_answer_in_pieces_waits_for_whoever_reads_it(server):
+    before = resident_mb(server)
+    with asked(server) as reader:
+        time.sleep(PATIENCE / 2)
+        assert resident_mb(server) - before < FRAMES * FRAME / 1e6 / 2
+        read = bytearray()
+        while piece := reader.recv(1_000_000):
+            read += piece
+
+    body = bytes(read).partition(b"\r\n\r\n")[2]
+    assert len(body) == FRAMES * (FRAME + 3)
+    assert [int(body[at : at + 3]) for at in range(0, len(body), FRAME + 3)] == [*range(FRAMES)]
+
+
+def test_who_asks_and_never_reads_is_let_go(server):
+    with ExitStack() as stack:
+        readers = [stack.enter_context(asked(server)) for _ in range(5)]
+
+        assert all(is_let_go(reader, WITHIN) for reader in readers)

@@ -8,6 +8,8 @@ import threading
 import time
 
 import pytest
+import uvloop
+from twisted.internet.asyncioreactor import AsyncioSelectorReactor
 
 from agents import watchdog
 from agents.watchdog import Stalls, Watchdog
@@ -90,3 +92,29 @@ def test_a_loop_that_has_nothing_to_do_is_nowhere():
     idle.join()
 
     assert where == ""
+
+
+@pytest.fixture
+def reactor():
+    """That of a web process, in a thread of its own."""
+    loop = uvloop.new_event_loop()
+    reactor = AsyncioSelectorReactor(loop)
+    reactor.thread = threading.Thread(target=reactor.run, args=[False])
+    reactor.thread.start()
+    time.sleep(0.1)
+    yield reactor
+    reactor.callFromThread(reactor.stop)
+    reactor.thread.join()
+    reactor.removeAll()
+    loop.close()
+
+
+def test_the_loop_of_a_web_process_is_seen_through_as_well(reactor):
+    idle = watchdog.place(sys._current_frames().get(reactor.thread.ident))
+    reactor.callFromThread(hold_up)
+    time.sleep(0.2)
+    busy = watchdog.place(sys._current_frames().get(reactor.thread.ident))
+
+    assert idle == ""
+    assert busy.startswith("agents/test_watchdog.py:hold_up")
+    assert "asyncioreactor" not in busy

@@ -73,6 +73,20 @@ def test_the_chain_is_verified_by_a_click(log, administrator, tamper):
     assert "Entry 2 was changed" in shown
 
 
+def test_an_entry_is_told_in_words_before_it_is_shown_as_it_is_kept(log, administrator, person):
+    entry = AuditEntry.objects.get(action="mfa.added")
+
+    page = client_of(administrator).get(f"{PAGE}{entry.pk}/change/").content.decode()
+
+    words, as_kept = page.split("As it is kept")
+    token = audit.person(person).token
+    assert "Apps and passkeys" in words
+    assert token not in words
+    assert "kind: totp" in words
+    assert token in as_kept
+    assert "mfa.added" in as_kept
+
+
 async def exported(user, form, query=""):
     client = AsyncClient()
     await sync_to_async(client.force_login)(user)

@@ -3,6 +3,7 @@
 import re
 from uuid import uuid4
 
+import pytest
 from playwright.sync_api import FrameLocator, Page, expect
 
 AGENTS = "/admin/agents/agent/"
@@ -95,6 +96,14 @@ def test_a_trial_is_stopped_in_its_pane(slow_page: Page):
     pane(slow_page).get_by_role("button", name="Stop").click()
 
     expect(pane(slow_page).locator(".run")).to_have_attribute("data-status", "stopped")
+
+
+@pytest.mark.parametrize("language", ["en-GB", "ja-JP"])
+def test_the_list_of_agents_fits_a_desk(visit, server, language):
+    page = visit(server, viewport={"width": 1280, "height": 800}, locale=language)
+    page.goto(AGENTS)
+
+    assert page.locator(".results").evaluate("e => e.scrollWidth <= e.clientWidth")
 
 
 def test_all_of_it_works_on_a_phone(phone: Page):

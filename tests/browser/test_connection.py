@@ -127,6 +127,21 @@ def test_a_page_that_was_away_shows_what_the_other_device_shows(
     expect(slow_page.locator(".question p")).to_have_text(asked)
 
 
+def test_a_browser_without_a_network_says_so_and_sends_afterwards(page: Page, lost):
+    answered(page, "What is 2 + 3?")
+    page.context.set_offline(True)
+    expect(page.locator("#connection [data-when=lost]")).to_be_visible()
+    ask(page, "What is 4 + 5?")
+    expect(page.locator("#text")).to_have_value("What is 4 + 5?")
+
+    page.context.set_offline(False)
+
+    expect(page.locator("#connection")).to_be_hidden()
+    expect(last_run(page).locator(".answer strong")).to_have_text("9")
+    expect(page.locator("#text")).to_have_value("")
+    expect(page.locator(".question p")).to_have_text(["What is 2 + 3?", "What is 4 + 5?"])
+
+
 def test_a_page_keeps_trying_and_never_waits_long(page: Page):
     line = Line(page)
     answered(page, "What is 2 + 3?")

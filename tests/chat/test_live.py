@@ -1,4 +1,5 @@
 import asyncio
+import re
 from unittest.mock import AsyncMock
 
 import pytest
@@ -8,8 +9,9 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 
 from agents import consumers, journal, live, runs, trace
 from agents.engine.events import Stamp, Type
+from agents.fragments import Watched
 from agents.models import Run
-from chat import sessions
+from chat import fragments, sessions
 from chat.models import ChatSession, Message
 from tests.conftest import frames_until, tab
 
@@ -157,3 +159,113 @@ async def test_a_message_that_is_told_of_when_its_run_is_over_is_shown_whole(
 
     assert "calculator: 6 * 7" in frames[-1]
     assert "42" in frames[-1]
+
+
+@pytest.fixture
+def untold(monkeypatch):
+    """Nothing that is told arrives."""
+    monkeypatch.setattr(live, "publish", AsyncMock())
+
+
+@pytest.mark.usefixtures("untold")
+async def test_whoever_asks_is_shown_it_without_having_been_told(chat):
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await page.receive_from()
+        await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
+        frame = await page.receive_from()
+
+    run = await Run.objects.aget()
+    assert 'hx-swap-oob="beforeend:#messages"' in frame
+    assert f'id="run-{run.pk}"' in frame
+    assert f'data-live-run="{run.pk}"' in frame
+
+
+async def test_a_question_that_cannot_be_shown_at_once_is_told_of_as_to_others(
+    chat, monkeypatch, caplog
+):
+    shown, drawn = fragments.new_message, []
+
+    def breaks_once(message, view, user):
+        drawn.append(message)
+        return shown(message, view, user) if drawn[1:] else 1 / 0
+
+    monkeypatch.setattr(fragments, "new_message", breaks_once)
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
+        frames = await frames_until(page, FINISHED)
+
+    assert "".join(frames).count('hx-swap-oob="beforeend:#messages"') == 1
+    assert 'class="notice"' not in "".join(frames)
+    assert "could not be shown at once" in caplog.text
+
+
+async def test_what_was_asked_elsewhere_before_is_shown_before(chat, monkeypatch):
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await page.receive_from()
+        with monkeypatch.context() as lost:
+            lost.setattr(live, "publish", AsyncMock())
+            first = await sync_to_async(sessions.say)(chat, chat.user, "1 + 1", "a")
+            await sessions.ask(chat, first)
+            await runs.wait(first.run)
+        await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "b"})
+        frames = await frames_until(page, FINISHED)
+
+    shown = [line for line in "".join(frames).splitlines() if "<article" in line]
+    assert ['"a"' in shown[0], '"b"' in shown[1]] == [True, True]
+
+
+def test_what_ended_elsewhere_is_marked_when_a_run_ends_here(chat):
+    other = ChatSession.objects.create(user=chat.user, title="Elsewhere")
+    run = runs.prepare(query="?", topic=other.topic, user=chat.user)
+    around = fragments.Surroundings(chat.user)
+    before = around.changes(chat)
+
+    Run.objects.filter(pk=run.pk).update(status="completed")
+    after = around.turned(chat)
+
+    assert before.count("running-dot") == 1
+    assert f'id="session-{other.pk}"' in after
+    assert f'id="session-{chat.pk}"' not in after
+    assert "running-dot" not in after
+
+
+def test_a_session_that_was_renamed_elsewhere_has_its_name_with_the_next_question(chat):
+    other = ChatSession.objects.create(user=chat.user, title="Elsewhere")
+    around = fragments.Surroundings(chat.user)
+    around.changes(chat)
+
+    sessions.rename(other, "Far away")
+
+    assert "Far away" in around.changes(chat)
+    assert "Far away" not in around.changes(chat)
+
+
+def test_how_a_run_begins_is_shown_as_its_rows_have_it(chat):
+    """Without reading the run: what it is by then is known."""
+    run = sessions.say(chat, chat.user, "6 * 7", "a").run
+    stamp, request = Stamp(run.agent_name), {"model": run.model}
+    began = stamp(Type.RUN_STARTED, query=run.query, road="direct")
+    step = stamp(Type.STEP_STARTED, step=1, turn=1, kind="thought", request=request)
+    watched = Watched(run.pk)
+    watched.begin(run)
+
+    trace.keep([(run.pk, event) for event in (began, step)])
+    frames = watched.changes([event.to_dict() for event in (began, step)])
+
+    shown, read = _but_for_the_clock(frames), _but_for_the_clock(Watched(run.pk).snapshot())
+    assert shown.partition("</header>")[0] in read
+    assert shown.partition('-steps">')[2].removesuffix("</ol>") in read
+
+
+def _but_for_the_clock(html):
+    html = re.sub(r'data-elapsed-ms="\d+">[^<]*', "", html)
+    return re.sub(r'x="[\d.]+" width="[\d.]+"', "", html)
+
+
+async def test_a_question_that_is_kept_is_shown_though_it_cannot_be_begun(chat, monkeypatch):
+    monkeypatch.setattr(sessions, "ask", AsyncMock(side_effect=RuntimeError("no thread")))
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
+        frames = await frames_until(page, 'class="notice"')
+
+    assert sum('hx-swap-oob="beforeend:#messages"' in frame for frame in frames) == 1

@@ -239,3 +239,18 @@ async def test_the_page_of_a_run_goes_on_when_the_session_does(chat, caplog):
         assert await page.receive_nothing()
 
     assert not [record for record in caplog.records if record.exc_info]
+
+
+def test_what_was_said_before_is_read_at_once_however_it_ended(chat, django_assert_num_queries):
+    endings = [("completed", "completed"), ("failed", "error"), ("stopped", "cancelled")]
+    for at, (status, reason) in enumerate(endings):
+        ended = {"status": status, "stopped_reason": reason, "answer": "" if at else "42"}
+        run = Run.objects.create(user=chat.user, topic=chat.topic, query=f"{at}?", **ended)
+        Message.objects.create(session=chat, author=chat.user, run=run, client_id=str(at))
+    sessions.history(chat)
+
+    with django_assert_num_queries(1):
+        said = [message["content"] for message in sessions.history(chat)]
+
+    assert said[:2] == ["0?", "42"]
+    assert said[2::2] == ["1?", "2?"]

@@ -47,6 +47,26 @@ async def test_no_item_is_begun_when_the_budget_is_spent():
     assert events[-1].data["stopped_reason"] == "budget_exceeded"
 
 
+@pytest.mark.parametrize("parallel", [False, True])
+async def test_a_step_does_not_call_a_tool_more_often_than_was_said(parallel):
+    twice = standard_policy(tool_limits={"echo": 2})
+    each = step("a", for_each=[1, 2, 3], parallel=parallel)
+
+    events = await told(workflow(each, tools=[Echo()], policy=twice))
+
+    assert outcomes(events) == {"a[0]": "done", "a[1]": "done", "a[2]": "failed", "a": "failed"}
+    assert why(events, "a[2]") == "The agent may call 'echo' 2 times in a run."
+    assert len(of(events, Type.TOOL_CALL)) == 2
+
+
+async def test_what_holds_for_all_tools_is_not_for_steps_that_somebody_wrote():
+    each = step("a", for_each=[*range(7)])
+
+    events = await told(workflow(each, tools=[Echo()], policy=standard_policy()))
+
+    assert outcomes(events)["a"] == "done"
+
+
 async def test_no_round_is_begun_when_the_budget_is_spent():
     again = asks("a", until="output == 'never'", rounds=3)
 

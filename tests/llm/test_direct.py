@@ -5,6 +5,7 @@ import base64
 import gzip
 import json
 import time
+from contextlib import aclosing
 
 import pytest
 
@@ -271,6 +272,17 @@ async def test_a_connection_that_was_left_is_not_used_again(keeping):
     await ask(DirectModel(base_url=url), f"openai/{Plan(tokens=1).model}")
 
     assert len(connected) == 2
+
+
+async def test_the_first_word_is_not_waited_for_as_the_others_are():
+    begun = chunk({"role": "assistant", "content": ""})
+    said = Reply(parts=(begun, 0.05, chunk({"content": "Hello"}), 0.05, *say(" you").parts))
+    async with WireServer([said]) as server, asyncio.timeout(30):
+        chunks = DirectModel(KEY, server.url, pace=3600).stream(model=MODEL, messages=HELLO)
+        async with aclosing(chunks):
+            heard = [await anext(chunks), await anext(chunks)]
+
+    assert [each["choices"][0]["delta"]["content"] for each in heard] == ["", "Hello"]
 
 
 async def test_a_server_that_is_behind_reads_less_often_until_it_has_caught_up(keeping):

@@ -93,6 +93,7 @@ def test_an_app_is_set_up_with_the_code_that_it_shows(inside, ada):
     page = inside.get("/account/app/").content.decode()
     secret = inside.session["new_secret"]
     assert secret[:4] in page
+    assert f'href="otpauth://totp/Ashiato%3Aada?secret={secret}&amp;issuer=Ashiato"' in page
     assert "style=" not in page
 
     inside.post("/account/app/", {"code": "nonsense"})

@@ -100,6 +100,15 @@ def test_whoever_is_added_gets_a_link_and_no_password(console, django_user_model
     assert list(linus.groups.values_list("name", flat=True)) == ["person"]
 
 
+def test_what_can_be_done_for_somebody_is_explained_and_nothing_else(root, person):
+    page = f"/admin/auth/user/{person.pk}/change/"
+    assert "lost their phone or key" not in root.get(page).content.decode()
+
+    person.passkeys.create(name="phone", key_id="a2V5", public_key="p")
+
+    assert "lost their phone or key" in root.get(page).content.decode()
+
+
 def test_the_last_administrator_stays_one(root, administrator, person):
     answer = saved(root, administrator, is_active=None)
     assert "You cannot switch off yourself." in answer.content.decode()

@@ -181,6 +181,33 @@ def test_a_passkey_asked_of_one_person_does_not_let_in_another(client, ada, secr
     assert answer.json() == {"wrong": "That took too long. Try again."}
 
 
+@pytest.mark.parametrize("is_halfway", [True, False])
+def test_a_passkey_that_lets_nobody_in_is_kept_on_record(
+    client, ada, secret, sign_in, is_halfway
+):
+    if is_halfway:
+        sign_in()
+    client.post("/login/passkey/")
+
+    body = {"answer": {"rawId": "AAAA"}}
+    answer = client.post("/login/passkey/done/", body, content_type="application/json")
+
+    assert "wrong" in answer.json()
+    refused = AuditEntry.objects.get(action=audit.NOT_SIGNED_IN)
+    assert refused.detail == {"way": "passkey"}
+    assert (refused.subject == factors.name_of(ada)) is is_halfway
+
+
+def test_passkeys_that_are_none_do_not_fill_the_log(client):
+    body = {"answer": {"rawId": "AAAA"}}
+    send = lambda: client.post("/login/passkey/done/", body, content_type="application/json")  # noqa: E731
+
+    told = [send().json()["wrong"] for _ in range(20)]
+
+    assert "Too many attempts." in told[-1]
+    assert AuditEntry.objects.filter(action=audit.NOT_SIGNED_IN).count() < 10
+
+
 def test_the_session_before_is_not_the_session_after(client, ada, secret, sign_in):
     sign_in()
     halfway = client.session.session_key
@@ -323,12 +350,17 @@ def test_a_link_to_set_a_password_works_once(client, ada, administrator):
     new = {"new_password1": "mountains in the mist", "new_password2": "mountains in the mist"}
 
     assert "Welcome, ada" in guest.get(link).content.decode()
-    shown = guest.post(link, new).content.decode()
+    done = guest.post(link, new)
+    assert done.headers["Location"] == "/login/"
+    shown = guest.get("/login/").content.decode()
     assert "Your password is set." in shown
     assert (
         'type="password" name="password" autocomplete="current-password" required autofocus'
         in (shown)
     )
+    again = guest.get("/login/").content.decode()
+    assert "Your password is set." not in again
+    assert 'value="ada"' not in again
     assert guest.get(link).status_code == 404
     assert guest.get("/welcome/AAAA/x-y/").status_code == 404
     ada.refresh_from_db()

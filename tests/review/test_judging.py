@@ -10,7 +10,15 @@ from django.contrib.auth.models import Permission, User
 from django.db import connection
 from django.test import AsyncClient, Client, RequestFactory
 
-from agents.models import Agent, AuditEntry, ReviewScope, Run
+from agents.models import (
+    Agent,
+    AuditEntry,
+    GuardrailHit,
+    GuardrailPattern,
+    GuardrailVerdict,
+    ReviewScope,
+    Run,
+)
 from agents.review import cases, judging
 from agents.review.models import Example, Label, Note, Rating, Review
 from chat.models import Message
@@ -191,6 +199,49 @@ async def test_a_thumb_is_seen_in_the_other_tab(run, person, chat):
 
     assert f'id="rating-{run.pk}"' in frame
     assert "<section" not in frame
+
+
+# Guardrails
+
+
+@pytest.fixture
+def hit(run):
+    pattern = GuardrailPattern.objects.create(name="Sums", pattern="6")
+    about = {"agent_name": "helper", "stage": "input", "action": "warn", "at": run.started_at}
+    return run.hits.create(pattern=pattern, step=1, **about)
+
+
+def test_whether_a_guardrail_was_right_is_said_where_it_is_shown(run, hit, reviewer):
+    client, path = browser(reviewer), f"/traces/{run.pk}/hits/{hit.pk}/"
+    page = client.get(f"/traces/{run.pk}/steps/1/review/", headers=HTMX).content.decode()
+    assert path in page
+    assert "Was “Sums” right?" in page
+
+    said = client.post(path, {"word": "wrong", "step": "1"}, headers=HTMX).content.decode()
+    assert 'value="wrong" aria-pressed="true"' in said
+    assert not GuardrailHit.objects.get().verdict.is_right
+    client.post(path, {"word": "open", "step": "1"})
+    assert not GuardrailVerdict.objects.exists()
+
+
+def test_a_step_in_which_no_pattern_fired_asks_nothing_of_one(run, hit, reviewer):
+    run.steps.create(number=2, kind="tool", status="done", started_at=run.started_at)
+
+    page = browser(reviewer).get(f"/traces/{run.pk}/steps/2/review/", headers=HTMX)
+
+    assert "/hits/" not in page.content.decode()
+
+
+def test_a_hit_of_another_run_is_no_hit_of_this_one(run, hit, reviewer):
+    other = Run.objects.create(user=run.user, agent_name="helper", topic="t", query="q")
+
+    client = browser(reviewer)
+
+    assert (
+        client.post(f"/traces/{other.pk}/hits/{hit.pk}/", {"word": "right"}).status_code == 404
+    )
+    assert client.post(f"/traces/{run.pk}/hits/{hit.pk}/", {"word": "x"}).status_code == 422
+    assert not GuardrailVerdict.objects.exists()
 
 
 # Notes and labels

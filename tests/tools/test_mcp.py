@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+import uvloop
 
 from agents.engine.approval import fingerprint
 from agents.engine.fallback import FallbackStrategy
@@ -326,12 +327,18 @@ async def test_nothing_is_left_when_the_product_is_killed(plain, notes):
     await until(lambda: not alive(started))
 
 
-async def test_a_server_finds_nothing_of_ours_around_it(plain, monkeypatch):
+@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_a_server_finds_nothing_of_ours_around_it(plain, monkeypatch, loop):
     monkeypatch.setenv("ASHIATO_SENTINEL", "of-the-product")
     held = os.open(__file__, os.O_RDONLY)
     os.set_inheritable(held, True)
-    async with connected(plain(env={"OWN": "its own"})) as server:
-        around = json.loads((await server.call("environment", {})).output)
+
+    async def looked_around():
+        async with connected(plain(env={"OWN": "its own"})) as server:
+            return json.loads((await server.call("environment", {})).output)
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        around = runner.run(looked_around())
     os.close(held)
 
     assert set(around["env"]) == {"PATH", "LANG", "HOME", "TMPDIR", "OWN"}

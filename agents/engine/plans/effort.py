@@ -125,8 +125,8 @@ class Effort:
             return
         doubt(trail, agent.tools)
         is_new = call.id not in trail.begun and call.id not in trail.asked
-        if is_new and (spent := self.site.spent()):
-            self.outcome = self._ended("failed", output_of(self._last), spent)
+        if is_new and (why := self.site.spent() or self.site.exceeded(call.name)):
+            self.outcome = self._ended("failed", output_of(self._last), why)
             return
         rules = agent.guardrails
         toolbox = Toolbox(

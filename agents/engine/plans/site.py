@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..events import Stamp
 from ..state import AgentState
+from ..termination import too_often, tool_limits
 from ..trail import Trail, retrace
 from ..turn import ToolCall
 from .past import Past
@@ -19,9 +20,11 @@ Names = Mapping[str, Any]
 
 
 def recalled(trail: Trail) -> Past:
-    """What was told before; calls that were made for it count, whoever made them."""
+    """What was told before; calls count that its own steps made, and none of a colleague."""
     past = Past(trail.past)
     for event in past.calls(trail.emit.parent):
+        if event.agent != trail.emit.agent:
+            continue
         trail.progress.record(ToolCall(id=event.data["id"], **event.data["function"]))
     return past
 
@@ -43,6 +46,12 @@ class Site:
         """Which limit of the run is reached, in a sentence; nothing where none is."""
         found = (budget.spent(self.trail.progress) for budget in self.trail.budgets)
         return next(filter(None, found), "")
+
+    def exceeded(self, tool: str) -> str:
+        """Why it may not be called once more; a limit on all tools is for models that loop."""
+        most = tool_limits(self.agent.policy).get(tool)
+        times = self.trail.progress.per_tool()[tool]
+        return too_often(tool, most) if most is not None and times >= most else ""
 
     def emitter(self, parent: int | None) -> Stamp:
         """For events that are a part of this step, or of nothing but the plan itself."""

@@ -1,43 +1,18 @@
 """Everything `make run` does after the installation: migrate, seed, say where, serve."""
 
-import asyncio
 import gc
 import socket
 import sys
 from errno import EADDRINUSE
 from threading import Thread
 
-from daphne.endpoints import build_endpoint_description_strings
-from daphne.server import Server
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
-from django.core.signals import request_finished
-from django.db import connections
-from django.utils.module_loading import import_string
-from twisted.internet import reactor
-from twisted.internet.defer import Deferred
 
-from agents import health, leases, planners, pulse, runs, servers
+from agents import leases, planners, servers
 from agents.llm import litellm_model, tokens
-from agents.models import Agent, ServerProcess
-from agents.sockets import use_prompt_sockets
-
-_tasks: list[asyncio.Task] = []
-
-
-class LeavingServer(Server):
-    """Stops to listen as soon as it is to end: whoever comes then goes to another process."""
-
-    port = None
-
-    def listen_success(self, port) -> None:
-        self.port = port
-        super().listen_success(port)
-
-    def stop_listening(self) -> None:
-        if self.port is not None:
-            self.port.stopListening()
+from agents.models import Agent
 
 
 class Command(BaseCommand):
@@ -61,7 +36,9 @@ class Command(BaseCommand):
         self.stdout.write("Stop      Ctrl-C\n")
         sys.stdout.flush()
         warm()
-        serve(host, port)
+        from agents import web  # which takes the event loop of this process
+
+        web.serve(host, port)
 
 
 def warm() -> None:
@@ -78,57 +55,6 @@ def _warm_tokens() -> None:
     """What was loaded stays, and is left out when the event loop's garbage is looked for."""
     tokens.count("warm")
     gc.freeze()
-
-
-def serve(host: str, port: int) -> None:
-    leave_alone_what_stays()
-    use_prompt_sockets()
-    reactor.callWhenRunning(_tend)
-    reactor.addSystemEventTrigger("before", "shutdown", health.leave)
-    reactor.addSystemEventTrigger("before", "shutdown", _shut_down)
-    # Each request has a thread of its own, whose connection nobody else would close.
-    request_finished.connect(_close_connections)
-    server = LeavingServer(
-        application=import_string(settings.ASGI_APPLICATION),
-        endpoints=build_endpoint_description_strings(host=host, port=port),
-        signal_handlers=True,
-        websocket_timeout=-1,
-        websocket_connect_timeout=20,
-        application_close_timeout=10,
-        server_name="ashiato",
-    )
-    reactor.addSystemEventTrigger("before", "shutdown", server.stop_listening)
-    server.run()
-
-
-def leave_alone_what_stays() -> None:
-    """Programs and settings are no rubbish: looking through them again costs half a second."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(10_000, 20, 20)
-
-
-def _close_connections(**about) -> None:
-    connections.close_all()
-
-
-def _tend() -> None:
-    _tasks.append(asyncio.ensure_future(runs.tend()))
-    asyncio.get_event_loop().call_soon(pulse.start, ServerProcess.Kind.WEB)
-
-
-def _shut_down() -> Deferred:
-    """Let every run end, or leave it to the next process, before this one has its end."""
-    for task in _tasks:
-        task.cancel()
-    return Deferred.fromFuture(asyncio.ensure_future(_leave(settings.ENVIRONMENT.grace)))
-
-
-async def _leave(grace: float) -> None:
-    try:
-        await runs.shut_down(grace)
-    finally:
-        await pulse.stop()
 
 
 def check_free(host: str, port: int) -> None:

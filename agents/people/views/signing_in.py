@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.contrib import messages
 from django.contrib.auth import authenticate, get_user_model, logout
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import SetPasswordForm
@@ -23,7 +24,7 @@ from agents.people import door, factors, passkeys, throttle, totp, visits
 from agents.people.views import answers
 
 MOST_PASSWORD = 4096
-NEW_SECRET = "new_secret"
+NEW_SECRET, WELCOMED = "new_secret", "welcomed"
 WRONG = gettext_lazy("This name and password do not belong together. Both are case-sensitive.")
 NOT_RIGHT = gettext_lazy("This code is not right. Wait for the next one that the app shows.")
 
@@ -36,7 +37,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     if request.user.is_authenticated:
         return redirect(door.onward(request))
     if request.method == "GET":
-        return sign_in_page(request)
+        return sign_in_page(request, name=request.session.pop(WELCOMED, ""))
     name = request.POST.get("username", "").replace("\0", "\ufffd")[: door.MOST_NAME]
     try:
         throttle.enter(name, circumstances.address(request))
@@ -131,6 +132,7 @@ def app_page(
     address = totp.address(secret, user.get_username())
     about = {
         "action": reverse(action),
+        "address": address,
         "drawing": totp.drawn(address),
         "secret": " ".join(secret[at : at + 4] for at in range(0, len(secret), 4)),
         "is_demanded": action == "people:set_up",
@@ -158,11 +160,26 @@ def passkey(request: HttpRequest) -> HttpResponse:
     """A passkey alone is enough: it has seen to it that it is the right person."""
 
     def take(told: dict[str, Any]) -> str:
-        user = passkeys.shown(request, told["answer"], door.halfway(request))
+        known = door.halfway(request)
+        try:
+            user = passkeys.shown(request, told["answer"], known)
+        except passkeys.NotTaken:
+            _refuse_passkey(request, known.get_username() if known else "")
+            raise
         door.let_in(request, user, "passkey", twice=True)
         return door.onward(request)
 
     return answers.answered(request, take)
+
+
+def _refuse_passkey(request: HttpRequest, name: str) -> None:
+    """No passkey can be guessed, but the log is not for anybody to fill."""
+    place = circumstances.address(request)
+    try:
+        throttle.enter(name or place, place)
+    except throttle.TooOften as wait:
+        raise passkeys.NotTaken(too_often(wait)) from None
+    door.refuse(request, name, "passkey")
 
 
 @never_cache
@@ -180,9 +197,9 @@ def welcome(request: HttpRequest, uid: str, token: str) -> HttpResponse:
         form.save()
         visits.end(user.visits.all())
         audit.record(user, audit.PASSWORD_SET, factors.name_of(user), by="link")
-    return sign_in_page(
-        request, told=_("Your password is set. Sign in with it."), name=user.username
-    )
+    request.session[WELCOMED] = user.get_username()
+    messages.success(request, _("Your password is set. Sign in with it."))
+    return redirect("login")
 
 
 def _invited(uid: str) -> Any:

@@ -3,6 +3,7 @@
 from django import template
 
 from agents.display import RunView
+from agents.models import GuardrailHit, Run
 from agents.review import cases, judging
 from agents.review.models import Review
 
@@ -21,3 +22,9 @@ def open_reviews(context: template.Context) -> int | None:
     user = context["user"]
     may_review = user.has_perm(judging.REVIEWS)
     return Review.objects.for_user(user).open().count() if may_review else None
+
+
+@register.simple_tag
+def hit_of(run: Run, step: int) -> GuardrailHit | None:
+    """The pattern that fired in this step, with what was said of it."""
+    return run.hits.select_related("pattern", "verdict").filter(step=step).first()

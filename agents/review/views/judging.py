@@ -11,10 +11,12 @@ from django.db import IntegrityError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import Resolver404, resolve, reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from agents import audit, storage
 from agents.display import RunView
+from agents.guarding import hits
 from agents.models import Run
 from agents.review import cases, examples, judging
 from agents.review.models import Note, Review
@@ -22,7 +24,10 @@ from agents.review.models import Note, Review
 SHOWN = ("open", "mine", "unassigned", "decided")
 DOOR = "queue"
 # Addresses that only take what is sent to them.
-FORMS = {"annotate", "note", "label", "flag", "assign", "decide", "correct", "keep", "rate"}
+FORMS = {
+    *("annotate", "note", "label", "flag", "hit"),
+    *("assign", "decide", "correct", "keep", "rate"),
+}
 FIELDS = ("text", "label", "why", "correction", "name", "expected")
 
 
@@ -121,6 +126,16 @@ def label(request: HttpRequest, run: Run) -> None:
         judging.unlabel(run, request.POST["remove"], _step(request))
     else:
         judging.label(request.user, run, request.POST.get("label", ""), _step(request))
+
+
+@judges
+def hit(request: HttpRequest, run: Run, hit: int) -> None:
+    """Whether a guardrail was right to fire."""
+    found = get_object_or_404(run.hits.select_related("pattern", "run"), pk=hit)
+    word = request.POST.get("word", "")
+    if word not in hits.WORDS:
+        raise judging.NotTaken(_("Choose a verdict."))
+    hits.judge(request.user, found, hits.WORDS[word])
 
 
 @judges

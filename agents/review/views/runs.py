@@ -9,7 +9,7 @@ from django.views.decorators.http import require_GET
 
 from agents.display import RunView, StepView
 from agents.models import AgentStep
-from agents.review.details import Details, Excerpt, values_replaced
+from agents.review.details import Details, Excerpt, is_unkept, values_replaced
 from agents.review.listing import neighbours
 from agents.review.reading import read
 
@@ -42,6 +42,7 @@ def run(request: HttpRequest, pk: int) -> HttpResponse:
         "origin": found.row.origin_id,
         "absences": found.row.absences.count(),
         "replaced": values_replaced(found.row),
+        "is_unkept": is_unkept(found.row),
     }
     return render(request, "trace/run.html", context)
 

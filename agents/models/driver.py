@@ -1,0 +1,54 @@
+"""SQL handed straight to the driver of the database.
+
+Django puts several layers around every cursor, and spells each statement anew for SQLite: of a
+short query that is most of the time. What the layers are for is kept: a connection that is
+made, and made again, errors of Django's own, and a word to whoever listens to the queries.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.sqlite3.base import FORMAT_QMARK_REGEX
+
+Values = Sequence[Any]
+
+
+def fetch(ours: BaseDatabaseWrapper, sql: str, values: Values) -> list[Values]:
+    """The rows that a statement gives."""
+    cursor, sql = _ready(ours, sql)
+    with ours.wrap_database_errors:
+        cursor.execute(sql, values)
+        return cursor.fetchall()
+
+
+def execute(ours: BaseDatabaseWrapper, sql: str, values: Values) -> None:
+    cursor, sql = _ready(ours, sql)
+    with ours.wrap_database_errors:
+        cursor.execute(sql, values)
+
+
+def execute_many(ours: BaseDatabaseWrapper, sql: str, rows: Sequence[Values]) -> None:
+    """The same statement for each of these rows."""
+    cursor, sql = _ready(ours, sql)
+    with ours.wrap_database_errors:
+        cursor.executemany(sql, rows)
+
+
+def _ready(ours: BaseDatabaseWrapper, sql: str) -> tuple[Any, str]:
+    """A cursor, and the statement as it takes it."""
+    if ours.queries_logged or ours.execute_wrappers:  # somebody listens, as a test does
+        return ours.cursor(), sql
+    ours.close_if_health_check_failed()
+    ours.ensure_connection()
+    ours.validate_no_broken_transaction()
+    with ours.wrap_database_errors:
+        cursor = ours.connection.cursor()
+    return cursor, _with_question_marks(sql) if ours.vendor == "sqlite" else sql
+
+
+@lru_cache(maxsize=1024)
+def _with_question_marks(sql: str) -> str:
+    """As Django's cursor would spell it each time: SQLite has no other blanks."""
+    return FORMAT_QMARK_REGEX.sub("?", sql).replace("%%", "%")

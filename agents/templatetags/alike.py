@@ -1,0 +1,175 @@
+"""Parts of a run that are alike in all of them but for some figures: drawn once, and filled in.
+
+A template takes as long for the thousandth run as for the first.
+"""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from functools import cache, lru_cache
+
+from django import template
+from django.template.loader import render_to_string
+from django.utils import timezone
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language
+
+from agents.display import RunView, StepView
+from agents.models import AgentStep, Run
+from agents.templatetags.ashiato import A_NUMBER, cost, count, duration, whole
+
+register = template.Library()
+
+# Of no other figure on the page a part, and so found again when it is drawn.
+A_STEP, A_TURN, A_PRICE = 246_813_579, 357_924_681, 468_135_792.0
+SOME_READ, SOME_WRITTEN = 579_246_813, 681_357_924
+A_WHILE = timedelta(milliseconds=135_792_468)
+A_BAR = 'x="0.0" width="99.0"'
+A_REQUEST, SOME_WORDS = "\ue000", "\ue001"
+MOST_FORMS = 512
+
+
+@register.simple_tag
+def alike(template: str, view: RunView) -> SafeString:
+    """A part that all runs have, as it is in those that have nothing to say in it."""
+    return mark_safe(_alike(get_language(), template) % {"run": view.pk})
+
+
+@cache
+def _alike(language: str, template: str) -> str:
+    view = RunView(Run(pk=A_NUMBER))
+    return form(render_to_string(template, {"view": view, "pk": view.pk}))
+
+
+@register.simple_tag
+def run_head(view: RunView) -> SafeString:
+    """The line above a run."""
+    run = view.run
+    head = _head(
+        get_language(),
+        view.place,
+        run.status,
+        view.speaking or run.agent_name,
+        run.model,
+        run.road,
+        run.max_steps,
+        bool(view.tokens),
+        run.cost is not None,
+        bool(run.takeovers),
+    )
+    figures = {
+        "run": view.pk,
+        "turns": run.turns,
+        "read": count(run.prompt_tokens),
+        "written": count(run.completion_tokens),
+        "tokens": count(view.tokens),
+        "cost": cost(run.cost),
+    }
+    took = view.elapsed_ms if run.is_live else view.duration_ms
+    return mark_safe(head % (figures | _took(took)))
+
+
+@lru_cache(MOST_FORMS)
+def _head(
+    language: str,
+    place: str,
+    status: str,
+    agent: str,
+    model: str,
+    road: str,
+    max_steps: int,
+    has_tokens: bool,
+    has_cost: bool,
+    was_taken_over: bool,
+) -> str:
+    now = timezone.now()
+    run = Run(
+        pk=A_NUMBER,
+        status=status,
+        agent_name=agent,
+        model=model,
+        road=road,
+        max_steps=max_steps,
+        turns=A_TURN,
+        prompt_tokens=SOME_READ if has_tokens else 0,
+        completion_tokens=SOME_WRITTEN if has_tokens else 0,
+        cost=A_PRICE if has_cost else None,
+        takeovers=int(was_taken_over),
+        started_at=now,
+        ended_at=now + A_WHILE,
+    )
+    view = RunView(run, place, speaker=agent, now=now + A_WHILE)
+    return form(render_to_string("_run_head.html", {"view": view}), turns=str(A_TURN))
+
+
+@register.simple_tag
+def step_row(step: StepView) -> SafeString:
+    """The row of a step."""
+    is_plain = step.is_plain
+    return _plain_row(step) if is_plain else render_to_string("_step.html", {"step": step})
+
+
+def _plain_row(step: StepView) -> SafeString:
+    about = step.step
+    has = bool(step.tokens), about.cost is not None, bool(step.request_text)
+    row = _row(get_language(), about.kind, about.status, *has)
+    figures = {
+        "run": step.run.pk,
+        "number": about.number,
+        "tokens": count(step.tokens),
+        "cost": cost(about.cost),
+        "bar": f'x="{step.bar_start}" width="{step.bar_width}"',
+        "request": escape(step.request_text),
+        "words": escape(step.live_text),
+    }
+    took = step.elapsed_ms if step.is_open else step.duration_ms
+    return mark_safe(row % (figures | _took(took)))
+
+
+@lru_cache(MOST_FORMS)
+def _row(
+    language: str, kind: str, status: str, has_tokens: bool, has_cost: bool, has_request: bool
+) -> str:
+    now = timezone.now()
+    row = AgentStep(
+        number=A_STEP,
+        kind=kind,
+        status=status,
+        prompt_tokens=SOME_READ if has_tokens else 0,
+        completion_tokens=SOME_WRITTEN if has_tokens else 0,
+        cost=A_PRICE if has_cost else None,
+        request=A_REQUEST if has_request else None,
+        started_at=now,
+        ended_at=now + A_WHILE,
+    )
+    run = Run(pk=A_NUMBER, started_at=now)
+    step = StepView(row, run, words=SOME_WORDS, now=now + A_WHILE)
+    html = render_to_string("_step.html", {"step": step})
+    texts = {"bar": A_BAR, "request": A_REQUEST, "words": SOME_WORDS}
+    return form(html, number=str(A_STEP), **texts)
+
+
+def _took(milliseconds: float | None) -> Mapping[str, str]:
+    is_known = milliseconds is not None
+    return {
+        "milliseconds": whole(milliseconds) if is_known else "",
+        "duration": duration(milliseconds),
+    }
+
+
+def form(html: str, **places: str) -> str:
+    """With places that are filled in all at once: nothing is looked for in what was put in."""
+    took = A_WHILE / timedelta(milliseconds=1)
+    places |= {
+        "run": str(A_NUMBER),
+        "tokens": count(SOME_READ + SOME_WRITTEN),
+        "read": count(SOME_READ),
+        "written": count(SOME_WRITTEN),
+        "cost": cost(A_PRICE),
+        "milliseconds": whole(took),
+        "duration": duration(took),
+    }
+    html = html.replace("%", "%%")
+    for name, drawn in places.items():
+        html = html.replace(drawn, f"%({name})s")
+    return html

@@ -1,0 +1,89 @@
+"""The web process: Daphne and Twisted on the event loop of uvloop."""
+
+import asyncio
+import gc
+
+import uvloop
+from twisted.internet import asyncioreactor
+
+asyncioreactor.install(uvloop.new_event_loop())  # Daphne takes the one that is there
+
+# ruff: noqa: E402
+from daphne.endpoints import build_endpoint_description_strings
+from django.conf import settings
+from django.core.signals import request_finished
+from django.db import connections
+from django.utils.module_loading import import_string
+from twisted.internet import reactor
+from twisted.internet.defer import Deferred
+
+from agents import health, pulse, runs
+from agents.models import ServerProcess
+from agents.sockets import PatientServer, use_prompt_sockets
+
+_tasks: list[asyncio.Task] = []
+
+
+class LeavingServer(PatientServer):
+    """Stops to listen as soon as it is to end: whoever comes then goes to another process."""
+
+    port = None
+
+    def listen_success(self, port) -> None:
+        self.port = port
+        super().listen_success(port)
+
+    def stop_listening(self) -> None:
+        if self.port is not None:
+            self.port.stopListening()
+
+
+def serve(host: str, port: int) -> None:
+    leave_alone_what_stays()
+    use_prompt_sockets()
+    reactor.callWhenRunning(_tend)
+    reactor.addSystemEventTrigger("before", "shutdown", health.leave)
+    reactor.addSystemEventTrigger("before", "shutdown", _shut_down)
+    # Each request has a thread of its own, whose connection nobody else would close.
+    request_finished.connect(_close_connections)
+    server = LeavingServer(
+        application=import_string(settings.ASGI_APPLICATION),
+        endpoints=build_endpoint_description_strings(host=host, port=port),
+        signal_handlers=True,
+        websocket_timeout=-1,
+        websocket_connect_timeout=20,
+        application_close_timeout=10,
+        server_name="ashiato",
+    )
+    reactor.addSystemEventTrigger("before", "shutdown", server.stop_listening)
+    server.run()
+
+
+def leave_alone_what_stays() -> None:
+    """Programs and settings are no rubbish: looking through them again costs half a second."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
+
+
+def _close_connections(**about) -> None:
+    connections.close_all()
+
+
+def _tend() -> None:
+    _tasks.append(asyncio.ensure_future(runs.tend()))
+    asyncio.get_event_loop().call_soon(pulse.start, ServerProcess.Kind.WEB)
+
+
+def _shut_down() -> Deferred:
+    """Let every run end, or leave it to the next process, before this one has its end."""
+    for task in _tasks:
+        task.cancel()
+    return Deferred.fromFuture(asyncio.ensure_future(_leave(settings.ENVIRONMENT.grace)))
+
+
+async def _leave(grace: float) -> None:
+    try:
+        await runs.shut_down(grace)
+    finally:
+        await pulse.stop()

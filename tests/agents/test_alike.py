@@ -1,0 +1,142 @@
+"""What is filled into a form is what the template would have drawn."""
+
+from dataclasses import replace
+from datetime import timedelta
+from itertools import product
+
+import pytest
+from django.template.loader import render_to_string
+from django.utils import timezone, translation
+
+from agents.display import RunView, StepView
+from agents.models import AgentStep, Run
+from agents.templatetags.alike import alike, run_head, step_row
+
+LANGUAGES = ("en", "ja")
+BEGAN = timezone.now()
+NOW = BEGAN + timedelta(seconds=83.21)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", ["plan", "folded", "corrected", "correction", "copy"])
+def test_a_part_with_nothing_to_say_is_what_its_template_makes_of_it(language, name):
+    view, template = RunView(Run(pk=7)), f"_{name}.html"
+
+    with translation.override(language):
+        assert alike(template, view) == render_to_string(template, {"view": view, "pk": 7})
+        assert "7" in alike(template, view)
+
+
+def drawn(step):
+    return render_to_string("_step.html", {"step": step})
+
+
+def a_step(**about):
+    began = BEGAN + timedelta(seconds=12.3)
+    row = AgentStep(number=3, **{"kind": "thought", "started_at": began} | about)
+    return StepView(row, Run(pk=7, started_at=BEGAN), now=NOW, words="")
+
+
+def plain_steps():
+    kinds, statuses = ("thought", "answer"), AgentStep.Status.values
+    for kind, status, is_dear in product(kinds, statuses, (False, True)):
+        yield a_step(
+            kind=kind,
+            status=status,
+            request={"model": "<large>", "at": "100%"} if is_dear else None,
+            prompt_tokens=1200 if is_dear else 0,
+            cost=0.0123 if is_dear else None,
+            ended_at=None if status in {"running", "waiting"} else NOW,
+        )
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_plain_row_is_what_the_template_makes_of_it(language):
+    with translation.override(language):
+        for step in plain_steps():
+            assert step.is_plain
+            assert step_row(step) == drawn(step)
+
+
+def test_what_is_filled_in_is_not_filled_in_itself():
+    step = a_step(status="running", request="\ue001 %(words)s")
+    step = replace(step, words="\ue000 %(run)s <b>")
+
+    assert step_row(step) == drawn(step)
+    assert "\ue000 %(run)s &lt;b&gt;" in step_row(step)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"kind": "tool", "action": "calculator", "action_input": {"expression": "6 * 7"}},
+        {"thought": "It is 6 times 7."},
+        {"observation": "The model did not answer."},
+        {"notes": [{"kind": "replayed"}]},
+        {"depth": 1, "parent": 1},
+        {"attempts": 2},
+    ],
+)
+def test_a_row_with_more_in_it_is_drawn_as_it_is(about):
+    step = a_step(**about)
+
+    assert not step.is_plain
+    assert step_row(step) == drawn(step)
+
+
+@pytest.mark.parametrize(
+    "about", [{"place": "trace"}, {"path": ("helper", "critic")}, {"job": "planner"}]
+)
+def test_where_it_stands_makes_a_row_another_one(about):
+    step = replace(a_step(status="done", ended_at=NOW), **about)
+
+    assert not step.is_plain
+    assert step_row(step) == drawn(step)
+
+
+def test_a_row_of_a_run_that_waits_is_another_one():
+    step = replace(a_step(), run=Run(pk=7, started_at=BEGAN, status="waiting"))
+
+    assert not step.is_plain
+    assert 'data-status="waiting"' in step_row(step)
+
+
+RUNS = [
+    Run(
+        pk=7,
+        status=status,
+        agent_name="critic & co",
+        model=model,
+        road="direct",
+        max_steps=max_steps,
+        turns=3,
+        prompt_tokens=1200 if is_dear else 0,
+        completion_tokens=34 if is_dear else 0,
+        cost=0.0123 if is_dear else None,
+        takeovers=is_dear,
+        started_at=BEGAN,
+        ended_at=None if status in Run.LIVE else NOW,
+    )
+    for status, model, max_steps, is_dear in product(
+        Run.Status.values, ("demo", "openai/100%"), (0, 8), (0, 1)
+    )
+]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("place", ["chat", "trace"])
+def test_a_head_is_what_the_template_makes_of_it(language, place):
+    with translation.override(language):
+        for run in RUNS:
+            view = RunView(run, place, speaker=run.agent_name, now=NOW)
+            assert run_head(view) == render_to_string("_run_head.html", {"view": view})
+
+
+def test_a_head_says_who_is_at_work_for_whom():
+    step = replace(a_step(agent_name="critic"), path=("helper", "critic"))
+    view = RunView(Run(pk=7, agent_name="helper", started_at=BEGAN), speaker="critic", now=NOW)
+    view.__dict__["steps"] = [step]
+
+    assert run_head(view) == render_to_string("_run_head.html", {"view": view})
+    assert "helper → critic" in run_head(view)

@@ -1,0 +1,70 @@
+"""SQL that goes straight to the driver behaves as it does by Django's cursors."""
+
+import pytest
+from django.core.exceptions import SynchronousOnlyOperation
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, IntegrityError, connections, transaction
+from django.db.transaction import TransactionManagementError
+from django.test.utils import CaptureQueriesContext
+
+from agents.models import Run
+from agents.models.driver import execute, execute_many, fetch
+
+COUNT = "SELECT COUNT(*) FROM agents_run WHERE topic LIKE %s AND topic NOT LIKE 'x%%'"
+RENAME = "UPDATE agents_run SET topic = %s WHERE topic = %s"
+
+
+@pytest.fixture
+def ours(db):
+    for topic in ("chat.1", "chat.2"):
+        Run.objects.create(topic=topic, query="6 * 7")
+    return connections[DEFAULT_DB_ALIAS]
+
+
+def test_blanks_and_percent_signs_are_what_django_takes_them_for(ours):
+    execute(ours, RENAME, ["chat.3", "chat.1"])
+    execute_many(ours, RENAME, [["chat.4", "chat.3"], ["x", "chat.2"]])
+
+    assert [tuple(row) for row in fetch(ours, COUNT, ["chat%"])] == [(1,)]
+
+
+def test_what_goes_wrong_is_an_error_of_djangos(ours):
+    with pytest.raises(IntegrityError), transaction.atomic():
+        execute(ours, RENAME, ["chat.2", "chat.1"])
+    with pytest.raises(DatabaseError, match="nothing"), transaction.atomic():
+        fetch(ours, "SELECT * FROM nothing WHERE a = %s", [1])
+
+
+def test_nothing_is_asked_in_a_transaction_that_is_broken(ours):
+    with transaction.atomic():
+        with pytest.raises(IntegrityError), transaction.atomic(savepoint=False):
+            execute(ours, RENAME, ["chat.2", "chat.1"])
+
+        with pytest.raises(TransactionManagementError):
+            fetch(ours, COUNT, ["chat%"])
+
+
+def test_whoever_listens_hears_of_it(ours):
+    with CaptureQueriesContext(ours) as heard:
+        fetch(ours, COUNT, ["chat%"])
+        execute(ours, RENAME, ["chat.3", "chat.1"])
+        execute_many(ours, RENAME, [["chat.4", "chat.3"]])
+
+    assert ["chat%" in heard[0]["sql"], len(heard)] == [True, 3]
+
+
+async def test_an_event_loop_may_not_wait_for_it(ours):
+    with pytest.raises(SynchronousOnlyOperation):
+        fetch(connections[DEFAULT_DB_ALIAS], COUNT, ["chat%"])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_connection_that_was_lost_is_known_to_be_and_is_made_again():
+    ours = connections[DEFAULT_DB_ALIAS]
+    ours.ensure_connection()
+    ours.connection.close()
+    with pytest.raises(DatabaseError, match="closed"):
+        fetch(ours, COUNT, ["chat%"])
+
+    assert ours.errors_occurred
+    ours.close()
+    assert [tuple(row) for row in fetch(ours, COUNT, ["chat%"])] == [(0,)]

@@ -1,0 +1,32 @@
+"""A question that was asked just now is what the template makes of it."""
+
+import pytest
+from django.template.loader import render_to_string
+from django.utils import timezone, translation
+
+from agents.display import RunView
+from agents.models import Run
+from chat import asked
+from chat.fragments import MessageView
+from chat.models import Message
+
+pytestmark = pytest.mark.django_db
+
+TEXTS = ["Why?", "<b>100%</b> \ue001 %(run)s", "x" * 240, "x" * 241, "\n" * 13]
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_question_is_drawn_as_the_template_draws_it(language, text, person):
+    run = Run(pk=7, agent_name="critic & co", model="openai/100%", max_steps=8)
+    about = {"author": person, "text": text, "client_id": 'a"\ue000', "run": run}
+    message = Message(pk=3, created_at=timezone.now(), **about)
+    view = RunView(run, until=0)
+    context = {"message": MessageView(message, view), "user": person}
+
+    with translation.override(language):
+        drawn = asked.drawn(message, view)
+        assert drawn == render_to_string("chat/session.html#message", context)
+
+    assert 'id="message-3"' in drawn
+    assert 'id="run-7"' in drawn
