@@ -5,12 +5,11 @@ import json
 import time
 from collections.abc import AsyncIterator
 
-from channels.db import database_sync_to_async
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_GET
 
-from agents import audit, live, masking, visitors
+from agents import audit, database, live, masking, visitors
 from agents.masking import Veil
 from agents.models import Run
 from agents.visitors import SessionStore
@@ -26,7 +25,7 @@ async def events(request: HttpRequest, pk: int) -> HttpResponse:
     Of another's run it is masked: words come a little behind, and the last of them only with
     the event that ends their step.
     """
-    run, veil = await database_sync_to_async(_find)(request, pk)
+    run, veil = await database.ask(_find, request, pk)
     after = request.headers.get("Last-Event-ID") or request.GET.get("after", "0")
     seq = int(after) if after.isascii() and after.isdigit() and len(after) < MOST_ID else 0
     response = StreamingHttpResponse(
@@ -50,7 +49,7 @@ async def _lines(
     looked = time.monotonic()
     async for row in live.events(run, after if veil is None else 0):
         if row is None or time.monotonic() - looked > LOOK:
-            if not await database_sync_to_async(_may_still_see)(request, run, veil):
+            if not await database.ask(_may_still_see, request, run, veil):
                 return
             looked = time.monotonic()
         if row is None:

@@ -5,11 +5,10 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
-from channels.db import database_sync_to_async
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from agents import assembly, audit, journal, masking, revision, runs, storage, trace
+from agents import assembly, audit, database, journal, masking, revision, runs, storage, trace
 from agents.engine import faults
 from agents.engine.errors import BadSchema
 from agents.engine.events import Event, Stamp, Type
@@ -65,7 +64,7 @@ async def decide(user, pk: int, word: Word) -> Run:
     """
     for _attempt in range(PATIENCE):
         try:
-            run, event, goes_on = await database_sync_to_async(_take)(user, pk, word)
+            run, event, goes_on = await database.ask(_take, user, pk, word)
             break
         except _NotYet:
             await asyncio.sleep(0.1)

@@ -2,9 +2,10 @@
 
 from collections.abc import AsyncIterator, Iterator
 
-from channels.db import database_sync_to_async
 from django.http import StreamingHttpResponse
 from django.utils import translation
+
+from agents import database
 
 AT_ONCE = 64 * 1024
 
@@ -19,7 +20,7 @@ def download(pieces: Iterator[str | bytes], name: str, type: str) -> StreamingHt
 
 async def _in_turn(pieces: Iterator[str | bytes], language: str) -> AsyncIterator[bytes]:
     """Each piece is made where rows are read, while the server does other things."""
-    while piece := await database_sync_to_async(_next)(pieces, language):
+    while piece := await database.ask(_next, pieces, language):
         yield piece
 
 

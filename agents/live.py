@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from channels.db import database_sync_to_async
 from channels.layers import InMemoryChannelLayer, get_channel_layer
 
+from agents import database
 from agents.leases import PROCESS
 from agents.models import Run, RunEvent
 
@@ -164,7 +164,7 @@ async def events(run: Run, after: int = 0) -> AsyncIterator[RunEvent | None]:
             woken.clear()
             # Asked first: what a run does last is kept before it is over.
             is_live = await Run.objects.live().filter(pk=run.pk).aexists()
-            batch = await database_sync_to_async(_after)(run.pk, after)
+            batch = await database.ask(_after, run.pk, after)
             for event in batch:
                 yield event
                 after = event.seq

@@ -5,12 +5,12 @@ import logging
 import time
 from typing import Any
 
-from channels.db import database_sync_to_async
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from agents import (
     assembly,
+    database,
     jobs,
     journal,
     leases,
@@ -169,7 +169,7 @@ def resume(run: Run) -> None:
 
 async def drive(run: int) -> None:
     """See a run to its end, as a worker does, unless it is somebody else's by now."""
-    ours = await database_sync_to_async(_taken)(run)
+    ours = await database.ask(_taken, run)
     if ours is not None:
         resume(ours)
         await wait(ours)
@@ -207,7 +207,7 @@ async def tend() -> None:
 async def take_over() -> int:
     """See to it that the runs that were left behind go on; say how many."""
     mine = set(workshop.here().tasks)
-    left, ended = await database_sync_to_async(_left_behind)(mine)
+    left, ended = await database.ask(_left_behind, mine)
     for run, events in ended:
         await journal.tell(run, events)
     for run in left:
@@ -222,7 +222,7 @@ async def shut_down(grace: float = 0, *, hand_over: bool = True) -> None:
     """
     left = await workshop.close(grace, HANDOVER if hand_over else SHUTDOWN)
     # Now that all is written: whoever takes them over starts from what is there.
-    await database_sync_to_async(_leave_behind)(left)
+    await database.ask(_leave_behind, left)
     await servers.shut_down()
     await connection.close()
 
@@ -267,7 +267,7 @@ def _taken(pk: int) -> Run | None:
 
 async def _stopped_elsewhere(run: Run) -> bool:
     """Ask the process that drives it; whether there was none, or it has obeyed."""
-    if not await database_sync_to_async(leases.ask_to_stop)(run):
+    if not await database.ask(leases.ask_to_stop, run):
         return True
     end = time.monotonic() + STOP_WITHIN + LOOK
     while is_running := await Run.objects.running().filter(pk=run.pk).aexists():

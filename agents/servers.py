@@ -13,13 +13,13 @@ from datetime import timedelta
 from functools import lru_cache
 from typing import Any
 
-from channels.db import database_sync_to_async
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from agents import database
 from agents.engine.tool import Tool
 from agents.models import McpServer, ServerSample, ToolRegistration
 from agents.models.secret import Unreadable
@@ -160,14 +160,14 @@ def _row(wanted: ServerConfig) -> McpServer:
 
 async def sync(server: McpServer, user: Any) -> Found:
     """Connect to it once, for a look; what was found is kept. Raises PermissionDenied."""
-    wanted = await database_sync_to_async(_allowed)(server, user)
+    wanted = await database.ask(_allowed, server, user)
     health = await _looked(wanted)
-    return await database_sync_to_async(keep)(server.name, health)
+    return await database.ask(keep, server.name, health)
 
 
 async def look(wanted: ServerConfig, user: Any) -> Health:
     """Connect once to what nobody has saved; nothing is kept. Raises PermissionDenied."""
-    await database_sync_to_async(_refuse)(wanted, user)
+    await database.ask(_refuse, wanted, user)
     return await _looked(wanted)
 
 
@@ -189,7 +189,7 @@ async def lent(row: ToolRegistration, user: Any) -> AsyncIterator[Tool]:
 
     Raises PermissionDenied where they may not use its server so.
     """
-    wanted = await database_sync_to_async(_allowed)(row.server, user)
+    wanted = await database.ask(_allowed, row.server, user)
     connection = Connection(wanted, egress=egress())
     try:
         yield _tool(row, connection)
@@ -354,7 +354,7 @@ class _Room:
         while self._news:
             name, health = self._news.popitem()
             try:
-                await database_sync_to_async(keep)(name, health)
+                await database.ask(keep, name, health)
             except DatabaseError:
                 # The next change is written again; runs do not wait for this.
                 logger.exception("The state of the MCP server %s was not kept.", name)

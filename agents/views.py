@@ -2,14 +2,13 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from channels.db import database_sync_to_async
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from agents import approvals as service
-from agents import display, masking, revision
+from agents import database, display, masking, revision
 from agents.models import Approval, Run
 
 ADD = "add"
@@ -51,17 +50,17 @@ def approvals_link(request: HttpRequest) -> HttpResponse:
 async def decide(request: HttpRequest, pk: int) -> HttpResponse:
     user = await request.auser()
     try:
-        form = await database_sync_to_async(_plan_form)(request, user, pk)
+        form = await database.ask(_plan_form, request, user, pk)
         if form and request.POST.get("verdict") == ADD:
-            return await database_sync_to_async(_with_a_step)(request, pk, form)
+            return await database.ask(_with_a_step, request, pk, form)
         run = await service.decide(user, pk, _word(request.POST, pk, form))
     except Approval.DoesNotExist:
         raise Http404 from None
     except service.NotDecided as reason:
-        return await database_sync_to_async(_not_decided)(request, pk, reason, form)
+        return await database.ask(_not_decided, request, pk, reason, form)
     if request.htmx:
         return HttpResponse(status=204)
-    return redirect(await database_sync_to_async(_back)(request, run))
+    return redirect(await database.ask(_back, request, run))
 
 
 def _plan_form(request: HttpRequest, user: Any, pk: int) -> revision.Form | None:

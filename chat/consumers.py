@@ -9,14 +9,13 @@ from functools import partial
 from typing import Any
 from urllib.parse import parse_qs
 
-from channels.db import database_sync_to_async
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import OperationalError
 from django.db.models import QuerySet
 from django.utils.functional import Promise as StrPromise
 from django.utils.translation import gettext_lazy as _
 
-from agents import absences, live, runs
+from agents import absences, database, live, runs
 from agents.consumers import BadFrame, Events, WatchingConsumer
 from agents.engine.events import Type
 from agents.fragments import Watched
@@ -113,7 +112,7 @@ class ChatConsumer(WatchingConsumer):
         if not self.page:
             return
         try:
-            await database_sync_to_async(act)(*subject)
+            await database.ask(act, *subject)
         except OperationalError as error:
             logger.warning("That a page was away could not be kept: %s", error)
 
@@ -170,7 +169,7 @@ class ChatConsumer(WatchingConsumer):
             if _first_after(self.session.pk, self.last) != [message.pk]:
                 return ""  # what others said before it is shown before it
             frames = self._new_message(message, is_new=True)
-            frames += self.around.changes(self.session)
+            frames += self.around.begun(self.session, message.run)
         except Exception:  # it is kept, and this page is told of it as others are
             logger.exception("Message %s could not be shown at once.", message.pk)
             self.watched.pop(message.run_id, None)
@@ -180,7 +179,7 @@ class ChatConsumer(WatchingConsumer):
         return frames
 
     async def stop(self, pk: int | None) -> None:
-        run = await database_sync_to_async(self._live)(pk)
+        run = await database.ask(self._live, pk)
         if run is not None:
             await runs.stop(run)
         await self.show(fragments.composer_state, self.session)
@@ -197,13 +196,13 @@ class ChatConsumer(WatchingConsumer):
             raise BadFrame(sharing.READS_ONLY)
 
     async def send_now(self, pk: int | None) -> None:
-        await database_sync_to_async(self._ask_again)()
+        await database.ask(self._ask_again)
         if not await sessions.send_now(self.session, self.scope["user"], pk):
             self.hear("queue.changed", {})  # it was sent in this very moment, or withdrawn
 
     async def withdraw(self, pk: int | None) -> None:
         """Whoever takes a message back is given its text, to write it anew."""
-        await database_sync_to_async(self._ask_again)()
+        await database.ask(self._ask_again)
         text = await sessions.withdraw(self.session, self.scope["user"], pk)
         if text is None:
             self.hear("queue.changed", {})

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from channels.db import database_sync_to_async
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth import SESSION_KEY, get_user_model
 from django.contrib.contenttypes.models import ContentType
@@ -18,7 +17,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents import audit, runs
+from agents import audit, database, runs
 from agents.engine.events import Type
 from agents.models import (
     AgentStep,
@@ -101,10 +100,10 @@ def plan(user: Any) -> Plan:
 
 async def erase(user: Any, by: Any) -> None:
     """All of it: nothing new begins, what runs is stopped, and then it goes, bit by bit."""
-    await database_sync_to_async(begin)(user, by)
+    await database.ask(begin, user, by)
     async for run in Run.objects.live().filter(_of(user)):
         await runs.stop(run)
-    await database_sync_to_async(finish)(user)
+    await database.ask(finish, user)
 
 
 def check(user: Any) -> None:

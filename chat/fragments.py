@@ -54,12 +54,21 @@ class Surroundings:
         self._standing: sessions.Standing | None = None
         self._outline: list[sessions.Outline] = []
         self._places: list[tuple[int, int]] = []
+        self._live: sessions.Runs = {}
         self._statuses: dict[str, str] = {}
 
     def changes(self, session: ChatSession) -> SafeString:
         """Frames for what depends on what goes on: here, or in the list."""
         live = sessions.live_runs(self.user)
         return self._here(session, live.get(session.topic)) + self._list(session, live)
+
+    def begun(self, session: ChatSession, run: Run) -> SafeString:
+        """Frames where this run was begun here just now: so nothing waits before it.
+
+        What goes on elsewhere is as it was; it is looked at when this run ends.
+        """
+        here = self._stands(session, sessions.Standing(live_run=run.pk))
+        return here + self._list(session, {**self._live, session.topic: run})
 
     def turned(self, session: ChatSession) -> SafeString:
         """Frames where a run goes on, waits or is over by now, and no session was used."""
@@ -70,11 +79,14 @@ class Surroundings:
         return sessions.standing(session, sessions.live_run(session)) != self._standing
 
     def _here(self, session: ChatSession, run: Run | None) -> SafeString:
+        return self._stands(session, sessions.standing(session, run))
+
+    def _stands(self, session: ChatSession, standing: sessions.Standing) -> SafeString:
         """The composer, and what waits to be sent, where that has changed."""
-        shown, self._standing = self._standing, sessions.standing(session, run)
-        is_same = shown is not None and shown.waits == self._standing.waits
+        shown, self._standing = self._standing, standing
+        is_same = shown is not None and shown.waits == standing.waits
         queue = SafeString() if is_same else self._queue(session)
-        return queue + _composer(self._standing)
+        return queue + _composer(standing)
 
     def _queue(self, session: ChatSession) -> SafeString:
         about = {"standing": self._standing, "session": session, "user": self.user}
@@ -87,7 +99,7 @@ class Surroundings:
         named, is_moved = {about[1:] for about in self._outline}, places != self._places
         self._outline, self._places = outline, places
         if is_moved:
-            self._statuses = _statuses(live)
+            self._live, self._statuses = live, _statuses(live)
             listed = [_row(*about, live) for about in outline]
             return _part("sessions", {"sessions": listed, "session": session})
         renamed = {about[1] for about in outline if about[1:] not in named}
@@ -97,7 +109,8 @@ class Surroundings:
         self, session: ChatSession, live: sessions.Runs, renamed: Set[int] = frozenset()
     ) -> SafeString:
         """Those of sessions that have another name, or in which something else goes on."""
-        shown, self._statuses = self._statuses, _statuses(live)
+        shown = self._statuses
+        self._live, self._statuses = live, _statuses(live)
         turned = {topic for topic, _ in shown.items() ^ self._statuses.items()}
         rows = [
             _row(*about, live)

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
-from channels.db import database_sync_to_async
 from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.db import connections
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from agents import audit
+from agents import audit, database
 from agents.models import AuditEntry, AuditPerson, Run, Upkeep
 from agents.review.models import Example, Review
 from chat import erasure, removal
@@ -68,7 +67,7 @@ async def look_around(run: Run | None) -> None:
     if run is not None or time.monotonic() < _next_look:
         return
     _next_look = time.monotonic() + LOOK
-    is_due, left = await database_sync_to_async(_due)(timezone.now())
+    is_due, left = await database.ask(_due, timezone.now())
     if is_due or left:
         threading.Thread(target=_work, args=[is_due], name="upkeep", daemon=True).start()
 

@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from channels.db import database_sync_to_async
 from django.conf import settings
 from django.db import IntegrityError, OperationalError, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -49,9 +48,9 @@ class Standing:
     """Where a session stands: what lives in it, what waits, and why that does not go on."""
 
     live_run: int | None
-    is_waiting: bool
-    queued: tuple[Message, ...]
-    hindrance: str
+    is_waiting: bool = False
+    queued: tuple[Message, ...] = ()
+    hindrance: str = ""
 
     @property
     def waits(self) -> tuple[Any, ...]:
@@ -106,7 +105,7 @@ async def send_now(session: ChatSession, user, pk: int | None) -> bool:
 
     False where there is no such message.
     """
-    is_there, run = await database_sync_to_async(_put_first)(session, user, pk)
+    is_there, run = await database.ask(_put_first, session, user, pk)
     if not is_there:
         return False
     if run is not None:
@@ -118,7 +117,7 @@ async def send_now(session: ChatSession, user, pk: int | None) -> bool:
 
 async def withdraw(session: ChatSession, user, pk: int | None) -> str | None:
     """Take out what waits; give its text to its author, or None where it is not there."""
-    text = await database_sync_to_async(queue.withdraw)(session, user, pk)
+    text = await database.ask(queue.withdraw, session, user, pk)
     if text is not None:
         await live.publish(session.topic, "queue.changed")
     return text
@@ -347,7 +346,7 @@ def _put_first(session: ChatSession, user, pk: int | None) -> tuple[bool, Run | 
 
 
 async def _answer_next(session: ChatSession) -> None:
-    message = await database_sync_to_async(_next)(session)
+    message = await database.ask(_next, session)
     if message is not None:
         await ask(session, message)
 

@@ -2,14 +2,13 @@ from dataclasses import dataclass
 from functools import partial
 from uuid import uuid4
 
-from channels.db import database_sync_to_async
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import aget_object_or_404, get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 
-from agents import planners, runs
+from agents import database, planners, runs
 from agents.display import model_label
 from agents.models import Agent, Workflow
 from agents.workflows import starting
@@ -85,7 +84,7 @@ async def start(request: HttpRequest) -> HttpResponse:
     try:
         message = await _said(request, sessions.begin, user)
     except sessions.NotSaid as reason:
-        return await database_sync_to_async(_refused)(request, str(reason), None)
+        return await database.ask(_refused, request, str(reason), None)
     return redirect("chat:session", message.session_id)
 
 
@@ -94,10 +93,10 @@ async def start_workflow(request: HttpRequest, pk: int) -> HttpResponse:
     """A new session that begins with the command, as if it had been typed."""
     user = await request.auser()
     try:
-        query = await database_sync_to_async(_command)(request, user, pk)
+        query = await database.ask(_command, request, user, pk)
         message = await sessions.said(partial(sessions.begin, user, query, uuid4().hex))
     except (starting.NotStarted, sessions.NotSaid) as reason:
-        return await database_sync_to_async(_refused)(request, str(reason), None)
+        return await database.ask(_refused, request, str(reason), None)
     return redirect("chat:session", message.session_id)
 
 
@@ -108,7 +107,7 @@ async def send(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         await _said(request, sessions.say, chat, user)
     except sessions.NotSaid as reason:
-        return await database_sync_to_async(_refused)(request, str(reason), chat)
+        return await database.ask(_refused, request, str(reason), chat)
     return redirect("chat:session", pk)
 
 
@@ -116,7 +115,7 @@ async def send(request: HttpRequest, pk: int) -> HttpResponse:
 async def stop(request: HttpRequest, pk: int) -> HttpResponse:
     user = await request.auser()
     chat = await aget_object_or_404(ChatSession.objects.writable_by(user), pk=pk)
-    run = await database_sync_to_async(sessions.live_run)(chat)
+    run = await database.ask(sessions.live_run, chat)
     # The page may be behind: another answer may be under way than the one that was shown.
     if run is not None and request.POST.get("run") in {None, "", str(run.pk)}:
         await runs.stop(run)
@@ -139,7 +138,7 @@ async def withdraw(request: HttpRequest, pk: int, message: int) -> HttpResponse:
     text = await sessions.withdraw(chat, user, message)
     if text is None:
         return redirect("chat:session", pk)
-    return await database_sync_to_async(_page)(request, chat, draft=text)
+    return await database.ask(partial(_page, request, chat, draft=text))
 
 
 @require_POST
@@ -153,12 +152,12 @@ def rename(request: HttpRequest, pk: int) -> HttpResponse:
 async def delete(request: HttpRequest, pk: int) -> HttpResponse:
     user = await request.auser()
     chat = await aget_object_or_404(ChatSession.objects.owned_by(user), pk=pk)
-    await database_sync_to_async(queue.clear)(chat)  # what waits is not to begin now
-    run = await database_sync_to_async(sessions.live_run)(chat)
+    await database.ask(queue.clear, chat)  # what waits is not to begin now
+    run = await database.ask(sessions.live_run, chat)
     if run is not None:
         await runs.stop(run)
-    await database_sync_to_async(sessions.delete)(chat)
-    return await database_sync_to_async(_after_delete)(request, pk)
+    await database.ask(sessions.delete, chat)
+    return await database.ask(_after_delete, request, pk)
 
 
 def _after_delete(request: HttpRequest, pk: int) -> HttpResponse:

@@ -3,7 +3,6 @@
 from typing import Any
 from uuid import uuid4
 
-from channels.db import database_sync_to_async
 from csp.constants import SELF
 from csp.decorators import csp_replace, csp_update
 from django.core.exceptions import PermissionDenied
@@ -15,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_GET, require_POST
 
-from agents import descriptions, runs, storage
+from agents import database, descriptions, runs, storage
 from agents.display import RunView, trace_url
 from agents.models import Agent, Run
 from agents.models.runs import TRIAL
@@ -60,7 +59,7 @@ class WithTrials(ConsoleAdmin):
     async def _answered(self, view: Any, request: HttpRequest, *args: Any) -> HttpResponse:
         """What a page of the admin answers, with all that is checked for each of them."""
         checked = self.admin_site.admin_view(require_POST(view))
-        return await database_sync_to_async(checked)(request, *args)
+        return await database.ask(checked, request, *args)
 
     def _begun(self, request: HttpRequest) -> HttpResponse:
         """The run as a row; what is wrong with the draft is told by field."""

@@ -29,13 +29,15 @@ from .places import milliseconds, trace_url
 from .plans import PlanFacts
 
 MOST_EXCERPT = 300
-# What a step that does nothing but think or answer has nothing in.
+# What differs from one plain step to another; in all else they have nothing.
+DIFFERS = {
+    *("id", "run", "number", "turn", "first_seq", "agent_name", "kind", "status", "request"),
+    *("prompt_tokens", "completion_tokens", "cost", "started_at", "ended_at"),
+}
 UNUSED = {
-    name: AgentStep._meta.get_field(name).get_default()
-    for name in (
-        *("parent", "depth", "thought", "action", "action_input", "effect"),
-        *("observation", "attempts", "notes"),
-    )
+    field.attname: field.get_default()
+    for field in AgentStep._meta.concrete_fields
+    if field.name not in DIFFERS
 }
 ERROR = "Error: "
 JOBS: dict[str, Callable[[], str]] = {

@@ -5,12 +5,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
-from channels.db import database_sync_to_async
 from django.conf import settings
 from django.db import connection, transaction
 from django.db.models.signals import post_delete
 from django.dispatch import receiver
 
+from agents import database
 from agents.engine import faults
 from agents.models import Chunk, Document
 from agents.tools.search import Passage
@@ -66,7 +66,8 @@ def search(query: str, top_k: int = 5) -> list[Passage]:
     return [*_ranked(every, language), *_ranked(some, language)][:top_k]
 
 
-asearch = database_sync_to_async(search)
+async def asearch(query: str, top_k: int = 5) -> list[Passage]:
+    return await database.ask(search, query, top_k)
 
 
 @transaction.atomic

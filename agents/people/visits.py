@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 from asgiref.sync import async_to_sync, iscoroutinefunction, markcoroutinefunction
-from channels.db import database_sync_to_async
 from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.db import OperationalError, transaction
@@ -17,7 +16,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents import live, runs
+from agents import database, live, runs
 from agents.audit import circumstances
 from agents.models import Run
 from agents.people.models import Visit
@@ -112,7 +111,7 @@ class LastSeen:
 
     async def _later(self, request: HttpRequest) -> Any:
         if (visit := self._due(request)) is not None:
-            await database_sync_to_async(_see)(visit)
+            await database.ask(_see, visit)
         return await self.get_response(request)
 
     def _due(self, request: HttpRequest) -> QuerySet[Visit] | None:

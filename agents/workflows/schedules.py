@@ -3,13 +3,12 @@
 import logging
 from datetime import datetime
 
-from channels.db import database_sync_to_async
 from cronsim import CronSim, CronSimError
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents import runs
+from agents import database, runs
 from agents.engine.errors import AgentError
 from agents.models import Run, Schedule
 from agents.sentences import told
@@ -35,7 +34,7 @@ def following(cron: str, after: datetime) -> datetime:
 async def look_around(run: Run | None) -> None:
     """Start what is due; asked at every look around, and of no use when a run is over."""
     if run is None:
-        for started in await database_sync_to_async(start_due)(timezone.now()):
+        for started in await database.ask(start_due, timezone.now()):
             runs.launch(started)
 
 

@@ -269,3 +269,19 @@ async def test_a_question_that_is_kept_is_shown_though_it_cannot_be_begun(chat, 
         frames = await frames_until(page, 'class="notice"')
 
     assert sum('hx-swap-oob="beforeend:#messages"' in frame for frame in frames) == 1
+
+
+def test_what_began_elsewhere_is_marked_once_the_run_that_began_here_ends(chat):
+    other = ChatSession.objects.create(user=chat.user, title="Elsewhere")
+    around = fragments.Surroundings(chat.user)
+    around.changes(chat)
+    runs.prepare(query="?", topic=other.topic, user=chat.user)
+    here = runs.prepare(query="?", topic=chat.topic, user=chat.user)
+
+    begun = around.begun(chat, here)
+    Run.objects.filter(pk=here.pk).update(status="completed")
+    ended = around.turned(chat)
+
+    assert f'data-live-run="{here.pk}"' in begun
+    assert [html.count("running-dot") for html in (begun, ended)] == [1, 1]
+    assert f'id="session-{other.pk}"' in ended

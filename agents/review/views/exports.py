@@ -1,10 +1,9 @@
 """A run as a file."""
 
-from channels.db import database_sync_to_async
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET
 
-from agents import audit, masking
+from agents import audit, database, masking
 from agents.downloads import download
 from agents.review import exports
 from agents.review.reading import Reading, read
@@ -12,14 +11,14 @@ from agents.review.reading import Reading, read
 
 @require_GET
 async def export_json(request: HttpRequest, pk: int) -> HttpResponse:
-    found = await database_sync_to_async(_read)(request, pk, "json")
+    found = await database.ask(_read, request, pk, "json")
     pieces = exports.as_json(found.row, is_masked=found.is_masked)
     return download(pieces, f"trace-{pk}.json", "application/json")
 
 
 @require_GET
 async def export_markdown(request: HttpRequest, pk: int) -> HttpResponse:
-    found = await database_sync_to_async(_read)(request, pk, "markdown")
+    found = await database.ask(_read, request, pk, "markdown")
     pieces = exports.as_markdown(found.row, is_masked=found.is_masked)
     return download(pieces, f"trace-{pk}.md", "text/markdown; charset=utf-8")
 

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from channels.db import database_sync_to_async
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
@@ -10,7 +9,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from agents import audit, masking, runs, storage
+from agents import audit, database, masking, runs, storage
 from agents.models import Run
 from agents.models.runs import TRIAL
 from agents.review import rerunning
@@ -26,7 +25,7 @@ def again(request: HttpRequest, pk: int, step: int) -> HttpResponse:
 
 @require_POST
 async def rerun(request: HttpRequest, pk: int, step: int) -> HttpResponse:
-    answer = await database_sync_to_async(_prepared)(request, pk, step)
+    answer = await database.ask(_prepared, request, pk, step)
     if isinstance(answer, HttpResponse):
         return answer
     runs.resume(answer)
@@ -36,7 +35,7 @@ async def rerun(request: HttpRequest, pk: int, step: int) -> HttpResponse:
 @require_POST
 async def stop(request: HttpRequest, pk: int) -> HttpResponse:
     """End a run again, or a trial: there is no chat in which that could be done."""
-    run = await database_sync_to_async(_own)(request, pk)
+    run = await database.ask(_own, request, pk)
     await runs.stop(run)
     if run.origin_id is None:
         return redirect("trace:run", pk)

@@ -5,11 +5,10 @@ from dataclasses import asdict
 from datetime import datetime
 from unicodedata import east_asian_width
 
-from channels.db import database_sync_to_async
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from agents import runs
+from agents import database, runs
 from agents.models import Agent
 from agents.review import examples
 from agents.review.examples import Trial
@@ -115,7 +114,7 @@ async def _try(example: Example, agent: Agent | None, model: str) -> Trial:
         return Trial(name=example.name, agent=example.agent_name, model=model, problem=gone)
     trial = await examples.attempt(example, asked, model)
     if agent is None and not model:
-        await database_sync_to_async(examples.remember)(example, trial.score)
+        await database.ask(examples.remember, example, trial.score)
     return trial
 
 
