@@ -24,7 +24,7 @@ scale-demo: .venv/dev redis ## two web processes and two workers under load; one
 test: .venv/dev chromium redis ## install and run every test
 	@$(BIN)/python -m pytest -q -rfER -n auto --dist loadfile
 	@TESTS_ON=services $(BIN)/python -m pytest -q -rfER -n auto --dist loadfile tests/agents tests/audit tests/people tests/review tests/workflows tests/chat tests/scaled
-	@$(BIN)/python -m pytest -q -rfER -n 2 --dist loadfile tests/browser -c tests/browser/pytest.ini
+	@$(BIN)/python -m pytest -q -rfER -n 3 --dist loadfile tests/browser -c tests/browser/pytest.ini
 
 test-quick: .venv/dev ## the tests of the engine: no database, seconds
 	@$(BIN)/python -m pytest -q tests/engine

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.services import PostgreSQL, Redis
+from tests.shares import Mixed
 
 ON_SERVICES = os.environ.get("TESTS_ON") == "services"
 
@@ -55,13 +56,16 @@ def pytest_xdist_auto_num_workers(config) -> int:
     return (os.cpu_count() or 1) + 1
 
 
+def pytest_xdist_make_scheduler(config, log) -> Mixed | None:
+    return Mixed(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
 def pytest_collection_modifyitems(config, items) -> None:
     """What touches no row is the same wherever they are kept, and need not be tried twice."""
     if not ON_SERVICES:
         return
-    rows = [item for item in items if _touches_rows(item)]
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(rows)])
-    items[:] = rows
+    config.hook.pytest_deselected(items=[item for item in items if not _touches_rows(item)])
+    items[:] = [item for item in items if _touches_rows(item)]
 
 
 def _touches_rows(item) -> bool:

@@ -16,7 +16,7 @@ from agents.engine.events import Stamp, Type
 from agents.engine.tool import ToolResult
 from agents.journal import Journal, RunIsOver
 from agents.models import AgentStep, Approval, Run
-from tests.conftest import asked, checked, until
+from tests.conftest import PATIENCE, asked, checked, until
 from tests.scripted import Says
 
 pytestmark = [
@@ -35,10 +35,11 @@ class Held:
     def __init__(self, effect="read"):
         self.effect = effect
         self.calls = 0
-        self.let_go = asyncio.Event()
+        self.begun, self.let_go = asyncio.Event(), asyncio.Event()
 
     async def execute(self, input):
         self.calls += 1
+        self.begun.set()
         await self.let_go.wait()
         return ToolResult("42")
 
@@ -122,7 +123,8 @@ async def interrupted(monkeypatch, scripted, effect):
     scripted(Says.call("calculator", input="6 * 7"), Says(answer="It is 42."))
     run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
     runs.launch(run)
-    await until(run, "tool_call")
+    async with asyncio.timeout(PATIENCE):
+        await tool.begun.wait()
     await runs.shut_down()
     tool.let_go.set()
     return run, tool
@@ -173,9 +175,8 @@ async def test_what_was_said_before_a_restart_is_no_answer_to_what_is_asked_afte
     approval = await Approval.objects.aget(run=run)
     first = approvals.Word(digest=approval.digest, is_approved=True)
     await approvals.decide(person, approval.pk, first)
-    async with asyncio.timeout(10):
-        while not tool.calls:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+    async with asyncio.timeout(PATIENCE):
+        await tool.begun.wait()
     await runs.shut_down()
     tool.let_go.set()
     await runs.take_over()

@@ -1,4 +1,3 @@
-import fcntl
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -7,6 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
+from tests import first_start
 from tests.browser.conversation import log_in
 from tests.browser.server import NAME, PASSWORD, Server, launch_options
 
@@ -25,15 +25,8 @@ def browser_type_launch_args(browser_type_launch_args):
 
 @pytest.fixture(scope="session")
 def furnished(tmp_path_factory, testrun_uid) -> Path:
-    """What a first start makes of an empty folder, made by one worker for all of them."""
     place = tmp_path_factory.getbasetemp().parent / f"furnished-{testrun_uid}"
-    place.mkdir(exist_ok=True)
-    with (place / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (place / "made").exists():
-            Server(place, 0).manage("setup")
-            (place / "made").touch()
-    return place / "data"
+    return first_start.made(place, lambda place: Server(place, 0).manage("setup"))
 
 
 @pytest.fixture(scope="session")

@@ -4,13 +4,21 @@ from tempfile import TemporaryDirectory, mkdtemp
 
 import pytest
 
+from tests import first_start
 from tests.faults.ground import Untold
 from tests.faults.kinds import opened
+from tests.faults.product import Product
 from tests.faults.rows import ROWS
 
 
 @pytest.fixture(scope="session")
-def grounds():
+def furnished(tmp_path_factory, testrun_uid):
+    place = tmp_path_factory.getbasetemp().parent / f"faults-{testrun_uid}"
+    return first_start.made(place, lambda place: Product(place, "").run("manage.py", "setup"))
+
+
+@pytest.fixture(scope="session")
+def grounds(furnished):
     """A ground of each kind, opened when a row first needs it.
 
     Not in pytest's own folder: each new pytest closes that to others, and PostgreSQL is one.
@@ -21,10 +29,9 @@ def grounds():
 
         def ground(kind):
             if kind not in kept:
-                folder = Path(
-                    mkdtemp(prefix=f"{kind}-", dir=place)
-                )  # one that failed has left its own
-                kept[kind] = stack.enter_context(opened(kind, folder / kind, chats=40))
+                # One that failed has left its own.
+                folder = Path(mkdtemp(prefix=f"{kind}-", dir=place)) / kind
+                kept[kind] = stack.enter_context(opened(kind, folder, furnished, chats=40))
             return kept[kind]
 
         yield ground

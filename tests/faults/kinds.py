@@ -1,5 +1,6 @@
 """The sorts of ground that rows are played on."""
 
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -79,12 +80,16 @@ class Services:
 
 
 @contextmanager
-def opened(kind: str, folder: Path, **size: int) -> Iterator[Ground]:
+def opened(
+    kind: str, folder: Path, furnished: Path | None = None, **size: int
+) -> Iterator[Ground]:
     """A ground of this kind, with all that belongs to it."""
     sort = KINDS[kind]
     with ExitStack() as stack:
         services = stack.enter_context(Services(folder)) if sort.is_scaled else None
         mode = services.mode if services else EMBEDDED
+        if furnished and not services:
+            shutil.copytree(furnished, folder / "ground" / "data")
         options = {**size, "mode": mode, "with_servers": sort.with_servers, **sort.environment}
         ground = stack.enter_context(Ground(folder / "ground", **options))
         ground.services = services

@@ -1,0 +1,15 @@
+"""What a first start makes of an empty folder: one worker makes it, all of them copy it."""
+
+import fcntl
+from collections.abc import Callable
+from pathlib import Path
+
+
+def made(place: Path, make: Callable[[Path], object]) -> Path:
+    place.mkdir(exist_ok=True)
+    with (place / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (place / "made").exists():
+            make(place)
+            (place / "made").touch()
+    return place / "data"
