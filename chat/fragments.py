@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 from agents.display import RunView
 from agents.models import Run
 from agents.prose import render_markdown
-from chat import asked, sessions
+from chat import asked, listing, sessions
 from chat.models import ChatSession, Message
 from chat.presence import Person
 
@@ -52,14 +52,14 @@ class Surroundings:
     def __init__(self, user: Any) -> None:
         self.user = user
         self._standing: sessions.Standing | None = None
-        self._outline: list[sessions.Outline] = []
+        self._outline: list[listing.Outline] = []
         self._places: list[tuple[int, int]] = []
-        self._live: sessions.Runs = {}
+        self._live: listing.Runs = {}
         self._statuses: dict[str, str] = {}
 
     def changes(self, session: ChatSession) -> SafeString:
         """Frames for what depends on what goes on: here, or in the list."""
-        live = sessions.live_runs(self.user)
+        live = listing.live_runs(self.user)
         return self._here(session, live.get(session.topic)) + self._list(session, live)
 
     def begun(self, session: ChatSession, run: Run) -> SafeString:
@@ -72,7 +72,7 @@ class Surroundings:
 
     def turned(self, session: ChatSession) -> SafeString:
         """Frames where a run goes on, waits or is over by now, and no session was used."""
-        live = sessions.live_runs(self.user)
+        live = listing.live_runs(self.user)
         return self._here(session, live.get(session.topic)) + self._rows(session, live)
 
     def is_behind(self, session: ChatSession) -> bool:
@@ -92,9 +92,9 @@ class Surroundings:
         about = {"standing": self._standing, "session": session, "user": self.user}
         return _part("queue", about)
 
-    def _list(self, session: ChatSession, live: sessions.Runs) -> SafeString:
+    def _list(self, session: ChatSession, live: listing.Runs) -> SafeString:
         """The whole list only where something in it has another place."""
-        outline, (today, yesterday) = sessions.outline(self.user), sessions.midnights()
+        outline, (today, yesterday) = listing.outline(self.user), listing.midnights()
         places = [(pk, (used < today) + (used < yesterday)) for used, pk, *_ in outline]
         named, is_moved = {about[1:] for about in self._outline}, places != self._places
         self._outline, self._places = outline, places
@@ -106,7 +106,7 @@ class Surroundings:
         return self._rows(session, live, renamed)
 
     def _rows(
-        self, session: ChatSession, live: sessions.Runs, renamed: Set[int] = frozenset()
+        self, session: ChatSession, live: listing.Runs, renamed: Set[int] = frozenset()
     ) -> SafeString:
         """Those of sessions that have another name, or in which something else goes on."""
         shown = self._statuses
@@ -121,12 +121,12 @@ class Surroundings:
         return _part("session_changes", about) if rows else SafeString()
 
 
-def _statuses(live: sessions.Runs) -> dict[str, str]:
+def _statuses(live: listing.Runs) -> dict[str, str]:
     return {topic: run.status for topic, run in live.items()}
 
 
 def _row(
-    used: datetime, pk: int, title: str, is_shared: bool, whose: str, live: sessions.Runs
+    used: datetime, pk: int, title: str, is_shared: bool, whose: str, live: listing.Runs
 ) -> ChatSession:
     row = ChatSession(pk=pk, title=title, updated_at=used, is_shared=is_shared)
     row.live, row.whose = live.get(row.topic), whose

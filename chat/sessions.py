@@ -1,17 +1,15 @@
-"""What people do with their sessions: begin, say, stop, rename, delete, find."""
+"""What people do with their sessions: begin, say, stop, rename, delete."""
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, OperationalError, transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
@@ -19,7 +17,7 @@ from agents import assembly, database, live, masking, planners, runs, storage, t
 from agents.engine import faults
 from agents.engine.errors import AgentError
 from agents.engine.state import Message as HistoryMessage
-from agents.models import Agent, Membership, Run
+from agents.models import Agent, Run
 from agents.models.prepared import prepared
 from agents.models.statements import add, update
 from agents.sentences import told
@@ -31,16 +29,12 @@ logger = logging.getLogger(__name__)
 
 MOST_BYTES = 200_000
 MOST_TITLE = 60
-MOST_QUERY = 200
 REMEMBERED = 20
 # What a model is told of a run: to read all of a run takes three times as long.
 TOLD_AGAIN = (
     *("query", "answer", "status", "stopped_reason", "detail"),
     *("marks", "tool_calls", "review__correction"),
 )
-LISTED = 100
-
-Runs = Mapping[str, Run]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +150,7 @@ def say(session: ChatSession, user, text: str, client_id: str, agent: str = "") 
 
 
 def rename(session: ChatSession, title: str) -> None:
-    title = " ".join(_storable(title).split())[:80]
+    title = " ".join(storable(title).split())[:80]
     if title:
         ChatSession.objects.filter(pk=session.pk).update(title=title)
 
@@ -167,84 +161,6 @@ def delete(session: ChatSession) -> None:
         queue.hold(session)
         Run.objects.filter(message__session=session).delete()
         session.delete()
-
-
-def found(user, query: str = "") -> list[ChatSession]:
-    """The sessions of a person, or shared with them, newest first; those with these words."""
-    words = _storable(query)[:MOST_QUERY].split()[:8]
-    chats = list(_with_words(user, words)[:LISTED]) if words else _newest(user)
-    live = live_runs(user)
-    for chat in chats:
-        chat.live = live.get(chat.topic)
-        if chat.user_id != user.pk:
-            chat.whose = chat.user.get_username()
-    return chats
-
-
-def _with_words(user, words: Iterable[str]) -> QuerySet[ChatSession]:
-    chats = ChatSession.objects.for_user(user).select_related("user")
-    for word in words:
-        said = Message.objects.filter(
-            Q(text__icontains=word) | Q(run__answer__icontains=word), session=OuterRef("pk")
-        )
-        chats = chats.filter(Q(title__icontains=word) | Exists(said))
-    return chats
-
-
-def _newest(user) -> list[ChatSession]:
-    """Asked in two: an index gives one's own in their order, and of others there are few."""
-    both = _own(user.pk) + _others(user.pk)
-    return sorted(both, key=lambda chat: (chat.updated_at, chat.pk), reverse=True)[:LISTED]
-
-
-@prepared
-def _own(user):
-    return ChatSession.objects.owned_by(user)[:LISTED]
-
-
-@prepared
-def _others(user):
-    return ChatSession.objects.shared_with(user).select_related("user")[:LISTED]
-
-
-Outline = tuple[datetime, int, str, bool, str]
-
-
-def outline(user) -> list[Outline]:
-    """Of each session that is listed: last use, number, title, whether shared, and by whom."""
-    own = [(*row, "") for row in _own_outline(user.pk)]
-    return sorted(own + _others_outline(user.pk), reverse=True)[:LISTED]
-
-
-@prepared
-def _own_outline(user):
-    sessions = ChatSession.objects.owned_by(user)
-    return sessions.values_list("updated_at", "pk", "title", "is_shared")[:LISTED]
-
-
-@prepared
-def _others_outline(user):
-    sessions = ChatSession.objects.shared_with(user)
-    about = ("updated_at", "pk", "title", "is_shared", "user__username")
-    return sessions.values_list(*about)[:LISTED]
-
-
-def midnights() -> tuple[datetime, datetime]:
-    """Where the days begin under which sessions are listed: today, and yesterday."""
-    today = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
-    return today, today - timedelta(days=1)
-
-
-def live_runs(user) -> Runs:
-    """What goes on in the sessions of this person, by their topics."""
-    return {run.topic: run for run in _live_runs(user.pk)}
-
-
-@prepared
-def _live_runs(user):
-    shared = Membership.objects.filter(user=user).order_by().values("topic")
-    here = Run.objects.live().filter(Q(user=user) | Q(topic__in=shared))
-    return here.order_by().only("topic", "status")
 
 
 def live_run(session: ChatSession) -> Run | None:
@@ -280,7 +196,7 @@ def _recent_runs(session):
 
 def cleaned(text: str) -> str:
     """The text as it can be kept; raises NotSaid where it is nothing, or too much."""
-    text = _storable(text).strip()
+    text = storable(text).strip()
     if not any(c.isprintable() and not c.isspace() for c in text):
         raise NotSaid(_("Type a question first."))
     if len(text.encode()) > MOST_BYTES:
@@ -462,7 +378,7 @@ def _agent(name: str, user) -> Agent:
 
 
 def _named(name: str, user) -> Agent | None:
-    return next(iter(_agents(user.pk, _storable(name))), None)
+    return next(iter(_agents(user.pk, storable(name))), None)
 
 
 @prepared
@@ -473,7 +389,7 @@ def _agents(user, name):
 def _known(user, client_id: str, session: ChatSession | None = None) -> Message | None:
     """The message that was sent under this id before: a double click, or a lost reply."""
     known = None
-    is_id = 0 < len(client_id) <= 64 and client_id == _storable(client_id)
+    is_id = 0 < len(client_id) <= 64 and client_id == storable(client_id)
     if is_id:
         known = next(iter(_sent(user.pk, client_id)), None)
     # Said in another session it is no double, and to take it for one would lose the text.
@@ -487,6 +403,6 @@ def _sent(author, client_id):
     return Message.objects.filter(author=author, client_id=client_id)
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """Without what a database refuses: NUL, and halves of characters."""
     return text.replace("\0", "").encode("utf-8", "replace").decode()

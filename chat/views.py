@@ -12,7 +12,7 @@ from agents import database, planners, runs
 from agents.display import model_label
 from agents.models import Agent, Workflow
 from agents.workflows import starting
-from chat import queue, sessions, sharing
+from chat import listing, queue, sessions, sharing
 from chat.fragments import MessageView
 from chat.models import ChatSession
 
@@ -223,7 +223,7 @@ def _chosen(choices: list[AgentChoice], chat: ChatSession | None) -> str:
 
 def _listed(request: HttpRequest) -> dict:
     query = request.POST.get("q", request.GET.get("q", "")).strip()
-    return {"sessions": sessions.found(request.user, query), "query": query}
+    return {"sessions": listing.found(request.user, query), "query": query}
 
 
 def _conversation(request: HttpRequest, chat: ChatSession, before: str = "") -> dict:

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from agents.models import Run
 from agents.templatetags.ashiato import A_NUMBER
-from chat import sessions
+from chat import listing
 from chat.models import ChatSession
 
 register = template.Library()
@@ -25,7 +25,7 @@ A_TITLE, A_NAME = "\ue000", "\ue001"
 @register.filter
 def by_day(rows: Iterable[ChatSession]) -> list[tuple[str, list[ChatSession]]]:
     """Under headings that say when they were used last."""
-    headings, midnights = (_("Today"), _("Yesterday"), _("Earlier")), sessions.midnights()
+    headings, midnights = (_("Today"), _("Yesterday"), _("Earlier")), listing.midnights()
     days = groupby(rows, lambda row: sum(row.updated_at < m for m in midnights))
     return [(headings[day], list(group)) for day, group in days]
 

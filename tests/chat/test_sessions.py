@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from agents import planners, runs
 from agents.engine.state import legal
 from agents.models import Agent, Run, RunEvent
-from chat import sessions
+from chat import listing, sessions
 from chat.models import ChatSession, Message
 from tests.conftest import checked, frames_until, tab, until
 from tests.scripted import Says, ScriptedModel
@@ -149,7 +149,7 @@ def test_sessions_are_found_by_title_question_and_answer(person, stranger):
     Message.objects.create(session=chats[1], author=person, run=run, text="Why?", client_id="a")
 
     def found(query):
-        return [chat.title for chat in sessions.found(person, query)]
+        return [chat.title for chat in listing.found(person, query)]
 
     assert found("tea") == ["Tea"]
     assert found("SENCHA why") == ["Ink"]
@@ -164,7 +164,7 @@ def test_the_session_used_last_comes_first(person):
 
     sessions.say(old, person, "6 * 7", "a")
 
-    listed = list(sessions.found(person))
+    listed = list(listing.found(person))
     assert [chat.title for chat in listed] == ["Old", "New"]
     assert [chat.is_running for chat in listed] == [True, False]
 

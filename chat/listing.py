@@ -1,0 +1,95 @@
+"""The sessions of a person as they are listed, and found."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from agents.models import Membership, Run
+from agents.models.prepared import prepared
+from chat.models import ChatSession, Message
+from chat.sessions import storable
+
+LISTED = 100
+MOST_QUERY = 200
+
+Runs = Mapping[str, Run]
+
+
+def found(user, query: str = "") -> list[ChatSession]:
+    """The sessions of a person, or shared with them, newest first; those with these words."""
+    words = storable(query)[:MOST_QUERY].split()[:8]
+    chats = list(_with_words(user, words)[:LISTED]) if words else _newest(user)
+    live = live_runs(user)
+    for chat in chats:
+        chat.live = live.get(chat.topic)
+        if chat.user_id != user.pk:
+            chat.whose = chat.user.get_username()
+    return chats
+
+
+def _with_words(user, words: Iterable[str]) -> QuerySet[ChatSession]:
+    chats = ChatSession.objects.for_user(user).select_related("user")
+    for word in words:
+        said = Message.objects.filter(
+            Q(text__icontains=word) | Q(run__answer__icontains=word), session=OuterRef("pk")
+        )
+        chats = chats.filter(Q(title__icontains=word) | Exists(said))
+    return chats
+
+
+def _newest(user) -> list[ChatSession]:
+    """Asked in two: an index gives one's own in their order, and of others there are few."""
+    both = _own(user.pk) + _others(user.pk)
+    return sorted(both, key=lambda chat: (chat.updated_at, chat.pk), reverse=True)[:LISTED]
+
+
+@prepared
+def _own(user):
+    return ChatSession.objects.owned_by(user)[:LISTED]
+
+
+@prepared
+def _others(user):
+    return ChatSession.objects.shared_with(user).select_related("user")[:LISTED]
+
+
+Outline = tuple[datetime, int, str, bool, str]
+
+
+def outline(user) -> list[Outline]:
+    """Of each session that is listed: last use, number, title, whether shared, and by whom."""
+    own = [(*row, "") for row in _own_outline(user.pk)]
+    return sorted(own + _others_outline(user.pk), reverse=True)[:LISTED]
+
+
+@prepared
+def _own_outline(user):
+    sessions = ChatSession.objects.owned_by(user)
+    return sessions.values_list("updated_at", "pk", "title", "is_shared")[:LISTED]
+
+
+@prepared
+def _others_outline(user):
+    sessions = ChatSession.objects.shared_with(user)
+    about = ("updated_at", "pk", "title", "is_shared", "user__username")
+    return sessions.values_list(*about)[:LISTED]
+
+
+def midnights() -> tuple[datetime, datetime]:
+    """Where the days begin under which sessions are listed: today, and yesterday."""
+    today = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
+    return today, today - timedelta(days=1)
+
+
+def live_runs(user) -> Runs:
+    """What goes on in the sessions of this person, by their topics."""
+    return {run.topic: run for run in _live_runs(user.pk)}
+
+
+@prepared
+def _live_runs(user):
+    shared = Membership.objects.filter(user=user).order_by().values("topic")
+    here = Run.objects.live().filter(Q(user=user) | Q(topic__in=shared))
+    return here.order_by().only("topic", "status")
