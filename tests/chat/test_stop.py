@@ -36,7 +36,11 @@ class Talkative:
 class Slow:
     name, description, timeout = "calculator", "Takes its time.", 30
 
+    def __init__(self):
+        self.has_begun = asyncio.Event()
+
     async def execute(self, input):
+        self.has_begun.set()
         await asyncio.sleep(60)
 
 
@@ -93,7 +97,7 @@ async def test_stop_reaches_into_a_tool_and_says_what_became_of_it(monkeypatch, 
     tool.effect = effect
     act_with(monkeypatch, tool)
     run = await launched()
-    await until(run, "tool_call")
+    await tool.has_begun.wait()
 
     began = time.monotonic()
     await runs.stop(run)
