@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import repeat
+from itertools import chain, repeat
 from time import sleep
 from typing import TypeVar
 
@@ -32,7 +32,7 @@ MOST_UNDER_WAY = 8
 LATE = 10.0
 # A database that restarts, is locked or is full: it is asked again for about half a minute.
 AWAY = (OperationalError, InterfaceError)
-PAUSES = (0.05, 0.1, 0.2, 0.5, *repeat(1, 28))
+PAUSES, PATIENCE = (0.05, 0.1, 0.2, 0.5), 30.0
 REST, LONGEST_REST = 0.001, 0.03
 # Kept, and nobody told yet.
 POINTS = {
@@ -129,6 +129,8 @@ class Journal:
             await self._wake.wait()
             self._wake.clear()
             batch, self._entries = self._entries, []
+            if not batch:
+                continue  # it was only to end
             taken = time.monotonic()
             late = loop.call_later(LATE, self._is_late, batch)
             await loop.run_in_executor(self._thread, _commit, batch)
@@ -144,7 +146,7 @@ class Journal:
 
         Those who wrote a moment ago will write again, though but one was in this batch.
         """
-        self._crowd = max(self._crowd - 1, len({entry.run.pk for entry in batch}))
+        self._crowd = max(self._crowd // 2, len({entry.run.pk for entry in batch}))
         return min(LONGEST_REST, REST * self._crowd)
 
     def _is_late(self, batch: list[_Entry]) -> None:
@@ -228,14 +230,15 @@ def _commit_alone(entry: _Entry) -> None:
 
 def _commit_patiently(batch: list[_Entry]) -> None:
     """Again and again while the database is away, for as long as that can be borne."""
-    for attempt, pause in enumerate((*PAUSES, None)):
+    end = time.monotonic() + PATIENCE
+    for attempt, pause in enumerate(chain(PAUSES, repeat(1.0))):
         for entry in batch:
             entry.error, entry.told = None, []
         try:
             return _commit_together(batch, is_again=attempt > 0)
         except AWAY as error:
             connection.close()
-            if pause is None:
+            if time.monotonic() + pause > end:
                 raise
             logger.warning("The database is away: %s", error)
             sleep(pause)

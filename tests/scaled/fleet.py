@@ -102,15 +102,24 @@ class FleetGround(Ground):
 @contextmanager
 def services_in(folder: Path, workers: int = 2) -> Iterator[Mode]:
     """PostgreSQL and Redis, and what the product has to be told of them."""
+    with started(PostgreSQL(folder / "postgresql"), Redis(folder / "redis")) as services:
+        yield scaled(*services, workers=workers)
+
+
+@contextmanager
+def started(*services: PostgreSQL | Redis) -> Iterator[tuple[PostgreSQL | Redis, ...]]:
     with ExitStack() as stack:
-        database, layer = PostgreSQL(folder / "postgresql"), Redis(folder / "redis")
-        for service in (database, layer):
+        for service in services:
             stack.callback(service.stop)
             service.start()
-        environment = {
-            "ASHIATO_DATABASE_URL": database.url,
-            "ASHIATO_REDIS_URL": layer.url,
-            "ASHIATO_SECRET_KEY": "the same for all",
-            "ASHIATO_WORKERS": "true",
-        }
-        yield Mode(name="scaled", environment=environment, workers=workers)
+        yield services
+
+
+def scaled(database: PostgreSQL, layer: Redis, workers: int) -> Mode:
+    environment = {
+        "ASHIATO_DATABASE_URL": database.url,
+        "ASHIATO_REDIS_URL": layer.url,
+        "ASHIATO_SECRET_KEY": "the same for all",
+        "ASHIATO_WORKERS": "true",
+    }
+    return Mode(name="scaled", environment=environment, workers=workers)

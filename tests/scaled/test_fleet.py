@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -10,7 +11,8 @@ import pytest
 from tests.faults.rows import order
 from tests.faults.tab import Tab
 from tests.scaled.demo import STORY, some_words
-from tests.scaled.fleet import FleetGround
+from tests.scaled.fleet import Fleet, FleetGround, scaled, started
+from tests.services import PostgreSQL, Redis
 
 RECOVERS = 60
 
@@ -96,3 +98,29 @@ async def test_people_on_two_web_processes_see_each_other_come_write_and_go(grou
         await guest.close()
 
         await owner.until(lambda: not owner.page.find("present").nodes, 10)
+
+
+@pytest.fixture
+def services():
+    with (
+        TemporaryDirectory(prefix="ashiato-fleet-") as folder,
+        started(PostgreSQL(Path(folder, "postgresql")), Redis(Path(folder, "redis"))) as both,
+    ):
+        yield Path(folder), *both
+
+
+def test_a_worker_whose_database_is_gone_ends_when_it_is_asked_to(services):
+    folder, database, layer = services
+    fleet = Fleet(folder, "http://127.0.0.1:9/v1", scaled(database, layer, workers=1))
+    fleet.run("manage.py", "setup")
+    worker = fleet._begun("worker", {})
+    try:
+        while "drives up to" not in fleet.log.read_text():
+            assert worker.poll() is None
+            time.sleep(0.1)
+        database.stop()
+        worker.send_signal(signal.SIGTERM)
+
+        assert worker.wait(60) == 0
+    finally:
+        worker.kill()

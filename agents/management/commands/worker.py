@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import signal
-from contextlib import suppress
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
@@ -61,20 +60,22 @@ async def _work(at_once: int) -> None:
     for sign in SIGNALS:
         asyncio.get_running_loop().add_signal_handler(sign, is_over.set)
     pulse.start(ServerProcess.Kind.WORKER)
-    working = asyncio.create_task(_keep_working(at_once))
+    working = asyncio.create_task(_keep_working(at_once, is_over))
     tending = asyncio.create_task(runs.tend())
     await is_over.wait()
     tending.cancel()
     working.cancel()
     await runs.shut_down(settings.ENVIRONMENT.grace)
-    with suppress(asyncio.CancelledError):
-        await working
+    await asyncio.wait([working], timeout=PAUSE)
     await pulse.stop()
 
 
-async def _keep_working(at_once: int) -> None:
-    """Whatever happens to the line, runs that are driven go on; after a while it is back."""
-    while True:
+async def _keep_working(at_once: int, is_over: asyncio.Event) -> None:
+    """Whatever happens to the line, runs that are driven go on; after a while it is back.
+
+    Where the database is gone, not even the end of it is heard: what is said instead is that.
+    """
+    while not is_over.is_set():
         try:
             await jobs.work(runs.drive, at_once)
         except Exception as error:
