@@ -130,7 +130,7 @@ class AuditEntryAdmin(ReadOnlyAdmin):
     date_hierarchy = "at"
     show_full_result_count = False
     fieldsets = [
-        (None, {"fields": ["sentence", "time", "who", "about", "what", "particulars"]}),
+        (None, {"fields": ["time", "who", "about", "what", "particulars"]}),
         (_("Where it came from"), {"fields": ["address", "browser"]}),
         (_("As it is kept"), {"fields": ["number", "action", "subject", "raw", "seal"]}),
     ]
@@ -206,6 +206,13 @@ class AuditEntryAdmin(ReadOnlyAdmin):
         if not entry.view.detail:
             return "—"
         return format_html('<pre class="definition">{}</pre>', entry.view.detail)
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *more: Any, **options: Any
+    ) -> HttpResponse:
+        """Its heading says what happened, in words."""
+        context["subtitle"] = context["original"].view.sentence
+        return super().render_change_form(request, context, *more, **options)
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         row = Upkeep.objects.filter(name=VERIFIED).first()
