@@ -36,11 +36,21 @@ _GO_ON = re.compile(
     r"(?: (?:from )?where you (?:stopped|left off))?[\s.!。]*"
     r"|(?:中断したところから)?(?:続けて|続きを)(?:ください|下さい|お願い(?:します)?)?[\s.!。]*"
 )
+_USUAL = {
+    "what sold": "which product sold",
+    "what sells": "which product sells",
+    "bestsellers": "best selling products",
+    "best sellers": "best selling products",
+    "いちばん": "一番",
+    "もっとも": "最も",
+    "売れ筋": "人気",
+}
+_SPELT = re.compile("|".join(_USUAL))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What the person asked; `plain` has one width of letters and no capitals.
+    """What the person asked; `plain` has one width of letters, no capitals, one spelling.
 
     `voice` is the text whose language it is in, where that is not its own.
     """
@@ -50,7 +60,8 @@ class Question:
 
     @property
     def plain(self) -> str:
-        return unicodedata.normalize("NFKC", self.text).lower()
+        plain = unicodedata.normalize("NFKC", self.text).lower()
+        return _SPELT.sub(lambda found: _USUAL[found[0]], plain)
 
     @property
     def is_japanese(self) -> bool:
