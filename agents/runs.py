@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from agents import (
+    allowances,
     assembly,
     database,
     jobs,
@@ -58,7 +59,8 @@ def prepare(
     """A new run, as a row; raises StillAnswering while another one lives on the topic.
 
     With a workflow it carries that out; the agent is the one whose model and limits it has.
-    Raises planners.NotReady where no model of the agent can be asked.
+    Raises planners.NotReady where no model of the agent can be asked, and allowances.UsedUp
+    where this person has asked for all that they may.
     """
     agent = agent or assembly.default_agent(user and user.pk)
     model = planners.model_name(agent)
@@ -67,6 +69,7 @@ def prepare(
     asked |= {"workflow": workflow, "parameters": parameters or {}}
     try:
         with transaction.atomic(savepoint=False):
+            _allow(user)
             run = _created(agent, **asked, model=model)
     except IntegrityError as error:
         if not any(name in str(error) for name in ONE_LIVE):
@@ -86,6 +89,7 @@ def prepare_again(
     model = overrides.get("model") or planners.model_name(agent)
     planners.check(agent, model, user)
     with transaction.atomic():
+        _allow(user)
         run = _created(
             agent,
             query=origin.query,
@@ -126,6 +130,13 @@ def prepare_trial(
         run = _created(draft, query=query, topic=topic, user=user, model=model, **kept)
         _line_up(run)
     return run
+
+
+def _allow(user: Any) -> None:
+    """Whatever of theirs is being begun in the same moment is counted before, or after."""
+    if user is not None and (settings.PERSON_RUNS or settings.PERSON_TOKENS):
+        allowances.hold(user)
+        allowances.check(user)
 
 
 def _created(agent: Agent, /, **columns: Any) -> Run:

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cache
 from typing import Any
 
@@ -12,8 +13,19 @@ from django.conf import settings
 from django.db import IntegrityError, OperationalError, transaction
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
-from agents import assembly, database, live, masking, planners, runs, storage, trace
+from agents import (
+    allowances,
+    assembly,
+    database,
+    live,
+    masking,
+    planners,
+    runs,
+    storage,
+    trace,
+)
 from agents.engine import faults
 from agents.engine.errors import AgentError
 from agents.engine.state import Message as HistoryMessage
@@ -30,6 +42,7 @@ logger = logging.getLogger(__name__)
 MOST_BYTES = 200_000
 MOST_TITLE = 60
 REMEMBERED = 20
+A_MINUTE = timedelta(minutes=1)
 # What a model is told of a run: to read all of a run takes three times as long.
 TOLD_AGAIN = (
     *("query", "answer", "status", "stopped_reason", "detail"),
@@ -124,6 +137,7 @@ def begin(user, text: str, client_id: str, agent: str = "") -> Message:
         with storage.refusing(NotSaid), transaction.atomic():
             if (known := _known(user, client_id)) is not None:
                 return known
+            _check_pace(user)
             wish = _wished(text, user)
             kept = masking.kept(_agent(agent, user), text)
             title = wish.version.workflow.name if wish else title_of(kept)
@@ -143,6 +157,7 @@ def say(session: ChatSession, user, text: str, client_id: str, agent: str = "") 
             raise NotSaid(str(sharing.READS_ONLY))
         if (known := _known(user, client_id, session)) is not None:
             return known
+        _check_pace(user)
         is_busy = live_run(session) or queue.waiting(session)
         message = (_queue if is_busy else _add)(session, user, text, client_id, agent)
         update(ChatSession, {"updated_at": timezone.now()}, id=session.pk)
@@ -205,6 +220,21 @@ def cleaned(text: str) -> str:
             % {"size": len(text.encode()) // 1000, "most": MOST_BYTES // 1000}
         )
     return text
+
+
+def _check_pace(user) -> None:
+    """Raises NotSaid where this person has said as much in the last minute as they may."""
+    if not (most := settings.PERSON_MESSAGES):
+        return
+    allowances.hold(user)
+    lately = timezone.now() - A_MINUTE
+    if Message.objects.filter(author=user, created_at__gt=lately).count() >= most:
+        sentence = ngettext(
+            "You have sent %(most)d message in a minute. Wait a moment, then send it again.",
+            "You have sent %(most)d messages in a minute. Wait a moment, then send it again.",
+            most,
+        )
+        raise NotSaid(sentence % {"most": most})
 
 
 def title_of(text: str) -> str:
@@ -310,6 +340,7 @@ def _hindrance(message: Message) -> str:
         _wished(message.text, message.author)
         with _in_words():
             planners.check(agent, planners.model_name(agent), message.author)
+            allowances.check(message.author)
     except NotSaid as reason:
         return str(reason)
     except Exception:  # the page has to be shown, or nobody could withdraw it

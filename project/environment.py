@@ -101,6 +101,9 @@ class Environment(BaseSettings):
     trace_console: Literal["off", "error", "warning", "info", "debug"] = "off"
     trace_file: Path | None = None
     trace_file_level: Literal["error", "warning", "info", "debug"] = "info"
+    person_runs: int | None = Field(None, ge=1, le=10_000)
+    person_messages: int | None = Field(None, ge=1, le=10_000)
+    person_tokens: int | None = Field(None, ge=1, le=10**12)
     keep_runs_days: int | None = Field(None, ge=1, le=36_500)
     keep_audit_days: int | None = Field(None, ge=1, le=36_500)
     self_erasure: bool = False

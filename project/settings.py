@@ -88,6 +88,10 @@ if ENVIRONMENT.database_url and ENVIRONMENT.redis_url:
 METRICS = ENVIRONMENT.metrics or ENVIRONMENT.metrics_token is not None
 # Modules whose functions, decorated with `function_tool`, become tools.
 TOOL_MODULES = environment.listed(ENVIRONMENT.tools)
+# How much one person may ask for: runs at once, messages a minute, tokens a day; None is all.
+PERSON_RUNS = ENVIRONMENT.person_runs
+PERSON_MESSAGES = ENVIRONMENT.person_messages
+PERSON_TOKENS = ENVIRONMENT.person_tokens
 # How long what people said, and who did what, is kept; None is for ever.
 KEEP_RUNS_DAYS = ENVIRONMENT.keep_runs_days
 KEEP_AUDIT_DAYS = ENVIRONMENT.keep_audit_days

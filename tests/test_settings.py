@@ -37,6 +37,7 @@ def started(*arguments, **environment):
         ("ASHIATO_LANGUAGE", "tlh"),
         ("ASHIATO_LOG_LEVEL", "LOUD"),
         ("ASHIATO_DEMO_DELAY", "-1"),
+        ("ASHIATO_PERSON_RUNS", "0"),
         ("ASHIATO_TIME_ZONE", "Mars/Olympus"),
         ("ASHIATO_OTLP_ENDPOINT", "collector:4318"),
         ("ASHIATO_METRICS", "perhaps"),

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 
-from agents import assembly, audit, masking, permits, planners, runs
+from agents import allowances, assembly, audit, masking, permits, planners, runs
 from agents.engine.events import Type
 from agents.models import Agent, AgentStep, Run
 from agents.sentences import told
@@ -173,7 +173,7 @@ def prepare(run: Run, step: int, wish: Wish, user, topic: str = "") -> Run:
             user=user,
             agent=setup.agent,
         )
-    except planners.NotReady as error:
+    except (planners.NotReady, allowances.UsedUp) as error:
         raise NotRerun(f"{told(str(error))} {told(error.advice)}") from error
     if masking.asker(run) != user.pk:
         audit.record(user, audit.RERUN, run, run=again.pk, step=again.origin_step)

@@ -1,0 +1,48 @@
+"""What one person may ask for: so many runs at once, and so many tokens a day."""
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.db.models import F, Sum
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from agents.engine.errors import AgentError
+from agents.models import Run
+
+
+class UsedUp(AgentError):
+    """Nothing more is allowed for now."""
+
+
+def hold(user: Any) -> None:
+    """Nobody else asks in this person's name until this transaction is over."""
+    people = get_user_model()._default_manager.select_for_update()
+    list(people.filter(pk=user.pk).values_list("pk"))
+
+
+def check(user: Any) -> None:
+    """Raises UsedUp where this person may not begin another run now."""
+    if user is None:
+        return
+    most = settings.PERSON_RUNS
+    if most and Run.objects.running().filter(user=user.pk).count() >= most:
+        sentence = ngettext(
+            "%(most)d question of yours is being answered already.",
+            "%(most)d questions of yours are being answered already.",
+            most,
+        )
+        raise UsedUp(sentence % {"most": most}, advice=_("Wait for one, or stop it."))
+    most = settings.PERSON_TOKENS
+    if most and _used_today(user) >= most:
+        sentence = _("You have used your %(most)s tokens for today.") % {"most": f"{most:,}"}
+        raise UsedUp(sentence, advice=_("Tomorrow there are as many again."))
+
+
+def _used_today(user: Any) -> int:
+    midnight = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
+    runs = Run.objects.filter(user=user.pk, started_at__gte=midnight)
+    used = runs.aggregate(sum=Sum(F("prompt_tokens") + F("completion_tokens")))
+    return used["sum"] or 0

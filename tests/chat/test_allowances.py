@@ -1,0 +1,101 @@
+"""One person may ask for so much at once, in a minute and in a day, whoever else is quick."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.db import connections
+from django.utils import timezone
+
+from agents import runs
+from agents.models import Run
+from chat import sessions
+from chat.models import ChatSession, Message
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+begin = sync_to_async(sessions.begin)
+
+
+async def refused(*about):
+    with pytest.raises(sessions.NotSaid) as reason:
+        await begin(*about)
+    return str(reason.value)
+
+
+async def test_a_person_has_no_more_runs_at_once_than_they_may(person, stranger, settings):
+    settings.PERSON_RUNS = 2
+    first = await begin(person, "one", "a")
+    await begin(person, "two", "b")
+
+    sentence = "2 questions of yours are being answered already. Wait for one, or stop it."
+    assert await refused(person, "three", "c") == sentence
+    assert await ChatSession.objects.acount() == 2  # nothing is left of what was refused
+    await begin(stranger, "others may", "d")
+
+    await runs.stop(first.run)
+    assert (await begin(person, "three", "c")).is_new
+
+
+def test_fifty_that_ask_in_the_same_moment_get_no_more(person, settings):
+    settings.PERSON_RUNS = 5
+
+    def ask(number):
+        try:
+            return sessions.begin(person, f"question {number}", f"id {number}").run_id
+        except sessions.NotSaid:
+            return None
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(10) as people:
+        asked = list(people.map(ask, range(50)))
+
+    assert len([run for run in asked if run]) == 5
+    assert Run.objects.running().count() == Message.objects.count() == 5
+
+
+async def test_a_message_more_than_a_minute_allows_is_not_taken(person, settings):
+    settings.PERSON_MESSAGES = 3
+    chat = (await begin(person, "one", "a")).session
+    say = sync_to_async(sessions.say)
+    for text in ("two", "three"):
+        await say(chat, person, text, text)
+
+    with pytest.raises(sessions.NotSaid, match="You have sent 3 messages in a minute."):
+        await say(chat, person, "four", "four")
+    assert not (await say(chat, person, "three", "three")).is_new  # it was taken before
+
+    await Message.objects.aupdate(created_at=timezone.now() - timedelta(minutes=2))
+    assert (await say(chat, person, "four", "four")).is_new
+
+
+async def test_tokens_are_counted_by_the_day(person, settings):
+    settings.PERSON_TOKENS = 1000
+    spent = {"user": person, "query": "q", "status": "completed"}
+    run = await Run.objects.acreate(**spent, prompt_tokens=700, completion_tokens=300)
+
+    assert await refused(person, "more", "a") == (
+        "You have used your 1,000 tokens for today. Tomorrow there are as many again."
+    )
+
+    run.started_at -= timedelta(days=1)
+    await run.asave()
+    assert (await begin(person, "more", "a")).is_new
+
+
+async def test_what_waits_says_what_it_waits_for(person, settings):
+    chat = (await begin(person, "one", "a")).session
+    await sync_to_async(sessions.say)(chat, person, "two", "b")
+    settings.PERSON_TOKENS = 10
+    await Run.objects.aupdate(status="completed", prompt_tokens=10)
+
+    await sessions.go_on()
+
+    standing = await sync_to_async(sessions.standing)(chat, None)
+    assert [message.text for message in standing.queued] == ["two"]
+    assert standing.hindrance.startswith("You have used your 10 tokens for today.")
