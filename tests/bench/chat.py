@@ -27,16 +27,17 @@ from tests.bench.processes import (
 from tests.bench.rounds import Reading, Size, rows
 
 PLAN = Plan(tokens=200, rate=50, paragraph=40)
-RELAY, PRODUCT = "bare relay", "Ashiato"
+RELAY, SOCKET_RELAY, PRODUCT = "bare relay", "… on a socket", "Ashiato"
 WARM_UP = 3
 SETTLED = 0.5
 ENDED = 'class="run" data-status="completed"'
 ABOUT = f"""\
 Chat: so many people at once, each with an answer of {PLAN.tokens} tokens, {PLAN.rate} a second.
-The bare relay is a websocket server (aiohttp) that passes the tokens of the same model on and
-keeps nothing; × is the ratio to it. CPU is the server's for 1,000 tokens; the delay of a token
-is from the model to the page. Late is how far the model was behind its own clock, others the
-cores that the rest of the machine used: where they are large, doubt the delays."""
+The bare relay passes the tokens of the same model on as events (Starlette on uvicorn) and keeps
+nothing; × is the ratio to it. The one on a socket is aiohttp's. CPU is the server's for 1,000
+tokens; the delay of a token is from the model to the page. Late is how far the model was behind
+its own clock, others the cores that the rest of the machine used: where they are large, doubt
+the delays."""
 
 
 @dataclass
@@ -53,11 +54,23 @@ class Server:
         return [self._page(n) for n in range(count)]
 
     def _page(self, number: int) -> dict:
-        person = self.people[number] if self.people else {"cookie": "", "chats": [number]}
-        chat = person["chats"].pop()
-        where = f"127.0.0.1:{self.port}"
-        url = f"ws://{where}/ws/chat/{chat}/" if self.people else f"ws://{where}/ws/{chat}/"
+        person, where = self.people[number], f"127.0.0.1:{self.port}"
+        url = f"ws://{where}/ws/chat/{person['chats'].pop()}/"
         return {"url": url, "origin": f"http://{where}", "cookie": person["cookie"]}
+
+
+class Relay(Server):
+    """One that asks nobody who they are."""
+
+    def _page(self, number: int) -> dict:
+        origin = f"http://127.0.0.1:{self.port}"
+        return {"url": f"{origin}/{number}", "origin": origin, "cookie": "", "kind": "events"}
+
+
+class SocketRelay(Server):
+    def _page(self, number: int) -> dict:
+        where = f"127.0.0.1:{self.port}"
+        return {"url": f"ws://{where}/ws/{number}/", "origin": f"http://{where}", "cookie": ""}
 
 
 class Watch:
@@ -80,6 +93,7 @@ def measure(size: Size) -> list[dict]:
         llm = stack.enter_context(fake_llm())
         servers = {
             RELAY: stack.enter_context(relay_server(llm)),
+            SOCKET_RELAY: stack.enter_context(socket_relay_server(llm)),
             PRODUCT: stack.enter_context(product_server(llm, folder, size)),
         }
         for server in servers.values():
@@ -95,11 +109,23 @@ def measure(size: Size) -> list[dict]:
 
 @contextmanager
 def relay_server(llm: int) -> Iterator[Server]:
+    with _relaying("tests.bench.relay", llm) as (process, port):
+        yield Relay(process, port, relay.END)
+
+
+@contextmanager
+def socket_relay_server(llm: int) -> Iterator[Server]:
+    with _relaying("tests.bench.socket_relay", llm) as (process, port):
+        yield SocketRelay(process, port, relay.END)
+
+
+@contextmanager
+def _relaying(module: str, llm: int) -> Iterator[tuple[psutil.Popen, int]]:
     port = free_port()
     env = {"RELAY_MODEL": PLAN.model, "RELAY_URL": f"http://127.0.0.1:{llm}/v1"}
-    with child("-m", "tests.bench.relay", port, env=env) as process:
+    with child("-m", module, port, env=env) as process:
         wait_for_port(port, process)
-        yield Server(process, port, relay.END)
+        yield process, port
 
 
 @contextmanager

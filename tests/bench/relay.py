@@ -1,59 +1,41 @@
-"""The least a chat server can do: pass a model's tokens on to a socket, and keep nothing."""
+"""The least a chat server can do: pass a model's words on as events, and keep nothing."""
 
-import os
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
-import orjson
-from aiohttp import ClientSession, TCPConnector, web
+import uvicorn
+from aiohttp import ClientSession, TCPConnector
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+from starlette.routing import Route
+
+from tests.bench.upstream import words
 
 END = "[the end]"
-MODEL, URL = os.environ.get("RELAY_MODEL", ""), os.environ.get("RELAY_URL", "")
 
 
-async def relay(request: web.Request) -> web.WebSocketResponse:
-    socket = web.WebSocketResponse(compress=False)
-    await socket.prepare(request)
-    async for message in socket:
-        await _answer(request.app[UPSTREAM], orjson.loads(message.data)["text"], socket)
-    return socket
+async def relay(request: Request) -> StreamingResponse:
+    text = (await request.json())["text"]
+    events = _events(request.app.state.upstream, text)
+    return StreamingResponse(events, media_type="text/event-stream")
 
 
-async def _answer(upstream: ClientSession, text: str, socket: web.WebSocketResponse) -> None:
-    messages = [{"role": "user", "content": text}]
-    body = orjson.dumps({"model": MODEL, "messages": messages, "stream": True})
-    rest = b""
-    async with upstream.post(f"{URL}/chat/completions", data=body) as response:
-        async for piece in response.content.iter_any():
-            *events, rest = (rest + piece).split(b"\n\n")
-            for event in events:
-                if text := _text(event):
-                    await socket.send_str(text)
-    await socket.send_str(END)
+async def _events(upstream: ClientSession, text: str) -> AsyncIterator[bytes]:
+    async for said in words(upstream, text):
+        yield b"data: %s\n\n" % said.encode()
+    yield b"data: %s\n\n" % END.encode()
 
 
-def _text(event: bytes) -> str | None:
-    if not event.startswith(b"data: {"):
-        return None
-    choices = orjson.loads(event[6:])["choices"]
-    return choices[0]["delta"].get("content") if choices else None
-
-
-UPSTREAM = web.AppKey("upstream", ClientSession)
-
-
-async def _upstream(app: web.Application):
-    async with ClientSession(connector=TCPConnector(limit=0)) as session:
-        app[UPSTREAM] = session
+@asynccontextmanager
+async def _upstream(app: Starlette) -> AsyncIterator[None]:
+    async with ClientSession(connector=TCPConnector(limit=0)) as app.state.upstream:
         yield
 
 
-def application() -> web.Application:
-    app = web.Application()
-    app.cleanup_ctx.append(_upstream)
-    app.router.add_get("/ws/{chat}/", relay)
-    return app
-
+app = Starlette(routes=[Route("/{chat}", relay, methods=["POST"])], lifespan=_upstream)
 
 if __name__ == "__main__":
     port = int(sys.argv[1])
-    web.run_app(application(), host="127.0.0.1", port=port, print=None, access_log=None)
+    uvicorn.run(app, port=port, loop="uvloop", http="httptools", log_level="warning")

@@ -43,19 +43,20 @@ def measure(size: Size) -> list[dict]:
         llm = stack.enter_context(fake_llm())
         services = stack.enter_context(services_in(folder)).environment
         readings = [
-            reading
+            Reading(number, name, level, figures)
+            for number in range(size.rounds)
             for name, webs in FLEETS.items()
-            for reading in _readings(name, webs, levels, llm, folder, services)
+            for level, figures in _figures(webs, levels, llm, folder, services)
         ]
     found = rows(readings, ONE, ["cpu ms / 1000"])
     return [{**row, "bears ×": FLEETS[row["peer"]] / row["cpu ms / 1000 ×"]} for row in found]
 
 
-def _readings(name, webs, levels, llm, folder, services) -> Iterator[Reading]:
+def _figures(webs, levels, llm, folder, services) -> Iterator[tuple[int, dict]]:
     with _fleet(webs, len(levels) + 1, max(levels), llm, folder, services) as server:
         chat.loaded(server, WARM_UP, llm)
         for level in levels:
-            yield Reading(0, name, level, chat.loaded(server, level, llm))
+            yield level, chat.loaded(server, level, llm)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ SETTLED = 0.5
 
 
 class Tab:
-    """Our own page, or the bare relay's: a frame with the question, frames with words."""
+    """Our own page, or a relay's on a socket: a frame with the question, frames with words."""
 
     def __init__(self, session: ClientSession, page: dict, order: dict) -> None:
         self.session, self.page, self.order = session, page, order
@@ -54,6 +54,21 @@ class Tab:
 
     def has_ended(self, text: str) -> bool:
         return self.order["end"] in text
+
+
+class EventsTab(Tab):
+    """A page that posts its question and reads events: the answer of the bare relay."""
+
+    async def open(self) -> None:
+        """Its connection is the question's."""
+
+    async def ask(self, wait: float) -> None:
+        await asyncio.sleep(wait)
+        self.asked = now()
+        async with self.session.post(self.page["url"], json={"text": "Hello"}) as answer:
+            async for words in answer.content.iter_any():
+                if await self.read(words.decode(), now()):
+                    return
 
 
 class SocketIOTab(Tab):
@@ -150,6 +165,7 @@ class OpenWebUITab(SocketIOTab):
 
 KINDS: dict[str, type[Tab]] = {
     "page": Tab,
+    "events": EventsTab,
     "chainlit": ChainlitTab,
     "open-webui": OpenWebUITab,
 }
