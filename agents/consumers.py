@@ -5,13 +5,13 @@ import json
 import logging
 import time
 from collections.abc import Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qs
 
 from autobahn.exception import Disconnected
-from channels.consumer import get_handler_name
+from channels.consumer import AsyncConsumer, get_handler_name
 from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
@@ -64,7 +64,8 @@ class WatchingConsumer(AsyncWebsocketConsumer):
 
     async def __call__(self, scope, receive, send) -> None:
         """Whatever ends one part of it ends all of it."""
-        self.told: asyncio.Queue[Told] = asyncio.Queue(MOST_TOLD)
+        self.told: list[Told] = []
+        self.woken = asyncio.Event()
         try:
             with pulse.socket():
                 async with asyncio.TaskGroup() as self.tasks, AsyncExitStack() as self.stack:
@@ -99,15 +100,16 @@ class WatchingConsumer(AsyncWebsocketConsumer):
 
     def hear(self, kind: str, facts: dict[str, Any]) -> None:
         """A page that is far behind misses some of it, and then reads the rows again."""
-        with suppress(asyncio.QueueFull):
-            self.told.put_nowait((kind, facts))
+        if len(self.told) < MOST_TOLD:
+            self.told.append((kind, facts))
+            self.woken.set()
 
     async def _show_told(self) -> None:
         """One after the other, in the order in which it was told."""
         while True:
-            told = [await self.told.get()]
-            while not self.told.empty():
-                told.append(self.told.get_nowait())
+            await self.woken.wait()
+            self.woken.clear()
+            told, self.told = self.told, []
             if time.monotonic() - self.looked > TRUSTED:
                 await self.look_again({})
             for kind, facts in _joined(told):
@@ -214,14 +216,13 @@ class WatchingConsumer(AsyncWebsocketConsumer):
 
     async def _beat(self) -> None:
         """Told, so that looking again waits its turn as everything else does."""
-        slept = 0
         while True:
-            await asyncio.sleep(LOOK_WHILE_LIVE)
-            slept += LOOK_WHILE_LIVE
+            due = self.looked + LOOK_WHILE_LIVE - time.monotonic()
+            await asyncio.sleep(due if due > 0 else LOOK_WHILE_LIVE)
             # Asked after the sleep: what was idle when it began may have a run by now.
             is_live = any(watched.is_live for watched in self.watched.values())
-            if is_live or slept >= LOOK_WHILE_IDLE:
-                slept = 0
+            longest = LOOK_WHILE_LIVE if is_live else LOOK_WHILE_IDLE
+            if time.monotonic() - self.looked >= longest:
                 self.hear(live.LOOK_AGAIN, {})
 
     async def show(self, fragment, *subject: Any) -> str | None:
@@ -236,10 +237,10 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         with translation.override(self.language):
             return fragment(*subject)
 
-    async def send(self, *frame: Any, **more: Any) -> None:
+    async def send(self, html: str) -> None:
         """A page that has gone in this very moment is no failure; there is nobody to tell."""
         try:
-            await super().send(*frame, **more)
+            await AsyncConsumer.send(self, {"type": "websocket.send", "text": html})
         except Disconnected:
             raise StopConsumer from None
 
@@ -313,6 +314,8 @@ def _joined(told: list[Told]) -> list[Told]:
 
     It looks again once, and last: before, it would find itself behind what is told here.
     """
+    if len(told) == 1:
+        return told
     joined: list[Told] = []
     for kind, facts in sorted(told, key=lambda each: each[0] == live.LOOK_AGAIN):
         last_kind, last = joined[-1] if joined else ("", {})

@@ -33,6 +33,7 @@ LATE = 10.0
 # A database that restarts, is locked or is full: it is asked again for about half a minute.
 AWAY = (OperationalError, InterfaceError)
 PAUSES, PATIENCE = (0.05, 0.1, 0.2, 0.5), 30.0
+GATHER, LONGEST_GATHER = 0.0002, 0.01
 REST, LONGEST_REST = 0.001, 0.03
 # Kept, and nobody told yet.
 POINTS = {
@@ -57,11 +58,15 @@ class _Entry:
 
     run: Run
     kept: asyncio.Future[None]
+    pk: int = field(init=False)  # the run's, which is asked for more often than anything
     event: Event | None = None
     ending: trace.Ending | None = None
     epoch: int | None = None
     told: list[Event] = field(default_factory=list)
     error: Exception | None = None
+
+    def __post_init__(self) -> None:
+        self.pk = self.run.pk
 
 
 class Journal:
@@ -116,7 +121,7 @@ class Journal:
         self._thread.shutdown()
 
     def _add(self, entry: _Entry) -> asyncio.Future[None]:
-        if self._is_closed or entry.run.pk in self._over:
+        if self._is_closed or entry.pk in self._over:
             raise RunIsOver
         self._entries.append(entry)
         self._asked = self._asked or time.monotonic()
@@ -127,6 +132,8 @@ class Journal:
         loop = asyncio.get_running_loop()
         while self._entries or not self._is_closed:
             await self._wake.wait()
+            # Words are read to a beat: where one run says something, the others are about to.
+            await asyncio.sleep(min(LONGEST_GATHER, GATHER * self._crowd))
             self._wake.clear()
             batch, self._entries = self._entries, []
             if not batch:
@@ -146,7 +153,7 @@ class Journal:
 
         Those who wrote a moment ago will write again, though but one was in this batch.
         """
-        self._crowd = max(self._crowd // 2, len({entry.run.pk for entry in batch}))
+        self._crowd = max(self._crowd // 2, len({entry.pk for entry in batch}))
         return min(LONGEST_REST, REST * self._crowd)
 
     def _is_late(self, batch: list[_Entry]) -> None:
@@ -258,15 +265,15 @@ def _commit_together(batch: list[_Entry], is_again: bool) -> None:
         # The last time may have worked, and only the word of it have been lost.
         known = [entry for entry in events if is_again and _is_kept(entry)]
         events = [entry for entry in events if entry not in known]
-        ours = leases.held([entry.run for entry in events]) if events else set()
+        held = leases.held({entry.pk for entry in events}) if events else {}
         for entry in events:
-            if entry.run.pk not in ours:
+            if held.get(entry.pk) != entry.run.epoch:
                 entry.error = RunIsOver()
         events = [entry for entry in events if entry.error is None]
-        trace.keep([(entry.run.pk, entry.event) for entry in events])
+        trace.keep([(entry.pk, entry.event) for entry in events])
         for entry in batch:
             if entry.ending is not None:
-                entry.told = trace.close(entry.run.pk, entry.ending, entry.epoch)
+                entry.told = trace.close(entry.pk, entry.ending, entry.epoch)
     for entry in [*known, *events]:
         entry.told = [entry.event]
 
@@ -281,7 +288,7 @@ def _by_run(batch: Iterable[_Entry]) -> Iterable[tuple[Run, list[Event]]]:
     runs: dict[int, tuple[Run, list[Event]]] = {}
     for entry in batch:
         if entry.told:
-            runs.setdefault(entry.run.pk, (entry.run, []))[1].extend(entry.told)
+            runs.setdefault(entry.pk, (entry.run, []))[1].extend(entry.told)
     return runs.values()
 
 

@@ -48,15 +48,13 @@ def is_ours(run: Run) -> bool:
     return run.owner == owner()
 
 
-def held(runs: Collection[Run]) -> set[int]:
-    """Those of these runs that still belong to the process which drives them.
+def held(pks: Collection[int]) -> dict[int, int]:
+    """The epoch of each of these runs that goes on: only whoever was given it may write.
 
     Asked in the transaction that writes for them: their rows are locked until it is over.
     """
-    pks = list({run.pk for run in runs})
     ours = connections[DEFAULT_DB_ALIAS]
-    epochs = dict(fetch(ours, _running_among(len(pks)), [Run.Status.RUNNING, *pks]))
-    return {run.pk for run in runs if epochs.get(run.pk) == run.epoch}
+    return dict(fetch(ours, _running_among(len(pks)), [Run.Status.RUNNING, *pks]))
 
 
 @lru_cache(maxsize=256)

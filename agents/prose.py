@@ -56,7 +56,7 @@ def _plain(text: str, start: int = 0) -> int:
 
 
 def _paragraph(line: str) -> SafeString:
-    return mark_safe(f"<p>{line.rstrip(' ')}</p>\n")
+    return SafeString(f"<p>{line.rstrip(' ')}</p>\n")
 
 
 def _rendered(text: str, about: dict[str, bool]) -> SafeString:

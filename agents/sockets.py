@@ -10,6 +10,9 @@ logger = logging.getLogger(__name__)
 
 MOST_UNSENT = 8_000_000
 ENOUGH_UNSENT = 1_000_000  # of an answer that can wait for its reader
+# The first byte of a frame that is a whole text; how long one may be whose length is a byte,
+# and is two.
+TEXT, SHORTEST_LONG, LONGEST_SHORT = 0x81, 126, 0xFFFF
 PATIENCE, LOOK = 60.0, 0.05  # seconds
 
 
@@ -19,9 +22,17 @@ class Patient:
     # No server by itself: whoever imports Daphne's chooses the reactor, which is theirs to do.
 
     async def handle_reply(self, protocol, message) -> None:
+        if _is_words(message) and protocol.state == protocol.STATE_OPEN:
+            # Straight on: what Daphne would ask first is true of a socket that is open.
+            protocol.sendMessage(message["text"].encode())
+            return
         await super().handle_reply(protocol, message)
         if message.get("more_body"):
             await _read(protocol)
+
+
+def _is_words(message) -> bool:
+    return message["type"] == "websocket.send" and bool(message.get("text"))
 
 
 async def _read(request) -> None:
@@ -45,6 +56,17 @@ class PromptSocket(WebSocketProtocol):
     too much is left there, nobody reads: a page that is let go connects again by itself, and
     is shown everything as it is then.
     """
+
+    def sendMessage(self, payload, isBinary=False, *more, **options) -> None:
+        """What is short and text in one go: Autobahn has many questions about each frame."""
+        is_usual = self.state == self.STATE_OPEN and self._perMessageCompress is None
+        size = len(payload)
+        if isBinary or more or options or size > LONGEST_SHORT or not is_usual:
+            super().sendMessage(payload, isBinary, *more, **options)
+        elif size < SHORTEST_LONG:
+            self.sendData(bytes((TEXT, size)) + payload)
+        else:
+            self.sendData(bytes((TEXT, SHORTEST_LONG)) + size.to_bytes(2) + payload)
 
     def sendData(self, data, sync=False, chopsize=None) -> None:
         unsent = _unsent(self.transport)

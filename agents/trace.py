@@ -8,7 +8,7 @@ from functools import cache, partial
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
-from django.db.backends.base.operations import BaseDatabaseOperations
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Min
 from django.db.models.functions import Left, Length
 
@@ -19,7 +19,7 @@ from agents.engine.stopping import Fate
 from agents.engine.termination import StopReason
 from agents.meaning import Rows, mark
 from agents.models import Agent, AgentStep, Run, RunEvent
-from agents.models.driver import execute_many
+from agents.models.driver import document, execute_many, moment
 from agents.models.prepared import prepared
 from agents.storable import storable
 
@@ -56,7 +56,7 @@ class Ending:
 def keep(entries: Sequence[tuple[int, Event]]) -> None:
     """Write events of any runs, and what they mean for their steps."""
     ours = connections[DEFAULT_DB_ALIAS]  # looked up once: each thread has its own
-    execute_many(ours, _insertion(), [_columns(ours.ops, *entry) for entry in entries])
+    execute_many(ours, _insertion(), [_columns(ours, *entry) for entry in entries])
     rows = Rows()
     for run, event in entries:
         rows.take(run, event)
@@ -73,9 +73,8 @@ def _insertion() -> str:
     return f"INSERT INTO {quoted(about.db_table)} ({columns}) VALUES ({blanks})"
 
 
-def _columns(ops: BaseDatabaseOperations, run: int, event: Event) -> tuple[Any, ...]:
-    time = ops.adapt_datetimefield_value(event.time)
-    data = ops.adapt_json_value(event.data, None)
+def _columns(ours: BaseDatabaseWrapper, run: int, event: Event) -> tuple[Any, ...]:
+    time, data = moment(ours, event.time), document(ours, event.data)
     return run, event.seq, event.type.value, event.agent, time, data
 
 

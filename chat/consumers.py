@@ -2,6 +2,7 @@ import asyncio
 import logging
 import re
 import secrets
+import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
@@ -176,6 +177,7 @@ class ChatConsumer(WatchingConsumer):
             self.around = fragments.Surroundings(self.scope["user"])
             return ""
         self.last = message.pk
+        self.looked = time.monotonic()  # all that there is has just been read
         return frames
 
     async def stop(self, pk: int | None) -> None:

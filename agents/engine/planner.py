@@ -6,6 +6,7 @@ from contextlib import aclosing
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Literal, Protocol, Self
 
 from .context import fit
@@ -325,7 +326,7 @@ def _paragraphs(*texts: str) -> str:
 def _joined(pieces: Iterable[Iterable[Shown]]) -> list[Said]:
     """One piece of each kind in a row, however many chunks they came in."""
     said: list[Said] = []
-    for kind, text in (piece for several in pieces for piece in several):
+    for kind, text in chain.from_iterable(pieces):
         if said and said[-1].kind == kind:
             said[-1] = Said(kind, said[-1].text + text)
         else:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import inf
 
 from .errors import ModelTimeout
-from .turn import Chunk
+from .turn import Chunk, Words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,16 +116,18 @@ async def _pump(chunks: AsyncIterator[Chunk], ready: list[Chunk], wake: asyncio.
 
 def _add(chunk: Chunk, ready: list[Chunk]) -> None:
     """Words that follow words are one chunk: whatever reads it has less to do."""
-    said, before = _words(chunk), _words(ready[-1]) if ready else None
+    said = _words(chunk) if ready else None
+    before = _words(ready[-1]) if said is not None else None
     if said is None or before is None:
         ready.append(chunk)
     else:
-        choice = {"index": 0, "delta": {"content": before + said}, "finish_reason": None}
-        ready[-1] = {"id": chunk["id"], "choices": [choice]}
+        ready[-1] = Words(before + said)
 
 
 def _words(chunk: Chunk) -> str | None:
     """The words of a chunk that holds nothing else."""
+    if isinstance(chunk, Words):
+        return chunk.text
     if len(chunk) != 2 or "id" not in chunk or len(choices := chunk.get("choices", ())) != 1:
         return None
     delta = choices[0].get("delta")

@@ -9,7 +9,16 @@ from .shapes import LIST, MAPPING, listed, mappings, text
 from .state import Message
 from .thoughts import Kind, ThinkTag, Thoughts
 
-__all__ = ["Assembler", "Chunk", "PlanResult", "Shown", "ToolCall", "Turn", "assemble"]
+__all__ = [
+    "Assembler",
+    "Chunk",
+    "PlanResult",
+    "Shown",
+    "ToolCall",
+    "Turn",
+    "Words",
+    "assemble",
+]
 
 Chunk = Mapping[str, Any]
 Shown = tuple[Kind, str]
@@ -19,6 +28,20 @@ CAVEATS = {
     "length": "The answer was cut off at the output limit of the model.",
     "content_filter": "The answer was cut off by a filter of the model's provider.",
 }
+
+
+class Words(dict[str, Any]):
+    """A chunk that holds words of the answer and nothing else, so that nobody has to look.
+
+    Most chunks are such. Whoever does look finds what any other chunk has.
+    """
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        choice = {"index": 0, "delta": {"content": text}, "finish_reason": None}
+        super().__init__(id=None, choices=[choice])
+        self.text = text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +119,9 @@ class Assembler:
 
     def feed(self, chunk: Chunk) -> list[Shown]:
         """Take a chunk, and give the text in it that a person may see."""
+        if isinstance(chunk, Words):
+            self._has_begun = True
+            return self._put(self._tag.feed(chunk.text)) if chunk.text else []
         if not isinstance(chunk, MAPPING):
             return []
         choice = _first(chunk.get("choices"))

@@ -28,7 +28,7 @@ LONGEST_HEADER = 64 * 1024
 LONGEST_REFUSAL = 64 * 1024
 REFUSAL_SECONDS = 5.0
 KEPT_SECONDS = 30.0
-FEW, BEAT_STEP, LONGEST_BEAT = 10, 0.015, 0.15
+FEW, MANY, BEAT_STEP, LONGEST_BEAT = 10, 60, 0.015, 0.15
 BEHIND_STEP, CATCHES_UP, MOST_BEHIND, LATELY = 0.05, 4, 0.5, 5
 DEPTH = 8
 TOO_LONG = re.compile(rb"context_length_exceeded|exceed_context_size|maximum prompt length")
@@ -139,7 +139,7 @@ async def post(
 
 def _beat(seconds: float, answers: int, late: float) -> float:
     """In steps, so that one more or less is no other beat for all."""
-    crowd = BEAT_STEP * (max(0, answers - FEW) // FEW)
+    crowd = BEAT_STEP * (max(0, answers - MANY) // FEW)
     beat = max(seconds, min(seconds + crowd, LONGEST_BEAT))
     behind = BEHIND_STEP * (CATCHES_UP * late // BEHIND_STEP)
     return beat + min(behind, MOST_BEHIND)

@@ -8,12 +8,12 @@ from typing import Any
 
 import aiohttp
 
-from agents.engine.turn import Chunk
+from agents.engine.turn import Chunk, Words
 from agents.llm import connection, request, windows
 from agents.llm.failures import StreamFailed, StreamGarbled, explain
 from agents.llm.roads import Endpoint, Road, endpoint
 from agents.llm.sse import EventReader
-from agents.llm.wire_json import decode, encode
+from agents.llm.wire_json import decode, decode_all, encode
 
 DONE = b"[DONE]"
 HANG_UP_SECONDS = 0.1
@@ -93,7 +93,7 @@ async def _chunks(answer: connection.Answer, pace: float) -> AsyncGenerator[Chun
                 if event == DONE:
                     await _hang_up(answer)
                     return
-                chunk = _chunk(event, begun)
+                chunk = event if isinstance(event, Words) else _chunk(event, begun)
                 begun, ended = True, ended or _is_end(chunk)
                 spoken = spoken or _is_said(chunk)
                 yield chunk
@@ -114,12 +114,11 @@ async def _hang_up(answer: connection.Answer) -> None:
                 pass
 
 
-def _events(batch: Iterable[bytes]) -> Iterator[Any]:
+def _events(batch: list[bytes]) -> Iterator[Any]:
     """What the data says; words that follow words as one event, which costs less to read."""
     words: list[str] = []
     try:
-        for data in batch:
-            event = data if data == DONE else decode(data)
+        for event in _decoded(batch):
             if (said := _words(event)) is not None:
                 words.append(said)
                 continue
@@ -129,6 +128,12 @@ def _events(batch: Iterable[bytes]) -> Iterator[Any]:
         yield from _joined(words)
         raise
     yield from _joined(words)
+
+
+def _decoded(batch: list[bytes]) -> Iterable[Any]:
+    """All of them in one go, where all are JSON; else one by one, up to what is not."""
+    all_of_it = decode_all(batch) if len(batch) > 1 else None
+    return all_of_it or (data if data == DONE else decode(data) for data in batch)
 
 
 def _words(event: Any) -> str | None:
@@ -144,9 +149,9 @@ def _words(event: Any) -> str | None:
     return said if isinstance(said, str) and not is_more else None
 
 
-def _joined(words: list[str]) -> Iterator[dict[str, Any]]:
+def _joined(words: list[str]) -> Iterator[Words]:
     if words:
-        yield {"choices": [{"delta": {"content": "".join(words)}}]}
+        yield Words("".join(words))
     words.clear()
 
 
@@ -176,11 +181,15 @@ def _choice(choice: Mapping[str, Any], begun: bool) -> dict[str, Any]:
 
 
 def _is_said(chunk: Chunk) -> bool:
+    if isinstance(chunk, Words):
+        return bool(chunk.text)
     deltas = (choice["delta"] for choice in chunk["choices"])
     return any(said for delta in deltas for name, said in delta.items() if name != "role")
 
 
 def _is_end(chunk: Chunk) -> bool:
+    if isinstance(chunk, Words):
+        return False
     return any(choice["finish_reason"] for choice in chunk["choices"])
 
 

@@ -9,6 +9,7 @@ from agents.llm.wire_json import is_json
 
 LONGEST = 16 * 1024 * 1024
 DATA = b"data: "
+NEXT = b"\n\n" + DATA
 MARK = b"\xef\xbb\xbf"  # that a text is UTF-8
 
 
@@ -49,10 +50,9 @@ class EventReader:
         is_between = self._has_begun and not (self._is_bare or self._line or self._data)
         if not is_between or self._follows_return or not piece.endswith(b"\n\n"):
             return None
-        events = piece[:-2].split(b"\n\n")
-        if b"\r" in piece or not all(map(_is_one_line, events)):
-            return None
-        return [data for event in events if (data := event[len(DATA) :])]
+        events = piece[len(DATA) : -2].split(NEXT)
+        are_lines = piece.startswith(DATA) and piece.count(b"\n") == 2 * len(events)
+        return [*filter(None, events)] if are_lines and b"\r" not in piece else None
 
     def _close(self) -> list[bytes]:
         events: list[bytes] = []
@@ -106,7 +106,3 @@ class EventReader:
             events.append(data)
         self._data.clear()
         self._data_size = 0
-
-
-def _is_one_line(event: bytes) -> bool:
-    return event.startswith(DATA) and b"\n" not in event

@@ -1,31 +1,36 @@
-"""JSON on its way to and from a server, fast where orjson is installed."""
+"""JSON on its way to and from a server."""
 
 import json
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from agents.llm.failures import StreamGarbled
+import orjson
 
-try:
-    import orjson
-except ImportError:
-    orjson = None  # type: ignore[assignment]
+from agents.llm.failures import StreamGarbled
 
 
 def encode(value: Mapping[str, Any]) -> bytes:
-    if orjson is not None:
-        with suppress(TypeError):  # it takes no half characters and no huge numbers
-            return orjson.dumps(value)
+    with suppress(TypeError):  # it takes no half characters and no huge numbers
+        return orjson.dumps(value)
     return json.dumps(value).encode()
 
 
 def decode(data: bytes) -> Any:
     """What the bytes say; those that are no text become marks that they were there."""
     try:
-        return json.loads(data) if orjson is None else orjson.loads(data)
+        return orjson.loads(data)
     except (ValueError, RecursionError):
         return _decode_patiently(data)
+
+
+def decode_all(several: list[bytes]) -> list[Any] | None:
+    """What each of them says, read as one list; nothing where they are not one value each."""
+    try:
+        values = decode(b"[%s]" % b",".join(several))
+    except StreamGarbled:
+        return None
+    return values if len(values) == len(several) else None
 
 
 def _decode_patiently(data: bytes) -> Any:

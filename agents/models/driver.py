@@ -5,10 +5,13 @@ short query that is most of the time. What the layers are for is kept: a connect
 made, and made again, errors of Django's own, and a word to whoever listens to the queries.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
+import orjson
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.sqlite3.base import FORMAT_QMARK_REGEX
 
@@ -46,6 +49,21 @@ def _ready(ours: BaseDatabaseWrapper, sql: str) -> tuple[Any, str]:
     with ours.wrap_database_errors:
         cursor = ours.connection.cursor()
     return cursor, _with_question_marks(sql) if ours.vendor == "sqlite" else sql
+
+
+def moment(ours: BaseDatabaseWrapper, time: datetime) -> Any:
+    """A time as the driver takes it: SQLite keeps text, and nearly all of ours is UTC."""
+    if ours.vendor == "sqlite" and time.tzinfo is UTC:
+        return str(time.replace(tzinfo=None))
+    return ours.ops.adapt_datetimefield_value(time)
+
+
+def document(ours: BaseDatabaseWrapper, value: Mapping[str, Any]) -> Any:
+    """JSON as the driver takes it."""
+    if ours.vendor == "sqlite":
+        with suppress(TypeError):  # it takes no half characters and no huge numbers
+            return orjson.dumps(value).decode()
+    return ours.ops.adapt_json_value(value, None)
 
 
 @lru_cache(maxsize=1024)

@@ -1,13 +1,15 @@
 """SQL that goes straight to the driver behaves as it does by Django's cursors."""
 
+from datetime import UTC, datetime, timedelta, timezone
+
 import pytest
 from django.core.exceptions import SynchronousOnlyOperation
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, IntegrityError, connections, transaction
 from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
 
-from agents.models import Run
-from agents.models.driver import execute, execute_many, fetch
+from agents.models import Run, RunEvent
+from agents.models.driver import document, execute, execute_many, fetch, moment
 
 COUNT = "SELECT COUNT(*) FROM agents_run WHERE topic LIKE %s AND topic NOT LIKE 'x%%'"
 RENAME = "UPDATE agents_run SET topic = %s WHERE topic = %s"
@@ -50,6 +52,23 @@ def test_whoever_listens_hears_of_it(ours):
         execute_many(ours, RENAME, [["chat.4", "chat.3"]])
 
     assert ["chat%" in heard[0]["sql"], len(heard)] == [True, 3]
+
+
+@pytest.mark.parametrize("zone", [UTC, timezone(timedelta(hours=9))])
+@pytest.mark.parametrize("number", [7, 2**80])
+def test_times_and_documents_are_kept_as_django_keeps_them(ours, zone, number):
+    time = datetime(2026, 11, 16, 1, 2, 3, 456, zone)
+    text = "足跡\u2028<i>'\"\\"
+    data = {"content": text, "n": [number, 0.1, None, True], "": {}}
+    run = Run.objects.first()
+    columns = "run_id, seq, type, agent, time, data"
+    values = [run.pk, 1, "delta", "a", moment(ours, time), document(ours, data)]
+    blanks = ", ".join(["%s"] * len(values))
+
+    execute(ours, f"INSERT INTO agents_runevent ({columns}) VALUES ({blanks})", values)
+
+    same = RunEvent.objects.filter(run=run, time=time, data__content=text)
+    assert [(event.time, event.data) for event in same] == [(time, data)]
 
 
 async def test_an_event_loop_may_not_wait_for_it(ours):

@@ -90,6 +90,21 @@ async def test_nothing_is_added_to_a_run_that_was_closed(journal, run):
     assert await numbers(run) == [1, 2]
 
 
+async def test_a_former_owner_is_refused_beside_the_new_one(journal, run):
+    former = await Run.objects.aget(pk=run.pk)
+    run.epoch += 1
+    await run.asave()
+    emit = Stamp("helper")
+    events = [emit(Type.DELTA, content=text, step=1) for text in ("mine", "yours")]
+
+    kept = [journal.add(run, events[0]), journal.add(former, events[1])]
+    found = await asyncio.gather(*kept, return_exceptions=True)
+
+    assert found[0] is None
+    assert isinstance(found[1], RunIsOver)
+    assert await numbers(run) == [1]
+
+
 async def test_a_run_that_ends_while_it_is_closed_ends_once(journal, run):
     emit = Stamp("helper")
     data = {"answer": "42", "detail": "", "advice": "", "turns": 1, "tool_calls": 0}

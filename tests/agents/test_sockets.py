@@ -5,6 +5,8 @@ from collections import deque
 
 import pytest
 from twisted.internet.tcp import Connection
+from websockets.frames import Frame, Opcode
+from websockets.streams import StreamReader
 
 from agents.sockets import PromptSocket
 
@@ -48,6 +50,18 @@ def test_a_frame_is_on_its_way_when_it_was_sent(sender, ends):
 
     assert ends[1].recv(100) == b"onetwo"
     assert sender.transport.reactor.writers == set()
+
+
+@pytest.mark.parametrize("size", [1, 125, 126, 65_535])
+def test_a_short_text_is_a_frame_as_every_browser_reads_it(sender, ends, size):
+    sender.state, sender._perMessageCompress = PromptSocket.STATE_OPEN, None
+    sender.sendMessage(b"x" * size)
+
+    reader = StreamReader()
+    reader.feed_data(ends[1].recv(100_000))
+    with pytest.raises(StopIteration) as end:
+        next(Frame.parse(reader.read_exact, mask=False))
+    assert end.value.value == Frame(Opcode.TEXT, b"x" * size)
 
 
 def test_what_the_system_does_not_take_follows_in_its_order(sender, ends):

@@ -5,7 +5,7 @@ from unittest.mock import AsyncMock
 import pytest
 from asgiref.sync import sync_to_async
 from autobahn.exception import Disconnected
-from channels.generic.websocket import AsyncWebsocketConsumer
+from channels.consumer import AsyncConsumer
 
 from agents import consumers, journal, live, runs, trace
 from agents.engine.events import Stamp, Type
@@ -112,7 +112,7 @@ async def test_a_page_that_leaves_while_it_is_told_something_is_no_failure(perso
     chat = await ChatSession.objects.acreate(user=person, title="Sums")
     async with tab(person, f"/ws/chat/{chat.pk}/") as page:
         await page.receive_from()
-        monkeypatch.setattr(AsyncWebsocketConsumer, "send", gone)
+        monkeypatch.setattr(AsyncConsumer, "send", gone)
         await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
         await page.wait(5)
 

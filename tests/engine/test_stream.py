@@ -3,6 +3,7 @@
 import asyncio
 
 from agents.engine.stream import Deadlines, handfuls
+from agents.engine.turn import Words
 
 
 def words(text, **more):
@@ -23,7 +24,7 @@ async def taken(*given):
 
 async def test_words_that_come_together_are_one_chunk():
     assert await taken([words("Foot"), words("prints ")], [words("lead")]) == [
-        [words("Footprints ")],
+        [Words("Footprints ")],
         [words("lead")],
     ]
 
@@ -55,4 +56,4 @@ async def test_what_came_before_a_failure_is_told_first():
     except EOFError:
         heard.append("the end")
 
-    assert heard == [words("ab"), "the end"]
+    assert heard == [Words("ab"), "the end"]

@@ -285,6 +285,13 @@ async def test_the_first_word_is_not_waited_for_as_the_others_are():
     assert [each["choices"][0]["delta"]["content"] for each in heard] == ["", "Hello"]
 
 
+@pytest.mark.parametrize(
+    ("answers", "beat"), [(1, 0.06), (60, 0.06), (70, 0.075), (100, 0.12), (500, 0.15)]
+)
+def test_words_are_read_less_often_only_where_very_many_speak(answers, beat):
+    assert connection._beat(0.06, answers, late=0) == pytest.approx(beat)
+
+
 async def test_a_server_that_is_behind_reads_less_often_until_it_has_caught_up(keeping):
     url, _ = keeping
     name = f"openai/{Plan(tokens=200, rate=100).model}"

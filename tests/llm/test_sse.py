@@ -137,7 +137,6 @@ def test_no_bytes_at_all_break_the_reader(noise, size):
     assert attempt(noise) == attempt(*(noise[at : at + size] for at in range(0, 300, size)))
 
 
-@pytest.mark.parametrize("is_fast", [True, False])
 @pytest.mark.parametrize(
     ("data", "value"),
     [
@@ -147,28 +146,27 @@ def test_no_bytes_at_all_break_the_reader(noise, size):
         ('"日本"'.encode(), "日本"),
     ],
 )
-def test_json_is_read_the_same_with_and_without_the_fast_reader(
-    monkeypatch, data, value, is_fast
-):
-    if not is_fast:
-        monkeypatch.setattr(wire_json, "orjson", None)
-
+def test_json_is_read_also_where_a_strict_reader_refuses_it(data, value):
     assert wire_json.decode(data) == value
 
 
-@pytest.mark.parametrize("is_fast", [True, False])
 @pytest.mark.parametrize("data", [b"", b"{oops", b"[" * 100_000])
-def test_what_is_no_json_is_garbled(monkeypatch, data, is_fast):
-    if not is_fast:
-        monkeypatch.setattr(wire_json, "orjson", None)
+def test_what_is_no_json_is_garbled(data):
     with pytest.raises(StreamGarbled):
         wire_json.decode(data)
 
 
-@pytest.mark.parametrize("is_fast", [True, False])
 @pytest.mark.parametrize("text", ["日本", "half \ud83d", "\x00"])
-def test_whatever_a_conversation_holds_can_be_sent(monkeypatch, text, is_fast):
-    if not is_fast:
-        monkeypatch.setattr(wire_json, "orjson", None)
-
+def test_whatever_a_conversation_holds_can_be_sent(text):
     assert json.loads(wire_json.encode({"a": text, "n": 2**80})) == {"a": text, "n": 2**80}
+
+
+def test_several_values_are_read_as_one_list():
+    assert wire_json.decode_all([b'{"a": 1}', b'"\xff"', b"null"]) == [{"a": 1}, "\ufffd", None]
+
+
+@pytest.mark.parametrize(
+    "several", [[b"1", b"{oops"], [b"[1", b"2]"], [b"1, 2", b"3"], [b"1", b""]]
+)
+def test_what_is_not_one_value_each_is_not_read_as_a_list(several):
+    assert wire_json.decode_all(several) is None
