@@ -250,8 +250,8 @@ class WatchingConsumer(AsyncWebsocketConsumer):
 
     def is_signed_in(self) -> bool:
         """Logging out ends the browser's session, and with it what its open tabs may do."""
-        self.session = SessionStore(self.scope["cookies"].get(settings.SESSION_COOKIE_NAME))
-        self.scope["user"] = visitors.of(self.session)
+        self.login = SessionStore(self.scope["cookies"].get(settings.SESSION_COOKIE_NAME))
+        self.scope["user"] = visitors.of(self.login)
         return self.scope["user"].is_authenticated
 
     async def greet(self) -> None:
@@ -282,7 +282,7 @@ class RunConsumer(WatchingConsumer):
     def _is_masked_by_now(self) -> bool:
         """Whether what was shown as it is must be masked: the page is to be loaded anew."""
         was, user = self.is_masked, self.scope["user"]
-        self.is_masked = masking.hides(self.run, user, self.session)
+        self.is_masked = masking.hides(self.run, user, self.login)
         return self.is_masked and not was
 
     async def greet(self) -> None:

@@ -13,6 +13,7 @@ from django.urls.resolvers import RoutePattern, URLResolver
 
 from agents import consumers, live, runs
 from agents.models import Run
+from chat.consumers import ChatConsumer
 from chat.models import ChatSession, Message
 from project.asgi import application
 from tests.access.doors import DOORS, EVERYBODY
@@ -246,6 +247,15 @@ async def test_a_deleted_session_takes_no_more_messages(chat):
         await ChatSession.objects.filter(pk=chat.pk).adelete()
         await page.send_json_to({"type": "message", "text": "hi", "client_id": "a"})
         await frames_until(page, "This session is not there any more.")
+
+
+def test_whoever_is_being_asked_for_again_has_not_left_the_session(chat):
+    """Frames are handled while a thread makes sure who it is that sends them."""
+    consumer = ChatConsumer()
+    consumer.scope, consumer.session = {"cookies": {}}, chat
+
+    assert not consumer.is_signed_in()
+    assert consumer.session is chat
 
 
 # Reviewers
