@@ -23,7 +23,7 @@ from agents.fragments import Watched
 from agents.models import Run
 from agents.models.prepared import prepared
 from agents.review.models import Comment
-from chat import fragments, presence, sessions, sharing
+from chat import fragments, presence, questions, sessions, sharing
 from chat.models import ChatSession, Message
 from chat.presence import Person, Presence
 
@@ -140,7 +140,7 @@ class ChatConsumer(WatchingConsumer):
         say = partial(self._in_language, self._say, text, client_id, agent)
         try:
             message = await self._said(say)
-        except sessions.NotSaid as reason:
+        except questions.NotSaid as reason:
             await self.refuse(reason.args[0])
             return
         if not message.is_new:  # a new one, once it is shown, tells by itself that it was taken

@@ -9,7 +9,7 @@ from django.utils import timezone
 from agents.models import Membership, Run
 from agents.models.prepared import prepared
 from chat.models import ChatSession, Message
-from chat.sessions import storable
+from chat.questions import storable
 
 LISTED = 100
 MOST_QUERY = 200

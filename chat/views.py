@@ -12,7 +12,7 @@ from agents import database, planners, runs
 from agents.display import model_label
 from agents.models import Agent, Workflow
 from agents.workflows import starting
-from chat import listing, queue, sessions, sharing
+from chat import listing, questions, queue, sessions, sharing
 from chat.fragments import MessageView
 from chat.models import ChatSession
 
@@ -83,7 +83,7 @@ async def start(request: HttpRequest) -> HttpResponse:
     user = await request.auser()
     try:
         message = await _said(request, sessions.begin, user)
-    except sessions.NotSaid as reason:
+    except questions.NotSaid as reason:
         return await database.ask(_refused, request, str(reason), None)
     return redirect("chat:session", message.session_id)
 
@@ -95,7 +95,7 @@ async def start_workflow(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         query = await database.ask(_command, request, user, pk)
         message = await sessions.said(partial(sessions.begin, user, query, uuid4().hex))
-    except (starting.NotStarted, sessions.NotSaid) as reason:
+    except (starting.NotStarted, questions.NotSaid) as reason:
         return await database.ask(_refused, request, str(reason), None)
     return redirect("chat:session", message.session_id)
 
@@ -106,7 +106,7 @@ async def send(request: HttpRequest, pk: int) -> HttpResponse:
     chat = await aget_object_or_404(ChatSession.objects.for_user(user), pk=pk)
     try:
         await _said(request, sessions.say, chat, user)
-    except sessions.NotSaid as reason:
+    except questions.NotSaid as reason:
         return await database.ask(_refused, request, str(reason), chat)
     return redirect("chat:session", pk)
 
@@ -188,7 +188,7 @@ async def _said(request: HttpRequest, say, *whom):
 
 def _refused(request: HttpRequest, reason: str, chat: ChatSession | None) -> HttpResponse:
     """The page again with the reason and with what was typed."""
-    draft = request.POST.get("text", "")[: sessions.MOST_BYTES]
+    draft = request.POST.get("text", "")[: questions.MOST_BYTES]
     page = _page(request, chat, draft=draft, notice=reason, level="problem")
     page.status_code = 422
     return page
@@ -209,7 +209,7 @@ def _context(request: HttpRequest, chat: ChatSession | None = None) -> dict:
         "agents": choices,
         "chosen": _chosen(choices, chat),
         "examples": _examples(agents[0], request.user) if choices else [],
-        "max_message": sessions.MOST_BYTES,
+        "max_message": questions.MOST_BYTES,
         "may_write": True,
     }
 

@@ -11,7 +11,7 @@ from django.test import Client
 from agents import planners, runs, wording
 from agents.engine.errors import ModelError
 from agents.models import Agent, AgentStep, LanguageModel, Run
-from chat import sessions
+from chat import questions, sessions
 from tests.conftest import asked
 from tests.wire import WireServer, fail, say
 
@@ -153,7 +153,7 @@ def test_what_is_wrong_is_told_before_a_run_begins(agent, person, columns, sente
     added(**columns)
     thinking_with(agent, "fast")
 
-    with pytest.raises(sessions.NotSaid, match=sentence):
+    with pytest.raises(questions.NotSaid, match=sentence):
         sessions.begin(person, "Hello?", "a")
     assert not Run.objects.exists()
 
@@ -163,7 +163,7 @@ def test_a_key_that_cannot_be_read_any_more_is_told_before_a_run(agent, person, 
     thinking_with(agent, "fast")
     settings.ENCRYPTION_KEYS = ["another one"]
 
-    with pytest.raises(sessions.NotSaid, match="cannot be read any more"):
+    with pytest.raises(questions.NotSaid, match="cannot be read any more"):
         sessions.begin(person, "Hello?", "a")
 
 
@@ -204,7 +204,7 @@ def test_who_may_not_use_a_model_is_told_so(agent, person, stranger):
     thinking_with(agent, "fast")
 
     assert planners.check(agent, "fast", person) is None
-    with pytest.raises(sessions.NotSaid, match="You may not use the model fast."):
+    with pytest.raises(questions.NotSaid, match="You may not use the model fast."):
         sessions.begin(stranger, "Hello?", "a")
 
 

@@ -9,7 +9,7 @@ from agents import assembly, permits, runs
 from agents.models import Agent, Run, Schedule, ToolRegistration, Workflow
 from agents.review import rerunning
 from agents.workflows import schedules, starting
-from chat import sessions
+from chat import questions, sessions
 from tests.conftest import asked
 
 pytestmark = [
@@ -81,7 +81,7 @@ def test_an_agent_for_others_is_not_on_the_page(client, person, stranger, ledger
 
 @pytest.mark.parametrize("name", ["ledger", "no-such-agent"])
 def test_an_agent_for_others_is_no_other_than_none(stranger, ledger, name):
-    with pytest.raises(sessions.NotSaid, match="This agent is not available any more"):
+    with pytest.raises(questions.NotSaid, match="This agent is not available any more"):
         sessions.begin(stranger, "hello", "1", name)
 
     assert not Run.objects.exists()

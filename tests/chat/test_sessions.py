@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from agents import planners, runs
 from agents.engine.state import legal
 from agents.models import Agent, Run, RunEvent
-from chat import listing, sessions
+from chat import listing, questions, sessions
 from chat.models import ChatSession, Message
 from tests.conftest import checked, frames_until, tab, until
 from tests.scripted import Says, ScriptedModel
@@ -80,20 +80,20 @@ async def test_two_people_may_use_the_same_id(person, stranger):
     ],
 )
 def test_a_title_is_one_short_line(text, title):
-    assert sessions.title_of(text) == title
+    assert questions.title_of(text) == title
 
 
 @given(st.text(min_size=1))
 def test_any_text_is_kept_whole_or_refused(text):
-    with suppress(sessions.NotSaid):
-        assert_whole(sessions.cleaned(text))
+    with suppress(questions.NotSaid):
+        assert_whole(questions.cleaned(text))
 
 
 def assert_whole(kept):
     assert kept == kept.strip()
     assert kept.encode()
     assert "\0" not in kept
-    assert len(sessions.title_of(kept)) <= 61
+    assert len(questions.title_of(kept)) <= 61
 
 
 async def test_the_next_question_knows_what_was_said_before(person, monkeypatch):
@@ -135,7 +135,7 @@ async def test_an_agent_can_be_chosen(person):
 
 
 def test_what_is_refused_leaves_nothing_behind(person):
-    with pytest.raises(sessions.NotSaid):
+    with pytest.raises(questions.NotSaid):
         sessions.begin(person, "6 * 7", "a", "nobody")
 
     assert not ChatSession.objects.exists()
@@ -193,14 +193,14 @@ async def test_deleting_a_session_leaves_nothing_of_it(client, person):
 async def test_a_browser_that_leaves_while_it_sends_leaves_no_run_behind(
     client, person, monkeypatch
 ):
-    history, asked_for_history = sessions.history, threading.Event()
+    history, asked_for_history = questions.history, threading.Event()
 
     def slow(*subject):
         asked_for_history.set()
         time.sleep(0.2)
         return history(*subject)
 
-    monkeypatch.setattr(sessions, "history", slow)
+    monkeypatch.setattr(questions, "history", slow)
     sending = asyncio.create_task(client.post("/chat/", {"text": "6 * 7"}))
     async with asyncio.timeout(10):
         await asyncio.to_thread(asked_for_history.wait)
@@ -247,10 +247,10 @@ def test_what_was_said_before_is_read_at_once_however_it_ended(chat, django_asse
         ended = {"status": status, "stopped_reason": reason, "answer": "" if at else "42"}
         run = Run.objects.create(user=chat.user, topic=chat.topic, query=f"{at}?", **ended)
         Message.objects.create(session=chat, author=chat.user, run=run, client_id=str(at))
-    sessions.history(chat)
+    questions.history(chat)
 
     with django_assert_num_queries(1):
-        said = [message["content"] for message in sessions.history(chat)]
+        said = [message["content"] for message in questions.history(chat)]
 
     assert said[:2] == ["0?", "42"]
     assert said[2::2] == ["1?", "2?"]

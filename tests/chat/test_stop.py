@@ -13,7 +13,7 @@ from agents import leases, live, planners, runs, toolset, trace, workshop
 from agents.engine.function import FunctionTool
 from agents.engine.tool import ToolResult
 from agents.models import Run
-from chat import queue, sessions
+from chat import questions, queue, sessions
 from chat.models import ChatSession, Message
 from tests.conftest import asked, checked, frames_until, tab, until
 from tests.scripted import Says, ScriptedModel, delta
@@ -358,7 +358,7 @@ async def test_one_live_run_a_session_however_many_speak_at_once(chat):
     def say(at):
         try:
             return sessions.say(chat, chat.user, "6 * 7", f"id-{at}")
-        except sessions.NotSaid:
+        except questions.NotSaid:
             return None
 
     speak = database_sync_to_async(say, thread_sensitive=False)

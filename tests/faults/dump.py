@@ -10,7 +10,7 @@ from tests.bench import accounts  # noqa: F401  (sets Django up)
 
 from agents import trace  # isort: skip
 from agents.models import AgentStep, Approval, Run, RunEvent  # isort: skip
-from chat import sessions  # isort: skip
+from chat import questions  # isort: skip
 from chat.models import ChatSession, Message  # isort: skip
 from django.db import connections  # isort: skip
 
@@ -31,7 +31,7 @@ def dump(pks: list[int]) -> dict:
         "events": list(_of(RunEvent, runs, "seq").values(*EVENT)),
         "steps": list(_of(AgentStep, runs, "number").values(*STEP)),
         "approvals": list(_of(Approval, runs, "pk").values(*APPROVAL)),
-        "told": [*map(trace.transcript, runs), *map(sessions.history, chats)],
+        "told": [*map(trace.transcript, runs), *map(questions.history, chats)],
     }
 
 

@@ -10,7 +10,7 @@ from agents.fragments import Watched
 from agents.models import Approval, Run, ToolRegistration, Workflow
 from agents.workflows import starting, versions
 from agents.workflows.starting import NotStarted
-from chat import sessions
+from chat import questions, sessions
 from tests.conftest import checked
 from tests.workflows import pipeline
 
@@ -146,7 +146,7 @@ async def test_it_is_started_from_a_message_in_the_chat(workflow, person):
 
 
 def test_an_unknown_name_in_the_chat_is_told_and_nothing_is_kept(workflow, person):
-    with pytest.raises(sessions.NotSaid, match="Did you mean データ分析パイプライン"):
+    with pytest.raises(questions.NotSaid, match="Did you mean データ分析パイプライン"):
         sessions.begin(person, "/workflow データ分析", "a")
 
     assert not Run.objects.exists()
