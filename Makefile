@@ -89,11 +89,11 @@ lock: .venv/run ## resolve the pinned versions anew
 
 .PHONY: chromium
 chromium:
-	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { \
+	@command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { \
 		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-			echo "Installing Chromium for the browser tests…"; apt-get update -qq && apt-get install -y -qq chromium >/dev/null; \
+			echo "Installing Chromium for the browser tests…"; apt-get update -qq && apt-get install -y -qq chromium-headless-shell >/dev/null; \
 		else \
-			echo "The browser tests need Chromium: install it (Debian: apt-get install chromium) and run make test again."; exit 1; \
+			echo "The browser tests need Chromium: install it (Debian: apt-get install chromium-headless-shell) and run make test again."; exit 1; \
 		fi; }
 
 # Its package has no ready-made build for every machine; PostgreSQL's has.

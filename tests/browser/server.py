@@ -100,10 +100,12 @@ class Server:
 
 def launch_options() -> dict:
     """How Playwright starts the browser of this machine."""
-    names = ("chromium", "chromium-browser", "google-chrome")
+    # The first has no windows, and needs a quarter less for the same pages.
+    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     path = next(filter(None, map(shutil.which, names)), None)
     if path is None:
-        sys.exit("The browser tests need Chromium. On Debian: apt-get install chromium")
+        install = "apt-get install chromium-headless-shell"
+        sys.exit(f"The browser tests need Chromium. On Debian: {install}")
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     return {"executable_path": path, "args": [*QUIET, *(["--no-sandbox"] if is_root else [])]}
 
