@@ -52,6 +52,13 @@ def test_an_entry_is_found_by_whom_it_is_about(log, administrator, person):
     assert "personal data" not in shown
 
 
+@pytest.mark.parametrize(("query", "number"), [("苦情", "1 entry"), ("a", "6 entries")])
+def test_entries_are_counted_as_what_they_are(log, administrator, query, number):
+    page = client_of(administrator).get(PAGE, {"q": query})
+
+    assert number in page.content.decode().partition('class="paginator"')[2]
+
+
 @pytest.mark.parametrize("query", ["nothing\0", "half \ud800", "%", "'", "9" * 40, "()"])
 def test_any_question_has_an_answer(log, administrator, query):
     client = client_of(administrator)
