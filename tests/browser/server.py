@@ -14,6 +14,7 @@ from urllib.request import urlopen
 PROJECT = Path(__file__).resolve().parents[2]
 NAME, PASSWORD = "demo", "a long walk on the beach"
 STARTS_WITHIN = 60
+ENDS_WITHIN = 120
 # The window of each page would begin with two more pages, for suggestions nobody is to see.
 # Of several such lists the last one counts: what Playwright's own says of pages is said again.
 LEFT_OUT = [
@@ -69,9 +70,8 @@ class Server:
 
     def manage(self, *arguments: str) -> None:
         command = [sys.executable, "manage.py", *arguments]
-        subprocess.run(
-            command, cwd=PROJECT, env=self.environment, check=True, capture_output=True
-        )
+        place = {"cwd": PROJECT, "env": self.environment}
+        subprocess.run(command, **place, check=True, capture_output=True, timeout=ENDS_WITHIN)
 
     @property
     def sample(self) -> Path:
