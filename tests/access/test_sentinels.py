@@ -93,10 +93,13 @@ class Around(threading.Thread):
         return f"of {programs[-1] if programs else child.name()}"
 
     def _note(self, name: str, process: psutil.Process) -> None:
-        for place, text in {
+        texts = {
             f"environment {name}": json.dumps(process.environ()),
             f"command line {name}": " ".join(process.cmdline()),
-        }.items():
+        }
+        if self._called(process) != name:
+            return  # it became another one in this very moment, and is noted as that
+        for place, text in texts.items():
             self.seen.setdefault(f"{place} {process.pid}", Found(place=place, text=text))
 
 
