@@ -142,6 +142,10 @@ class ChatConsumer(WatchingConsumer):
             message = await self._said(say)
         except questions.NotSaid as reason:
             await self.refuse(reason.args[0])
+            if isinstance(reason, questions.IdTaken):
+                await self.show(
+                    partial(fragments.composer_state, refused=client_id), self.session
+                )
             return
         if not message.is_new:  # a new one, once it is shown, tells by itself that it was taken
             state = partial(fragments.composer_state, acknowledged=client_id)

@@ -143,14 +143,19 @@ def new_message(message: Message, view: RunView, user: Any) -> SafeString:
 
 
 def composer_state(session: ChatSession, **about: str) -> SafeString:
-    """Whether a run lives; what was `acknowledged`, or `returned`, of what the page sent."""
+    """Whether a run lives; what of what was sent is acknowledged, refused or returned."""
     return _composer(sessions.standing(session, sessions.live_run(session)), **about)
 
 
 def _composer(
-    standing: sessions.Standing, acknowledged: str = "", returned: str = ""
+    standing: sessions.Standing, acknowledged: str = "", returned: str = "", refused: str = ""
 ) -> SafeString:
-    about = {"standing": standing, "acknowledged": acknowledged, "returned": returned}
+    about = {
+        "standing": standing,
+        "acknowledged": acknowledged,
+        "returned": returned,
+        "refused": refused,
+    }
     return _part("composer_state", about)
 
 

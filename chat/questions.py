@@ -34,6 +34,10 @@ class NotSaid(Exception):
     """A message was not taken; the text says why, to the person who wrote it."""
 
 
+class IdTaken(NotSaid):
+    """The page's id for this message belongs to another message: it needs a new one."""
+
+
 def cleaned(text: str) -> str:
     """The text as it can be kept; raises NotSaid where it is nothing, or too much."""
     text = storable(text).strip()

@@ -107,7 +107,7 @@ def begin(user, text: str, client_id: str, agent: str = "") -> Message:
     text = questions.cleaned(text)
     try:
         with storage.refusing(questions.NotSaid), transaction.atomic():
-            if (known := _known(user, client_id)) is not None:
+            if (known := _known(user, text, client_id)) is not None:
                 return known
             _check_pace(user)
             wish = questions.wished(text, user)
@@ -116,7 +116,9 @@ def begin(user, text: str, client_id: str, agent: str = "") -> Message:
             session = ChatSession.objects.create(user=user, title=title)
             return _add(session, user, text, client_id, agent)
     except IntegrityError:  # it came twice at once, and the other was quicker
-        return Message.objects.get(author=user, client_id=client_id)
+        if (known := _known(user, text, client_id)) is None:
+            raise
+        return known
 
 
 def say(session: ChatSession, user, text: str, client_id: str, agent: str = "") -> Message:
@@ -127,7 +129,7 @@ def say(session: ChatSession, user, text: str, client_id: str, agent: str = "") 
             raise questions.NotSaid(_("This session is not there any more."))
         if not sharing.may_write(session, user):
             raise questions.NotSaid(str(sharing.READS_ONLY))
-        if (known := _known(user, client_id, session)) is not None:
+        if (known := _known(user, text, client_id, session)) is not None:
             return known
         _check_pace(user)
         is_busy = live_run(session) or queue.waiting(session)
@@ -273,7 +275,9 @@ def _begun(session: ChatSession, message: Message) -> Message | None:
         return None
 
 
-def _known(user, client_id: str, session: ChatSession | None = None) -> Message | None:
+def _known(
+    user, text: str, client_id: str, session: ChatSession | None = None
+) -> Message | None:
     """The message that was sent under this id before: a double click, or a lost reply."""
     known = None
     is_id = 0 < len(client_id) <= 64 and client_id == questions.storable(client_id)
@@ -282,6 +286,11 @@ def _known(user, client_id: str, session: ChatSession | None = None) -> Message 
     # Said in another session it is no double, and to take it for one would lose the text.
     if not is_id or (known and session and known.session_id != session.pk):
         raise questions.NotSaid(_("The page sent something that cannot be read."))
+    # Neither is another text. An agent may keep texts masked only, so that is the same one.
+    if known and known.text != text and known.text != masking.masked_value(text):
+        raise questions.IdTaken(
+            _("Not sent: a different message was sent with the same ID. Send it again.")
+        )
     return known
 
 

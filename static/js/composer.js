@@ -101,6 +101,7 @@ function readState() {
   const state = document.getElementById("composer-state").dataset;
   const kept = isKept(form.elements.client_id.value, state.acknowledged);
   if (kept) clear();
+  if (state.refused && state.refused === form.elements.client_id.value) renew();
   if (state.returned) takeBack(state);
   if (state.liveRun !== live && (state.liveRun || !isNextComing())) show(state.liveRun);
   if ("waiting" in state) announcer.textContent = announcer.dataset.waiting;
@@ -115,6 +116,13 @@ function takeBack(state) {
   if (text.value.trim()) return;
   text.value = words;
   edited();
+}
+
+// Another message has this id: the text stays, and goes out under a new one.
+function renew() {
+  form.elements.client_id.value = "";
+  keep();
+  release();
 }
 
 // Between two answers nothing lives for a moment, and the buttons would flicker.

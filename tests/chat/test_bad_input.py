@@ -134,6 +134,42 @@ async def test_an_id_used_in_another_session_loses_no_text(chat):
     assert 'data-client-id="once"' not in "".join(frames)
 
 
+async def test_another_text_under_a_known_id_is_refused_and_the_same_text_is_not(chat):
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await page.send_to(text_data=message(client_id="once"))
+        await frames_until(page, FINISHED)
+        await page.send_to(text_data=message("Another question", client_id="once"))
+        refused = await frames_until(page, 'data-refused="once"')
+        await page.send_to(text_data=message(client_id="once"))
+        await frames_until(page, 'data-acknowledged="once"')
+
+    assert "Not sent: a different message was sent with the same ID." in "".join(refused)
+    assert 'data-acknowledged="once"' not in "".join(refused)
+    assert (await Message.objects.aget()).text == "6 * 7"
+
+
+@pytest.mark.parametrize("path", ["/chat/", "/chat/{}/messages/"])
+async def test_another_text_under_a_known_id_is_given_back_over_http(chat, path):
+    first, again, other = [
+        await posted(chat.user, path.format(chat.pk), text=text, client_id="once")
+        for text in ("6 * 7", "6 * 7", "Another question")
+    ]
+
+    assert [first.status_code, again.status_code, other.status_code] == [302, 302, 422]
+    assert ">Another question</textarea>" in other.content.decode()
+    assert await Message.objects.acount() == 1
+
+
+async def test_a_text_that_was_saved_masked_is_the_same_text(chat):
+    await Agent.objects.aupdate(personal_data=Agent.PersonalData.UNKEPT)
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        for _ in range(2):
+            await page.send_to(text_data=message("Write to ann@example.org", client_id="once"))
+        await frames_until(page, 'data-acknowledged="once"')
+
+    assert "ann@example.org" not in (await Message.objects.aget()).text
+
+
 async def test_without_an_agent_there_is_a_sentence(chat):
     await Agent.objects.aupdate(enabled=False)
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
