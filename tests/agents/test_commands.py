@@ -14,6 +14,7 @@ from django.core.management import CommandError, call_command
 from pydantic import SecretStr
 
 from agents import runs, samples
+from agents.management.commands import ask as ask_command
 from agents.management.commands import seed_demo, serve
 from agents.models import Agent, GuardrailPattern, Run, ToolRegistration
 from tests.scripted import Call, Says
@@ -175,6 +176,35 @@ def test_what_a_model_writes_cannot_steer_the_terminal(careful, terminal, script
     _, err = ask("6 * 7", "--agent", "careful")
 
     assert r'{"expression": "1\u001b[2K\u202e1"}' in err
+
+
+NASTY = "a\x1b]0;x\x07\x9b2J\r\u202eb\u2066\U000e0041\u2028 c"
+WRITTEN_OUT = r"a\u001b]0;x\u0007\u009b2J\u000d\u202eb\u2066\U000e0041\u2028 c"
+
+
+def test_an_answer_cannot_steer_the_terminal_and_stays_readable(agent, scripted):
+    scripted(Says(answer=f"{NASTY}\n\t日本\u3000語 👩\u200d💻"))
+
+    out, _ = ask("6 * 7")
+
+    assert out == f"{WRITTEN_OUT}\n\t日本\u3000語 👩\u200d💻\n"
+
+
+def test_a_program_reads_the_answer_as_it_is(agent, scripted):
+    scripted(Says(answer=NASTY))
+
+    out, _ = ask("6 * 7", "--json")
+
+    assert json.loads(out.split("\n")[-2])["data"]["answer"] == NASTY
+
+
+def test_an_error_cannot_steer_the_terminal(agent, capsys):
+    Agent.objects.update(name=NASTY)
+
+    with pytest.raises(SystemExit):
+        ask_command.Command().run_from_argv(["manage.py", "ask", "x", "--agent", "nobody"])
+
+    assert f"Agents: {WRITTEN_OUT}." in capsys.readouterr().err
 
 
 def test_an_agent_asks_another_one_on_the_command_line(db):

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from uuid import uuid4
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from agents import approvals, live, runs, trace
 from agents.approvals import AtTerminal, NotDecided, Word
 from agents.engine.errors import AgentError
 from agents.engine.events import Event, Type
+from agents.management.terminal import TerminalCommand, visible_line
 from agents.models import Agent, Approval, Run
 
 ANSWERED = {"completed", "tool_failure_degraded"}
@@ -23,7 +24,7 @@ ALLOW = "Allow it? [y/N]"
 AGAIN = "Make it again, or was it done? [again/done]"
 
 
-class Command(BaseCommand):
+class Command(TerminalCommand):
     help = (
         "Asks an agent one question and prints its answer, or every event with --json. At a "
         "terminal it asks before a call that needs your word; elsewhere it leaves the run "
@@ -93,7 +94,7 @@ class Command(BaseCommand):
             raise _waits(call.run_id)
         asks = f"{call.agent_name} wants to use {call.tool} {call.arguments}"
         question = AGAIN if call.is_unknown else ALLOW
-        self._tell(f"{_visible(asks)}\n{call.get_why_display()} {question} ", ending="")
+        self._tell(f"{visible_line(asks)}\n{call.get_why_display()} {question} ", ending="")
         self.stderr.flush()
         try:
             said = sys.stdin.readline()
@@ -107,11 +108,13 @@ class Command(BaseCommand):
 
     def _print(self, event: Event) -> None:
         if self.as_json:
-            self.stdout.write(json.dumps(event.to_dict(), ensure_ascii=False))
+            self.stdout.write_raw(json.dumps(event.to_dict(), ensure_ascii=False))
         elif event.type is Type.TOOL_CALL:
             who = f"{event.agent}: " if "parent" in event.data else ""
             function = event.data["function"]
-            self._tell(f"[{who}{_visible(function['name'])} {_visible(function['arguments'])}]")
+            self._tell(
+                f"[{who}{visible_line(function['name'])} {visible_line(function['arguments'])}]"
+            )
         elif event.type is Type.RUN_FINISHED:
             self.stdout.write(event.data["answer"])
 
@@ -137,11 +140,6 @@ def _left_waiting(number: int) -> Run:
 def _waits(run: int) -> CommandError:
     sentence = f"Run {run} waits for your word. Give it: manage.py ask --resume {run}"
     return CommandError(sentence, returncode=WAITS)
-
-
-def _visible(text: str) -> str:
-    """The text with nothing in it that a terminal would hide or obey."""
-    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
 
 
 def _agent(name: str) -> Agent | None:

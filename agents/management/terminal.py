@@ -1,0 +1,63 @@
+"""Output of commands that print what models, tools and other people wrote."""
+
+from typing import Any
+from unicodedata import category
+
+from django.core.management.base import BaseCommand, OutputWrapper
+
+# Line breaks and tabs lay text out; joiners are part of emoji and of several scripts.
+HARMLESS = {"\n", "\t", "\u200c", "\u200d"}
+OBEYED = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+
+
+def visible(text: str) -> str:
+    """Return the text with each character that a terminal would obey or hide written out."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_written_out(sign) for sign in text)
+
+
+def visible_line(text: str) -> str:
+    """The same for one line, in which not even a line break may hide something."""
+    return "".join(c if c.isprintable() else _code(c) for c in text)
+
+
+def _written_out(sign: str) -> str:
+    return _code(sign) if category(sign) in OBEYED and sign not in HARMLESS else sign
+
+
+def _code(sign: str) -> str:
+    return f"\\u{ord(sign):04x}" if ord(sign) < 0x10000 else f"\\U{ord(sign):08x}"
+
+
+class TerminalOutput(OutputWrapper):
+    """A stream to a terminal that never passes on a control sequence of somebody else's."""
+
+    def write(self, msg: Any = "", style_func: Any = None, ending: str | None = None) -> None:
+        # Before the style, which is a control sequence of our own.
+        super().write(visible(str(msg)), style_func, ending)
+
+    def write_raw(self, text: str) -> None:
+        """Write a line for a program to read, as it is."""
+        super().write(text)
+
+
+class TerminalCommand(BaseCommand):
+    """A command whose whole output, errors included, is safe to print."""
+
+    def __init__(self, stdout: Any = None, stderr: Any = None, **options: Any) -> None:
+        super().__init__(stdout, stderr, **options)
+        self.stdout, self.stderr = _safe(self.stdout), _safe(self.stderr)
+
+    def execute(self, *args: Any, **options: Any) -> Any:
+        if out := options.pop("stdout", None):
+            self.stdout = TerminalOutput(out)
+        if errors := options.pop("stderr", None):
+            self.stderr = TerminalOutput(errors)
+        return super().execute(*args, **options)
+
+
+def _safe(output: OutputWrapper) -> TerminalOutput:
+    safe = TerminalOutput(output._out, output.ending)
+    safe.style_func = output.style_func
+    return safe
