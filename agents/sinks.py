@@ -5,6 +5,7 @@ import logging
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,10 @@ class Lines:
         """Each process needs a file of its own, or they would turn each other's over."""
         path = Path(str(path).replace("{pid}", str(os.getpid())))
         most = {"maxBytes": MOST_BYTES, "backupCount": KEPT_FILES, "encoding": "utf-8"}
-        return cls(RotatingFileHandler(path, **most), level)
+        handler = RotatingFileHandler(path, **most)
+        with suppress(OSError):  # a file of another user's, who lets us write
+            path.chmod(0o600)
+        return cls(handler, level)
 
     def take(self, run: Any, events: Sequence[Event]) -> None:
         for event in events:

@@ -1,12 +1,14 @@
 from csp.constants import NONE, SELF
 from django.utils.translation import gettext_lazy as _
 
+from agents import data_folder
 from project import environment, services
 
 ENVIRONMENT = environment.read()
 
 BASE_DIR = environment.BASE_DIR
 DATA_DIR = ENVIRONMENT.data
+data_folder.protect(DATA_DIR)
 SECRET_KEY = ENVIRONMENT.kept_secret_key()
 ENCRYPTION_KEYS = ENVIRONMENT.all_encryption_keys()
 EGRESS_ALLOW = environment.listed(ENVIRONMENT.egress_allow)

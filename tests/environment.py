@@ -42,7 +42,10 @@ def _start_services(folder: Path) -> None:
 
 
 if ON_SERVICES:
-    _start_services(Path(_folder))
+    # Beside the data folder, which is closed to the user that the database runs as.
+    _beside = tempfile.mkdtemp(prefix="ashiato-test-services-")
+    atexit.register(shutil.rmtree, _beside, ignore_errors=True)
+    _start_services(Path(_beside))
 
 
 def pytest_configure(config) -> None:

@@ -68,6 +68,50 @@ def test_the_secret_key_is_made_once_and_for_nobody_else(tmp_path):
     assert (data / "secret_key").stat().st_mode & 0o777 == 0o600
 
 
+def test_the_data_folder_is_closed_to_others_however_it_was_left(tmp_path):
+    data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
+    (data / "static").mkdir(parents=True)
+    (data / "mcp" / "1").mkdir(parents=True)
+    files = [data / name for name in ("ashiato.sqlite3", "secret_key", "static/x.css")]
+    servers_own = data / "mcp" / "1" / "own"
+    for file in (*files, servers_own, elsewhere):
+        file.write_text("x" * 60)
+        file.chmod(0o644)
+    for folder in (data, data / "static", data / "mcp"):
+        folder.chmod(0o755)
+    (data / "link").symlink_to(elsewhere)
+
+    new = "import project.settings, pathlib; pathlib.Path('$/new').touch()"
+    started("-c", new.replace("$", str(data)), ASHIATO_DATA=str(data)).check_returncode()
+
+    modes = {path: path.stat().st_mode & 0o777 for path in (data, *data.rglob("*"))}
+    assert {modes[path] for path in (data, data / "static", data / "mcp")} == {0o700}
+    assert {modes[path] for path in (*files, data / "new")} == {0o600}
+    assert modes[data / "link"] == modes[servers_own] == 0o644
+
+
+def test_a_folder_that_is_everybodys_is_left_as_it_is(tmp_path):
+    tmp_path.chmod(0o1777)
+    started("-c", "import project.settings", ASHIATO_DATA=str(tmp_path)).check_returncode()
+
+    assert tmp_path.stat().st_mode & 0o7777 == 0o1777
+
+
+def test_the_database_and_its_log_are_closed_to_others(tmp_path):
+    started("manage.py", "migrate", "contenttypes", ASHIATO_DATA=str(tmp_path))
+    code = (
+        "import django; django.setup()\nfrom django.db import connection as c, transaction\n"
+        "import os\nc.ensure_connection(); c.cursor().execute('CREATE TABLE x (y)')\n"
+        f"print({{oct(e.stat().st_mode & 0o777) for e in os.scandir({str(tmp_path)!r})}}, "
+        f"sorted(os.listdir({str(tmp_path)!r})))"
+    )
+    env = {"DJANGO_SETTINGS_MODULE": "project.settings", "ASHIATO_DATA": str(tmp_path)}
+    found = started("-c", code, **env)
+
+    assert found.stdout.startswith("{'0o600'} ")
+    assert "ashiato.sqlite3-wal" in found.stdout
+
+
 def test_a_secret_key_that_was_not_written_to_its_end_is_made_anew(tmp_path):
     (tmp_path / "secret_key").touch()
 

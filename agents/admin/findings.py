@@ -18,7 +18,7 @@ from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents import health, planners
+from agents import data_folder, health, planners
 from agents.assembly import CIRCUITS
 from agents.models import Agent, Approval, McpServer, Run, ServerProcess, Upkeep
 from agents.sentences import told
@@ -66,6 +66,7 @@ def everything(processes: Processes) -> Iterator[Finding]:
     yield about_the_database()
     yield about_the_layer()
     yield about_the_disk()
+    yield about_the_data_folder()
     yield about_models()
     yield about_circuits()
     yield about_servers()
@@ -228,6 +229,15 @@ def about_the_disk() -> Finding:
     advice = _("Make room, or nothing new can be kept.") if left < health.LEAST_SPACE else ""
     now = _("%(size)s are left.") % {"size": filesizeformat(left)}
     return Finding(what=_("Disk"), now=now, advice=advice)
+
+
+def about_the_data_folder() -> Finding:
+    what, folder = _("Data folder"), {"folder": settings.DATA_DIR}
+    if not data_folder.is_open(settings.DATA_DIR):
+        return Finding(what=what, now=_("Only this server's user can read it."))
+    now = _("Other users of this machine can look into %(folder)s.") % folder
+    advice = _("It holds the secret key and the database: chmod 700 %(folder)s") % folder
+    return Finding(what=what, now=now, advice=advice)
 
 
 def about_models() -> Finding:
