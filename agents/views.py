@@ -1,6 +1,5 @@
 from dataclasses import replace
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
@@ -10,6 +9,7 @@ from django.views.decorators.http import require_GET, require_POST
 from agents import approvals as service
 from agents import database, display, masking, revision
 from agents.models import Approval, Run
+from agents.referrer import page_before
 
 ADD = "add"
 
@@ -119,11 +119,12 @@ def _typed(request: HttpRequest, pk: int, *, status: int = 200, **about: Any) ->
 
 def _back(request: HttpRequest, run: Run) -> str:
     """To the page on which it was decided, if that is one of ours."""
-    page = urlsplit(request.headers.get("Referer", ""))
-    is_ours = page.netloc == request.get_host() and page.path != request.path
+    before = page_before(request).partition("?")[0]
+    if before and before != request.path:
+        return before
     is_inside = run.is_shown_where_asked(request.user)
     home = display.RunView(run).chat_url if is_inside else ""
-    return page.path if is_ours else home or reverse("runs:approvals")
+    return home or reverse("runs:approvals")
 
 
 def _waiting(request: HttpRequest) -> list[display.ApprovalView]:

@@ -272,14 +272,15 @@ async def test_the_inbox_lists_what_waits_for_me_and_nothing_else(waiting, perso
     assert "Nothing waits for you" in theirs
 
 
+@pytest.mark.parametrize("page", ["", "http://testserver", "http://["])
 async def test_a_decision_without_javascript_leads_back_to_the_conversation(
-    waiting, letter, person
+    waiting, letter, person, page
 ):
     client = AsyncClient()
     await sync_to_async(client.force_login)(person)
     data = {"verdict": "approve", f"digest-{waiting.pk}": waiting.digest}
 
-    response = await client.post(f"/approvals/{waiting.pk}/", data)
+    response = await client.post(f"/approvals/{waiting.pk}/", data, headers={"Referer": page})
 
     assert (response.status_code, response["Location"]) == (
         302,

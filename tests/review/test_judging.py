@@ -121,12 +121,24 @@ def test_without_htmx_a_thumb_leads_back_to_the_answer(run, person, chat):
         f"/traces/{run.pk}/rating/", {"rating": "good"}, headers=referer
     )
 
-    there = f"http://testserver/chat/{chat.pk}/?before=9#rating-{run.pk}"
-    assert answer.headers["Location"] == there
+    assert answer.headers["Location"] == f"/chat/{chat.pk}/?before=9#rating-{run.pk}"
 
 
-def test_a_form_from_elsewhere_leads_to_the_run(run, person):
-    referer = {"Referer": "http://evil.example/traces/"}
+@pytest.mark.parametrize(
+    "page",
+    [
+        "http://evil.example/traces/",
+        "http://testserver",
+        "http://testserver?next=1",
+        "http://testserver//evil.example/",
+        "http://testserver/\\evil.example/",
+        "http://testserver/nowhere/",
+        "http://[",
+        "\0",
+    ],
+)
+def test_a_form_from_elsewhere_leads_to_the_run(run, person, page):
+    referer = {"Referer": page}
 
     answer = browser(person).post(f"/traces/{run.pk}/flag/", {"why": "x"}, headers=referer)
 

@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.contrib.auth import get_user_model
 from django.db import IntegrityError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import Resolver404, resolve, reverse
+from django.urls import resolve, reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
@@ -18,6 +17,7 @@ from agents import audit, storage
 from agents.display import RunView
 from agents.guarding import hits
 from agents.models import Run
+from agents.referrer import page_before
 from agents.review import cases, examples, judging
 from agents.review.models import Note, Review
 
@@ -238,15 +238,8 @@ def _step(request: HttpRequest) -> int:
 
 def _back(request: HttpRequest, pk: int, anchor: str) -> str:
     """To the page on which it was said, if that is one of ours that can be read."""
-    page = urlsplit(request.headers.get("Referer", ""))
+    before = page_before(request)
     # What was not taken is shown again by the address that did not take it: none to go back to.
-    if page.netloc == request.get_host() and not _is_form(page.path):
-        return page._replace(fragment=anchor).geturl()
+    if before and resolve(before.partition("?")[0]).url_name not in FORMS:
+        return f"{before}#{anchor}"
     return f"{reverse('trace:run', args=[pk])}#{anchor}"
-
-
-def _is_form(path: str) -> bool:
-    try:
-        return resolve(path).url_name in FORMS
-    except Resolver404:
-        return True

@@ -1,0 +1,22 @@
+"""The page that a form was sent from, where somebody can be sent back to it."""
+
+from urllib.parse import urlsplit, urlunsplit
+
+from django.http import HttpRequest
+from django.urls import Resolver404, resolve
+
+
+def page_before(request: HttpRequest) -> str:
+    """Return the path and query of the page in `Referer`; empty unless it is a page of ours.
+
+    The header is whatever a client sends: no path, no address at all, or two slashes that a
+    browser reads as another host.
+    """
+    try:
+        page = urlsplit(request.headers.get("Referer", ""))
+        if page.netloc != request.get_host() or page.path.startswith(("//", "/\\")):
+            return ""
+        resolve(page.path)
+    except (ValueError, Resolver404):
+        return ""
+    return urlunsplit(("", "", page.path, page.query, ""))
