@@ -3,8 +3,10 @@
 import os
 import subprocess
 import sys
+from ipaddress import ip_address, ip_network
 
 import pytest
+import yaml
 from django.conf import settings
 
 from project.environment import Environment
@@ -175,3 +177,17 @@ def test_what_is_set_to_nothing_is_not_set(tmp_path):
     start = started("-c", code, ASHIATO_DATA=str(tmp_path), **empty)
 
     assert start.stdout.split() == ["None", "en"]
+
+
+def test_behind_the_balancer_of_the_compose_file_addresses_are_those_of_people():
+    deploy = settings.BASE_DIR / "deploy"
+    compose = yaml.safe_load((deploy / "compose.yaml").read_text())
+    passed = "proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;"
+
+    balancer = compose["services"]["balancer"]["networks"]["default"]["ipv4_address"]
+    network = compose["networks"]["default"]["ipam"]["config"][0]
+    believed = compose["services"]["web"]["environment"]["ASHIATO_PROXIES"].split(",")[0]
+    assert believed == balancer
+    assert ip_address(balancer) in ip_network(network["subnet"])
+    assert ip_address(balancer) not in ip_network(network["ip_range"])
+    assert passed in (deploy / "nginx.conf").read_text()

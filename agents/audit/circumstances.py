@@ -57,24 +57,36 @@ def place(request: HttpRequest | None = None) -> dict[str, str]:
 
 
 def address(request: HttpRequest) -> str:
-    """Where a request comes from: only a proxy that is ours is believed about that."""
-    found = request.META.get("REMOTE_ADDR") or ""
+    """Where a request comes from: only a proxy that is ours is believed about that.
+
+    The chain is read from its end, which our own proxy wrote; the first address that is not
+    ours is the client. Whatever stands before it the client may have made up.
+    """
+    found = parsed(request.META.get("REMOTE_ADDR") or "")
     told = request.headers.get("X-Forwarded-For", "").split(",")
-    while told and _is_ours(found):
-        found = told.pop().strip() or found
-    return found if parsed(found) else ""
+    while told and found is not None and _is_ours(found):
+        if (before := parsed(told.pop())) is None:
+            break
+        found = before
+    return str(found or "")
 
 
 def parsed(text: str) -> IPv4Address | IPv6Address | None:
+    """An address, also with a port, or as one version writes those of the other."""
+    text = text.strip()
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
     try:
-        return ip_address(text)
+        found = ip_address(text)
     except ValueError:
         return None
+    return (isinstance(found, IPv6Address) and found.ipv4_mapped) or found
 
 
-def _is_ours(text: str) -> bool:
-    found = parsed(text)
-    return found is not None and any(found in net for net in map(ip_network, settings.PROXIES))
+def _is_ours(found: IPv4Address | IPv6Address) -> bool:
+    return any(found in net for net in map(ip_network, settings.PROXIES))
 
 
 def masked(address: str) -> str:
