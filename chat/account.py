@@ -2,15 +2,18 @@
 
 from asgiref.sync import async_to_sync
 from django.conf import settings
-from django.contrib.auth import authenticate, logout
+from django.contrib.auth import logout
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from agents import audit
 from agents.downloads import download
+from agents.people import door, throttle
+from agents.people.views.signing_in import too_often
 from chat import belongings, erasure
 
 
@@ -29,7 +32,13 @@ def erase(request: HttpRequest) -> HttpResponse:
     """The account, by its owner, who shows once more that it is theirs."""
     if not settings.SELF_ERASURE:
         raise Http404
-    if problem := _hindrance(request):
+    if not door.is_confirmed(request):
+        return redirect(door.ask_again(request, reverse("chat:data")))
+    try:
+        problem = _hindrance(request)
+    except throttle.TooOften as wait:
+        return _page(request, problem=too_often(wait), status=429)
+    if problem:
         return _page(request, problem=problem, status=422)
     user = request.user
     logout(request)
@@ -49,14 +58,15 @@ def _hindrance(request: HttpRequest) -> str:
     name = request.user.get_username()
     if request.POST.get("name", "").strip() != name:
         return _("Type your name, %(name)s, to say that you mean it.") % {"name": name}
-    if request.user.has_usable_password():
-        typed = {"username": name, "password": request.POST.get("password", "")}
-        if authenticate(request, **typed) != request.user:
-            return _("This is not your password.")
     try:
         erasure.check(request.user)
     except erasure.NotErased as reason:
         return str(reason)
+    typed = request.POST.get("password", "")
+    if request.user.has_usable_password() and not door.is_password(
+        request, request.user, typed, "erase"
+    ):
+        return _("This is not your password.")
     return ""
 
 
@@ -64,6 +74,7 @@ def _page(request: HttpRequest, problem: str = "", status: int = 200) -> HttpRes
     context = {
         "plan": erasure.plan(request.user),
         "may_erase": settings.SELF_ERASURE,
+        "is_confirmed": door.is_confirmed(request),
         "problem": problem,
         "here": "data",
     }

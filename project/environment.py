@@ -73,6 +73,7 @@ class Environment(BaseSettings):
     oidc_administrators: str = "administrator"
     oidc_reviewers: str = "reviewer"
     oidc_create: bool = True
+    oidc_acr: str = ""
     language: Literal["en", "ja"] = "en"
     time_zone: str = "UTC"
     admin_name: str = "demo"

@@ -1,12 +1,14 @@
 """The way in: what somebody has shown so far, and the session that they are let in with."""
 
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from django.conf import settings
 from django.contrib.auth import get_user_model, login
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.crypto import constant_time_compare
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from agents import audit
@@ -15,24 +17,56 @@ from agents.people import factors, throttle, visits
 from agents.visitors import PROVED_TWICE
 
 BACKEND = "agents.visitors.Accounts"
-HALFWAY, CONFIRMED = "halfway", "confirmed_at"
+HALFWAY, CONFIRMED, ONWARD = "halfway", "confirmed_at", "confirmed_onward"
 LASTS = 600  # seconds
-MOST_NAME = 150
+MOST_NAME, MOST_PASSWORD = 150, 4096
+
+Found = TypeVar("Found")
+
+
+def checked(request: HttpRequest, name: str, way: str, check: Callable[[], Found]) -> Found:
+    """Judge a password or a code that was given for this name: counted first, then judged.
+
+    Every page that takes one asks here; raises throttle.TooOften.
+    """
+    place = circumstances.address(request)
+    throttle.enter(name, place)
+    found = check()
+    if found:
+        throttle.was_right(name, place)
+    else:
+        refuse(request, name, way)
+    return found
+
+
+def is_password(request: HttpRequest, user: Any, typed: str, way: str) -> bool:
+    """Whether this is the password of somebody who is signed in; raises throttle.TooOften."""
+    name = user.get_username()
+    is_right = checked(request, name, way, lambda: user.check_password(typed[:MOST_PASSWORD]))
+    if is_right:
+        throttle.succeeded(name, circumstances.address(request))
+    return is_right
 
 
 def wait_for_second(request: HttpRequest, user: Any) -> None:
     """The password was right. Nothing may be done with that but to show more."""
     request.session.cycle_key()
-    request.session[HALFWAY] = {"user": user.pk, "at": time.time()}
+    about = {"user": user.pk, "at": time.time(), "password": user.get_session_auth_hash()}
+    request.session[HALFWAY] = about
 
 
 def halfway(request: HttpRequest) -> Any:
-    """Whose password was right a moment ago, in this browser; None for nobody."""
+    """Whose password was right a moment ago, in this browser, and still is; None for nobody."""
     known = request.session.get(HALFWAY) or {"user": None, "at": 0}
     if time.time() - known["at"] > LASTS:
         return None
     people = get_user_model()._default_manager
-    return people.filter(pk=known["user"], is_active=True).first()
+    user = people.filter(pk=known["user"], is_active=True).first()
+    # Whoever changes a password because somebody else knows it shuts out that one, too.
+    is_same = user is not None and constant_time_compare(
+        known.get("password", ""), user.get_session_auth_hash()
+    )
+    return user if is_same else None
 
 
 def let_in(request: HttpRequest, user: Any, way: str, *, twice: bool) -> None:
@@ -41,8 +75,7 @@ def let_in(request: HttpRequest, user: Any, way: str, *, twice: bool) -> None:
     request.session[PROVED_TWICE] = twice
     confirm(request)
     visits.begin(request, user, way)
-    place = circumstances.address(request)
-    throttle.succeeded(user.get_username(), place)
+    throttle.succeeded(user.get_username(), circumstances.address(request))
     try:
         audit.record(user, audit.SIGNED_IN, factors.name_of(user), way=way)
     except audit.NotRecorded:
@@ -65,6 +98,16 @@ def confirm(request: HttpRequest) -> None:
 
 def is_confirmed(request: HttpRequest) -> bool:
     return time.time() - request.session.get(CONFIRMED, 0) < LASTS
+
+
+def ask_again(request: HttpRequest, onward: str = "") -> str:
+    """Where somebody shows once more who they are; afterwards they come to `onward`."""
+    request.session[ONWARD] = onward or reverse("people:account")
+    return reverse("people:confirm")
+
+
+def after_confirming(request: HttpRequest) -> str:
+    return request.session.get(ONWARD) or reverse("people:account")
 
 
 def service() -> str:

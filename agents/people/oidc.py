@@ -1,7 +1,8 @@
 """Signing in by another service (OpenID Connect): code flow with state, nonce and PKCE.
 
 An account is found by who somebody is to that service, or by an address that it has verified,
-never by one that it has not.
+never by one that it has not, and never the account of an administrator or a reviewer: whoever
+runs the service could otherwise become one. It counts as two factors only where it says so.
 """
 
 import base64
@@ -9,6 +10,7 @@ import hmac
 import re
 import secrets
 import time
+import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
@@ -26,7 +28,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from agents import audit
-from agents.people import factors, roles, visits
+from agents.people import factors, lookalikes, roles, visits
 from agents.people.models import Identity
 from agents.people.roles import Role
 
@@ -35,6 +37,10 @@ WITHIN, REMEMBERED, LEEWAY = 10.0, 600, 60  # seconds
 SIGNED_BY = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"]
 NEEDED = ["iss", "sub", "aud", "exp", "iat", "nonce"]
 MOST_NAME, MOST_SUBJECT = 150, 255
+# What is used to sign in there, by what it proves (RFC 8176).
+KNOWN = {"pwd", "pin", "kba"}
+HAD = {"otp", "hwk", "swk", "pop", "sc", "sms", "tel"}
+BEEN = {"face", "fpt", "iris", "retina", "vbm"}
 
 
 class NotKnown(Exception):
@@ -49,10 +55,14 @@ class Begun:
     nonce: str
     verifier: str
     onward: str
+    is_fresh: bool = False
 
 
-def begin(request: HttpRequest, onward: str) -> tuple[str, str]:
-    """Where to send the browser, and what to have it keep meanwhile, signed."""
+def begin(request: HttpRequest, onward: str, *, is_fresh: bool = False) -> tuple[str, str]:
+    """Where to send the browser, and what to have it keep meanwhile, signed.
+
+    With `is_fresh` the service is to ask who it is, even if it knows.
+    """
     state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
     challenge = base64.urlsafe_b64encode(sha256(verifier.encode()).digest()).rstrip(b"=")
     asked = {
@@ -65,7 +75,12 @@ def begin(request: HttpRequest, onward: str) -> tuple[str, str]:
         "code_challenge": challenge.decode(),
         "code_challenge_method": "S256",
     }
+    if wanted := _accepted_acr():
+        asked["acr_values"] = " ".join(wanted)
+    if is_fresh:
+        asked |= {"prompt": "login", "max_age": "0"}
     kept = {"state": state, "nonce": nonce, "verifier": verifier, "onward": onward}
+    kept["is_fresh"] = is_fresh
     place = _place("authorization_endpoint")
     joint = "&" if "?" in place else "?"
     return f"{place}{joint}{urlencode(asked)}", signing.dumps(kept, salt=SALT)
@@ -102,14 +117,37 @@ def claims(request: HttpRequest, kept: Begun) -> dict[str, Any]:
     found = _read(str(told.get("id_token", "")))
     if not hmac.compare_digest(kept.nonce, _ascii(str(found["nonce"]))):
         raise NotKnown(_("This answer is not for this browser. Try again."))
+    if kept.is_fresh and not _is_recent(found.get("auth_time")):
+        raise NotKnown(_("%(service)s did not ask who you are.") % {"service": name()})
     return found
+
+
+def _is_recent(moment: Any) -> bool:
+    """Not every service says when somebody signed in; where one does, it was just now."""
+    return moment is None or (
+        isinstance(moment, int | float) and time.time() - moment < LASTS + LEEWAY
+    )
+
+
+def proves_twice(found: dict[str, Any]) -> bool:
+    """Whether the service says that more than one thing showed who it is."""
+    if found.get("acr") in _accepted_acr():
+        return True
+    told = found.get("amr")
+    used = {way for way in told if isinstance(way, str)} if isinstance(told, list) else set()
+    return "mfa" in used or sum(bool(used & kind) for kind in (KNOWN, HAD, BEEN)) > 1
+
+
+def _accepted_acr() -> list[str]:
+    return [part.strip() for part in settings.ENVIRONMENT.oidc_acr.split(",") if part.strip()]
 
 
 @transaction.atomic
 def person(found: dict[str, Any]) -> Any:
     """Whose account it is: known, found by a verified address, or made."""
-    subject = str(found["sub"])
-    if len(subject) > MOST_SUBJECT or subject != _storable(subject):
+    subject = found["sub"]
+    is_one = isinstance(subject, str) and subject.strip() and subject == _storable(subject)
+    if not is_one or len(subject) > MOST_SUBJECT:
         raise NotKnown(_("What %(service)s says is not to be trusted.") % {"service": name()})
     about = {"issuer": settings.ENVIRONMENT.oidc_issuer, "subject": subject}
     known = Identity.objects.filter(**about).select_related("user").first()
@@ -131,7 +169,21 @@ def _by_address(found: dict[str, Any]) -> Any:
     if not isinstance(address, str) or not address or found.get("email_verified") is not True:
         return None
     people = get_user_model()._default_manager.filter(email__iexact=_storable(address))
-    return people.get() if people.count() == 1 else None
+    found_people = list(people[:2])
+    if any(map(_may_more_than_ask, found_people)):
+        raise NotKnown(
+            _(
+                "The account with this address has more rights than most, so %(service)s can't "
+                "be connected to it by the address. Sign in to it with its password."
+            )
+            % {"service": name()}
+        )
+    return found_people[0] if len(found_people) == 1 else None
+
+
+def _may_more_than_ask(user: Any) -> bool:
+    is_more = user.is_superuser or user.is_staff or roles.of(user) != Role.PERSON
+    return is_more or bool(user.get_all_permissions())
 
 
 def _made(found: dict[str, Any]) -> Any:
@@ -150,13 +202,14 @@ def _made(found: dict[str, Any]) -> Any:
 
 
 def _free_name(found: dict[str, Any]) -> str:
-    """What the service calls them, as a name that nobody has here."""
+    """What the service calls them, as a name that looks like nobody else's here."""
     told = found.get("preferred_username") or str(found.get("email") or "").split("@")[0]
-    bare = re.sub(r"[^\w.@+-]", "", _storable(str(told)))[: MOST_NAME - 10] or "person"
-    taken = get_user_model()._default_manager.filter(username__istartswith=bare)
-    names = {one.lower() for one in taken.values_list("username", flat=True)}
-    more = (f"{bare}-{number}" for number in range(2, len(names) + 3))
-    return next(one for one in (bare, *more) if one.lower() not in names)
+    plain = unicodedata.normalize("NFKC", _storable(str(told)))
+    bare = re.sub(r"[^\w.@+-]", "", plain)[: MOST_NAME - 10] or "person"
+    taken = get_user_model()._default_manager.values_list("username", flat=True)
+    looks = {lookalikes.skeleton(one) for one in taken.iterator()}
+    more = (f"{bare}-{number}" for number in range(2, len(looks) + 3))
+    return next(one for one in (bare, *more) if lookalikes.skeleton(one) not in looks)
 
 
 def _give_role(user: Any, found: dict[str, Any]) -> None:
@@ -218,8 +271,11 @@ def _read(token: str) -> dict[str, Any]:
         raise NotKnown(
             _("What %(service)s says is not to be trusted.") % {"service": name()}
         ) from error
-    if found.get("azp", environment.oidc_client_id) != environment.oidc_client_id:
-        raise NotKnown(_("This answer is not for this browser. Try again."))
+    # A token for several has to say which of them asked for it.
+    several = isinstance(found["aud"], list) and len(found["aud"]) > 1
+    asker = found.get("azp", None if several else environment.oidc_client_id)
+    if asker != environment.oidc_client_id:
+        raise NotKnown(_("What %(service)s says is not to be trusted.") % {"service": name()})
     return found
 
 

@@ -12,7 +12,6 @@ from hashlib import sha256
 from ipaddress import IPv6Address, ip_network
 
 from django.db import transaction
-from django.db.models import F
 from django.utils import timezone
 
 from agents.audit.circumstances import parsed
@@ -58,21 +57,35 @@ def enter(name: str, address: str) -> None:
         late = max(row.wait_until or now for row in judging)
         if late <= now:
             _count(both, BOTH, now)
-            _count(there, FROM_THERE, now)
+            # Whoever is known adds to the count, and never makes others there wait longer.
+            _count(there, FROM_THERE, now, waits=not is_known)
             if not is_known:
                 _count(under, UNDER_THE_NAME, now)
     if late > now:
         raise TooOften(int((late - now).total_seconds()) + 1)
 
 
+def was_right(name: str, address: str) -> None:
+    """Take back the attempt that `enter` counted for the address: this one was no guess.
+
+    Only this one: otherwise anybody with an account could try the passwords of others, and
+    sign in with their own in between.
+    """
+    _both, there, _under = _keys(name, address)
+    with transaction.atomic():
+        row = Attempts.objects.select_for_update().filter(key=there, count__gt=0).first()
+        if row is not None:
+            row.count -= 1
+            row.wait_until = row.wait_until if FROM_THERE.wait(row.count) else None
+            row.save()
+
+
 def succeeded(name: str, address: str) -> None:
-    """It was the right person: under their name nothing is held against them any more."""
+    """Clear what is held against the account. What is held against the address stays."""
     now = timezone.now()
-    both, there, under = _keys(name, address)
+    both, _there, under = _keys(name, address)
     calm = {"count": 0, "wait_until": None, "last_at": now}
     Attempts.objects.filter(key=under).update(**calm)
-    counted = Attempts.objects.filter(key=there, count__gt=0)
-    counted.update(count=F("count") - 1, wait_until=None)
     Attempts.objects.filter(key=both).update(**calm, succeeded_at=now)
     _forget(now)
 
@@ -98,11 +111,12 @@ def _held(keys: Iterable[str], now: datetime) -> list[Attempts]:
     return [found[key] for key in keys]
 
 
-def _count(row: Attempts, limit: Limit, now: datetime) -> None:
+def _count(row: Attempts, limit: Limit, now: datetime, *, waits: bool = True) -> None:
     is_old = now - row.last_at > FORGOTTEN
     row.count, row.last_at = 1 if is_old else row.count + 1, now
-    wait = limit.wait(row.count)
-    row.wait_until = now + wait if wait else None
+    if waits:
+        wait = limit.wait(row.count)
+        row.wait_until = now + wait if wait else None
     row.save()
 
 

@@ -1,13 +1,16 @@
 """What people change about their own sign-in."""
 
+import re
 import time
+from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.contrib.auth import SESSION_KEY
 from django.test import Client
 
 from agents.models import AuditEntry
-from agents.people import factors, totp
+from agents.people import door, factors, throttle, totp
 from agents.people.models import Authenticator, Passkey, Visit
 from tests.people.conftest import PASSWORD
 
@@ -172,3 +175,88 @@ def test_a_session_is_seen_once_a_minute(inside, ada):
     inside.get("/account/")
 
     assert before < seen == Visit.objects.get().seen_at
+
+
+@pytest.mark.parametrize("is_fresh", [True, False])
+@pytest.mark.parametrize(
+    ("route", "field"),
+    [
+        ("/account/password/", "old_password"),
+        ("/account/confirm/", "password"),
+        ("/account/erase/", "password"),
+    ],
+)
+def test_no_page_lets_passwords_be_guessed(inside, ada, settings, route, field, is_fresh):
+    settings.SELF_ERASURE = True
+    if not is_fresh:
+        throttle.Attempts.objects.all().delete()  # as if they had never signed in from there
+    typed = {field: "wrong", "name": "ada", "new_password1": NEW, "new_password2": NEW}
+    for _attempt in range(throttle.BOTH.free):
+        assert inside.post(route, typed).status_code != 429
+
+    answer = inside.post(route, typed | {field: PASSWORD})
+
+    assert answer.status_code == 429
+    assert "Too many attempts." in answer.content.decode()
+    refused = AuditEntry.objects.filter(action="signin.failed")
+    assert refused.count() == throttle.BOTH.free
+    ada.refresh_from_db()
+    assert ada.check_password(PASSWORD)
+
+
+def test_with_a_second_factor_the_password_alone_confirms_nothing(stale, ada, secret):
+    assert 'name="password"' not in stale.get("/account/confirm/").content.decode()
+    stale.post("/account/confirm/", {"password": PASSWORD})
+    assert stale.get("/account/app/").status_code == 302
+
+    right = totp.code(secret, int(time.time()) // 30)
+    stale.post("/account/confirm/", {"code": right})
+    assert stale.get("/account/app/").status_code == 200
+
+
+def test_an_account_is_deleted_only_by_whoever_has_just_shown_who_they_are(
+    stale, ada, settings
+):
+    settings.SELF_ERASURE = True
+    assert 'name="password"' not in stale.get("/account/data/").content.decode()
+
+    typed = {"name": "ada", "password": PASSWORD}
+    assert stale.post("/account/erase/", typed).headers["Location"] == "/account/confirm/"
+    back = stale.post("/account/confirm/", {"password": PASSWORD})
+
+    assert back.headers["Location"] == "/account/data/"
+    assert 'name="password"' in stale.get("/account/data/").content.decode()
+    assert type(ada).objects.filter(pk=ada.pk, is_active=True).exists()
+
+
+def test_a_password_is_not_saved_over_one_that_was_changed_meanwhile(inside, ada, monkeypatch):
+    check = door.is_password
+
+    def meanwhile(*about):
+        is_right = check(*about)
+        type(ada).objects.filter(pk=ada.pk).update(password="x", is_active=False)
+        return is_right
+
+    monkeypatch.setattr(door, "is_password", meanwhile)
+
+    answer = changed(inside)
+
+    assert "Your password was changed meanwhile." in answer.content.decode()
+    ada.refresh_from_db()
+    assert (ada.password, ada.is_active) == ("x", False)
+
+
+def test_passwords_are_checked_in_one_place():
+    """Whoever calls these elsewhere has made a page on which passwords can be guessed."""
+    asks = re.compile(
+        r"\bcheck_password\(|\bauthenticate\(|partial\(authenticate|factors\.used"
+    )
+    root = Path(settings.BASE_DIR)
+    sources = [p for room in ("agents", "chat", "project") for p in (root / room).rglob("*.py")]
+    found = {str(p.relative_to(root)) for p in sources if asks.search(p.read_text())}
+
+    assert found == {
+        "agents/people/door.py",
+        "agents/people/views/account.py",
+        "agents/people/views/signing_in.py",
+    }

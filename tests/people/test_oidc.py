@@ -3,10 +3,11 @@
 import httpx
 import pytest
 from django.contrib.auth import SESSION_KEY
+from django.contrib.auth.models import Permission
 from django.test import Client
 from pydantic import SecretStr
 
-from agents.people import oidc, roles
+from agents.people import factors, lookalikes, oidc, roles, totp
 from agents.people.models import Identity, Visit
 from agents.people.roles import Role
 from tests.people.provider import CLIENT, SECRET, serving
@@ -158,12 +159,19 @@ SPOILT = {
     "exp": 1,
     "azp": "somebody-else",
     "sub": "x" * 300,
+    "several": {"aud": [CLIENT, "somebody-else"]},
+    "azp of several": {"aud": [CLIENT, "somebody-else"], "azp": "somebody-else"},
+    "empty sub": {"sub": ""},
+    "blank sub": {"sub": " "},
+    "no sub": {"sub": None},
+    "number": {"sub": 42},
 }
 
 
 @pytest.mark.parametrize("name", SPOILT)
 def test_a_token_that_is_not_right_lets_nobody_in(client, provider, name):
-    provider.change = lambda claims: {**claims, name: SPOILT[name]}
+    spoilt = SPOILT[name] if isinstance(SPOILT[name], dict) else {name: SPOILT[name]}
+    provider.change = lambda claims: {**claims, **spoilt}
 
     answer = signed_in(client)
 
@@ -234,3 +242,116 @@ def test_the_way_there_keeps_nothing_here(client, provider):
     assert "sessionid" not in away.cookies
     assert (cookie["httponly"], cookie["samesite"]) == (True, "Lax")
     assert "code_challenge_method=S256" in away.headers["Location"]
+
+
+@pytest.mark.parametrize("audience", [[CLIENT], [CLIENT, "somebody-else"]])
+def test_a_token_for_several_says_who_asked_for_it(client, provider, audience):
+    provider.change = lambda claims: {**claims, "aud": audience, "azp": CLIENT}
+
+    signed_in(client)
+
+    assert is_in(client)
+
+
+@pytest.mark.parametrize(
+    ("told", "is_twice"),
+    [
+        ({}, False),
+        ({"amr": ["pwd"]}, False),
+        ({"amr": ["pwd", "pin"]}, False),
+        ({"amr": "mfa"}, False),
+        ({"amr": ["mfa"]}, True),
+        ({"amr": ["pwd", "otp"]}, True),
+        ({"amr": [["mfa"], None]}, False),
+        ({"acr": "gold"}, True),
+        ({"acr": "silver"}, False),
+        ({"acr": ["gold"]}, False),
+    ],
+)
+def test_it_counts_twice_only_if_the_service_says_so(
+    client, provider, settings, told, is_twice
+):
+    use(settings, oidc_acr="gold, platinum")
+    provider.person |= told
+
+    signed_in(client)
+
+    assert client.session["proved_twice"] is is_twice
+
+
+def test_what_the_service_does_not_prove_is_asked_for_here(client, provider, settings):
+    settings.REQUIRE_MFA = "all"
+
+    assert signed_in(client).headers["Location"].startswith("/login/app/?next=")
+    assert not is_in(client)
+    provider.person |= {"amr": ["pwd", "mfa"]}
+    assert signed_in(client).headers["Location"] == "/traces/"
+    assert is_in(client)
+
+
+def test_a_second_factor_of_ours_is_asked_for_after_the_first_one_there(
+    client, provider, person
+):
+    Identity.objects.create(user=person, issuer=provider.url, subject="42")
+    factors.add_app(person, totp.new_secret(), 0)
+
+    assert signed_in(client).headers["Location"].startswith("/login/second/?next=")
+    assert not is_in(client)
+
+
+@pytest.mark.parametrize("rank", ["superuser", "staff", "administrator", "reviewer", "right"])
+def test_nobody_with_rights_is_found_by_an_address(client, provider, person, rank):
+    person.email = "ada@example.org"
+    person.is_superuser, person.is_staff = rank == "superuser", rank == "staff"
+    person.save()
+    if rank in Role.values:
+        roles.give(person, Role(rank))
+    if rank == "right":
+        person.user_permissions.add(Permission.objects.get(codename="see_personal_data"))
+    provider.person |= {"email": "ada@example.org", "email_verified": True}
+
+    answer = signed_in(client)
+
+    assert "Sign in to it with its password." in answer.content.decode()
+    assert not is_in(client)
+    assert not Identity.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["аda", "ADA", "ａｄａ", "a\u200bda", "αda", "AdА"],  # some of them not in Latin
+)
+def test_a_name_that_looks_like_one_that_is_taken_is_told_apart(client, provider, person, name):
+    provider.person = {"sub": "7", "preferred_username": name}
+
+    signed_in(client)
+
+    made = Identity.objects.get().user
+    assert made != person
+    assert made.username.endswith("-2")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("paypal", "paypaI"), ("modern", "rnodern"), ("root", "r00t")]
+)
+def test_names_that_look_alike_have_one_skeleton(one, other):
+    assert lookalikes.skeleton(one) == lookalikes.skeleton(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("かく", "がく"), ("ann", "anna"), ("山田", "山本")]
+)
+def test_names_that_do_not_look_alike_are_told_apart(one, other):
+    assert lookalikes.skeleton(one) != lookalikes.skeleton(other)
+
+
+def test_whoever_confirms_by_the_service_is_asked_there_again(client, provider):
+    back = sent_back(client)
+    client.get(back)
+    away = client.get("/login/oidc/", {"next": "/account/", "fresh": "1"})
+    assert "prompt=login" in away.headers["Location"]
+    provider.person |= {"auth_time": 1}
+
+    answer = client.get(httpx.get(away.headers["Location"]).headers["Location"])
+
+    assert "Acme did not ask who you are." in answer.content.decode()

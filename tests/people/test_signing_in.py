@@ -1,13 +1,18 @@
 """Who gets in, with what, and how often one may try."""
 
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
 from django.contrib.auth import SESSION_KEY
 from django.contrib.auth.hashers import MD5PasswordHasher
+from django.contrib.auth.tokens import default_token_generator
 from django.test import Client
 from django.utils import timezone
+from django.utils.encoding import force_bytes
+from django.utils.http import urlsafe_base64_encode
 
 from agents import audit, visitors
 from agents.audit import circumstances
@@ -208,6 +213,17 @@ def test_passkeys_that_are_none_do_not_fill_the_log(client):
     assert AuditEntry.objects.filter(action=audit.NOT_SIGNED_IN).count() < 10
 
 
+def test_a_sign_in_half_way_ends_with_a_new_password(client, ada, secret, sign_in):
+    sign_in()
+    ada.set_password("another long walk")
+    ada.save()
+
+    answer = client.post("/login/second/", {"code": code(secret)})
+
+    assert answer.headers["Location"] == "/login/"
+    assert not is_in(client)
+
+
 def test_the_session_before_is_not_the_session_after(client, ada, secret, sign_in):
     sign_in()
     halfway = client.session.session_key
@@ -279,6 +295,36 @@ def test_many_names_from_one_address_wait(client, ada, sign_in):
     assert sign_in(REMOTE_ADDR="2001:db8:1::1").status_code == 302
 
 
+@pytest.mark.parametrize("way", ["password", "passkey"])
+def test_signing_in_with_ones_own_account_gives_no_more_guesses(
+    rf, ada, stranger, sign_in, client, way
+):
+    for number in range(throttle.FROM_THERE.free * 2):
+        sign_in(f"name{number}", "wrong")
+        later(timedelta(hours=1))
+        if way == "password":
+            sign_in()
+            client.post("/logout/")
+        else:
+            throttle.succeeded("ada", "127.0.0.1")
+
+    there = throttle._keys("x", "127.0.0.1")[1]
+    assert Attempts.objects.get(key=there).count == throttle.FROM_THERE.free * 2
+    later(timedelta(hours=1))
+    sign_in("one more", "wrong")
+    sign_in()
+    client.post("/logout/")
+    assert sign_in("eve", "wrong").status_code == 429
+
+
+def test_many_people_of_one_address_can_sign_in(client, django_user_model, sign_in):
+    for number in range(throttle.FROM_THERE.free + 3):
+        name = f"name{number}"
+        django_user_model.objects.create_user(name, password=PASSWORD)
+        assert sign_in(name).status_code == 302
+        client.post("/logout/")
+
+
 def test_whoever_was_there_before_is_not_locked_out_with_their_address(client, ada, sign_in):
     sign_in()
     client.post("/logout/")
@@ -296,11 +342,56 @@ def test_only_a_proxy_of_ours_is_believed_about_addresses(rf, settings):
     assert circumstances.address(request) == "10.0.0.1"
     settings.PROXIES = ["10.0.0.0/8"]
     assert circumstances.address(request) == "198.51.100.7"
-    assert circumstances.address(rf.get("/", REMOTE_ADDR="10.0.0.1", **junk())) == ""
 
 
-def junk():
-    return {"HTTP_X_FORWARDED_FOR": "<script>"}
+CHAINS = {
+    # Only the proxy that we know is believed, and about its neighbour only.
+    ("198.51.100.7", "10.0.0.1"): "198.51.100.7",
+    ("203.0.113.9, 198.51.100.7", "10.0.0.1"): "198.51.100.7",
+    ("10.0.0.9, 198.51.100.7", "10.0.0.1"): "198.51.100.7",
+    ("198.51.100.7, 10.0.0.3, 10.0.0.2", "10.0.0.1"): "198.51.100.7",
+    ("198.51.100.7", "192.0.2.1"): "192.0.2.1",
+    ("10.0.0.1", "192.0.2.1"): "192.0.2.1",
+    ("127.0.0.1, , ", "192.0.2.1"): "192.0.2.1",
+    # Whoever only says names of ours is as far away as the last of them.
+    ("10.0.0.3", "10.0.0.1"): "10.0.0.3",
+    ("", "10.0.0.1"): "10.0.0.1",
+    (",,", "10.0.0.1"): "10.0.0.1",
+    # What is no address ends the chain: what stands before it was not said by us.
+    ("198.51.100.7, unknown", "10.0.0.1"): "10.0.0.1",
+    ("<script>", "10.0.0.1"): "10.0.0.1",
+    ("198.51.100.7:4711", "10.0.0.1"): "198.51.100.7",
+    ("[2001:db8::7]:4711", "10.0.0.1"): "2001:db8::7",
+    ("::ffff:198.51.100.7", "10.0.0.1"): "198.51.100.7",
+    ("198.51.100.7", "::ffff:10.0.0.1"): "198.51.100.7",
+}
+
+
+@pytest.mark.parametrize(("told", "found"), CHAINS)
+def test_a_chain_of_addresses_is_read_from_its_trusted_end(rf, settings, told, found):
+    settings.PROXIES = ["10.0.0.0/8"]
+
+    request = rf.get("/", HTTP_X_FORWARDED_FOR=told, REMOTE_ADDR=found)
+
+    assert circumstances.address(request) == CHAINS[told, found]
+
+
+def test_the_throttle_the_visit_and_the_log_see_the_same_address(
+    client, ada, sign_in, settings
+):
+    settings.PROXIES = ["10.0.0.1"]
+    for number in range(throttle.FROM_THERE.free):
+        forged = f"192.0.2.{number}, 203.0.113.5"
+        sign_in("x", "wrong", HTTP_X_FORWARDED_FOR=forged, REMOTE_ADDR="10.0.0.1")
+        later(timedelta(hours=1))
+    sign_in("x", "wrong", HTTP_X_FORWARDED_FOR="203.0.113.5", REMOTE_ADDR="10.0.0.1")
+
+    waits = sign_in(HTTP_X_FORWARDED_FOR="203.0.113.5", REMOTE_ADDR="10.0.0.1")
+    assert waits.status_code == 429
+    sign_in(HTTP_X_FORWARDED_FOR="203.0.113.6", REMOTE_ADDR="10.0.0.1")
+    assert Visit.objects.get().address == "203.0.113.6"
+    entry = AuditEntry.objects.get(action=audit.SIGNED_IN)
+    assert "203.0.113.6" in entry.person.opened(entry.place)
 
 
 def test_whoever_is_trusted_with_others_sets_up_an_app_first(client, ada, sign_in, settings):
@@ -366,6 +457,30 @@ def test_a_link_to_set_a_password_works_once(client, ada, administrator):
     ada.refresh_from_db()
     assert ada.check_password("mountains in the mist")
     assert "no-store" in page.headers["Cache-Control"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_link_that_is_used_several_times_at_once_works_once(ada):
+    uid = urlsafe_base64_encode(force_bytes(ada.pk))
+    link = f"/welcome/{uid}/{default_token_generator.make_token(ada)}/"
+    words = [f"mountains in the mist {number}" for number in range(6)]
+    together = threading.Barrier(len(words))
+
+    def use(word):
+        browser = Client()
+        browser.get("/login/")
+        together.wait(10)
+        return browser.post(link, {"new_password1": word, "new_password2": word}).status_code
+
+    with ThreadPoolExecutor(len(words)) as threads:
+        told = dict(zip(words, threads.map(use, words), strict=True))
+
+    ada.refresh_from_db()
+    taken = [word for word, status in told.items() if status == 302]
+    assert sorted(told.values()) == [302, 404, 404, 404, 404, 404]
+    assert ada.check_password(taken[0])
+    kept = AuditEntry.objects.filter(action=audit.PASSWORD_SET)
+    assert [entry.detail for entry in kept if entry.detail] == [{"by": "link"}]
 
 
 @pytest.mark.parametrize("uid", ["MQ", "LTE", "%00", "OTk5OTk5OTk5OTk5OTk5OTk5OTk5OTk5"])

@@ -5,7 +5,7 @@ from functools import wraps
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth import get_user_model, update_session_auth_hash
 from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
@@ -23,11 +23,11 @@ from agents.people import door, factors, passkeys, throttle, totp, visits
 from agents.people.models import Visit
 from agents.people.views import answers
 from agents.people.views.signing_in import (
-    MOST_PASSWORD,
     NEW_SECRET,
     NOT_RIGHT,
     app_page,
     codes_page,
+    refuse_passkey,
     too_often,
 )
 from agents.visitors import PROVED_TWICE, demands_more
@@ -46,7 +46,7 @@ def confirmed(view: View) -> View:
     def asked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if door.is_confirmed(request):
             return view(request, *args, **kwargs)
-        return redirect("people:confirm")
+        return redirect(door.ask_again(request))
 
     return asked
 
@@ -87,33 +87,35 @@ def confirm(request: HttpRequest) -> HttpResponse:
     """Show once more who you are, before something about that is changed."""
     if request.method == "GET":
         return _confirm(request)
-    user = request.user
     try:
-        throttle.enter(user.get_username(), circumstances.address(request))
+        is_right = _is_right(request, request.user)
     except throttle.TooOften as wait:
         return _confirm(request, 429, problem=too_often(wait))
-    if not _is_right(request, user):
-        door.refuse(request, user.get_username(), "confirm")
+    if not is_right:
         return _confirm(request, problem=_("That is not right."))
-    throttle.succeeded(user.get_username(), circumstances.address(request))
     door.confirm(request)
-    return redirect("people:account")
+    return redirect(door.after_confirming(request))
 
 
 def _is_right(request: HttpRequest, user: Any) -> bool:
-    password, code = request.POST.get("password", ""), request.POST.get("code", "")
-    if password and user.has_usable_password():
-        return user.check_password(password[:MOST_PASSWORD])
-    return bool(code and factors.used(user, code[:100]))
+    """As much as at signing in: where there is a second factor, the password isn't enough."""
+    if not factors.has_any(user):
+        return door.is_password(request, user, request.POST.get("password", ""), "confirm")
+    name, code = user.get_username(), request.POST.get("code", "")[:100]
+    is_right = bool(door.checked(request, name, "confirm", lambda: factors.used(user, code)))
+    if is_right:
+        throttle.succeeded(name, circumstances.address(request))
+    return is_right
 
 
 def _confirm(request: HttpRequest, status: int = 200, **told: str) -> HttpResponse:
     user = request.user
     about = {
-        "has_password": user.has_usable_password(),
-        "has_app": hasattr(user, "authenticator"),
+        "has_password": user.has_usable_password() and not factors.has_any(user),
+        "has_code": hasattr(user, "authenticator") or user.recovery_codes.exists(),
         "has_passkey": user.passkeys.exists(),
         "service": door.service() if user.identities.exists() else "",
+        "onward": door.after_confirming(request),
         **told,
     }
     return render(request, "people/confirm.html", about, status=status)
@@ -129,9 +131,13 @@ def confirm_options(request: HttpRequest) -> HttpResponse:
 @require_POST
 def confirm_passkey(request: HttpRequest) -> HttpResponse:
     def take(told: dict[str, Any]) -> str:
-        passkeys.shown(request, told["answer"], request.user)
+        try:
+            passkeys.shown(request, told["answer"], request.user)
+        except passkeys.NotTaken:
+            refuse_passkey(request, request.user.get_username())
+            raise
         door.confirm(request)
-        return reverse("people:account")
+        return door.after_confirming(request)
 
     return answers.answered(request, take)
 
@@ -144,16 +150,38 @@ def password(request: HttpRequest) -> HttpResponse:
     """A new one; every other session ends with the old one."""
     user = request.user
     form = _password_form(user, request.POST)
-    if not form.is_valid():
+    if user.has_usable_password():
+        try:
+            is_right = door.is_password(
+                request, user, request.POST.get("old_password", ""), "password"
+            )
+        except throttle.TooOften as wait:
+            return _page(request, 429, problem=too_often(wait))
+        if not is_right:
+            form.full_clean()
+            return _page(request, form=form)
+    if not form.is_valid() or not _save_password(form, user):
         return _page(request, form=form)
-    with transaction.atomic():
-        form.save()
-        audit.record(user, audit.PASSWORD_SET, factors.name_of(user))
     way = getattr(Visit.objects.for_user(user).first(), "way", "password")
     visits.end(_others(request))
     update_session_auth_hash(request, user)
     visits.begin(request, user, way)
     return _done(request, _("Your password is changed. You are signed out everywhere else."))
+
+
+@transaction.atomic
+def _save_password(form: SetPasswordForm, user: Any) -> bool:
+    """Save it unless the password was changed, or the account switched off, meanwhile."""
+    people = get_user_model()._default_manager.select_for_update()
+    same = people.filter(pk=user.pk, password=user.password, is_active=True).first()
+    if same is None:
+        form.add_error(None, _("Your password was changed meanwhile. Sign in again."))
+        return False
+    form.user = same
+    form.save()
+    user.password = same.password
+    audit.record(user, audit.PASSWORD_SET, factors.name_of(user))
+    return True
 
 
 @never_cache
@@ -211,7 +239,7 @@ def _told_codes(request: HttpRequest, made: list[str]) -> HttpResponse:
 @require_POST
 def passkey_options(request: HttpRequest) -> HttpResponse:
     if not door.is_confirmed(request):
-        return JsonResponse({"to": reverse("people:confirm")})
+        return JsonResponse({"to": door.ask_again(request)})
     return answers.asked(lambda: passkeys.ask_to_make(request, request.user))
 
 
@@ -232,7 +260,7 @@ def add_passkey(request: HttpRequest) -> HttpResponse:
 def remove_passkey(request: HttpRequest, pk: int) -> HttpResponse:
     get_object_or_404(request.user.passkeys, pk=pk)
     if not door.is_confirmed(request):
-        return redirect("people:confirm")
+        return redirect(door.ask_again(request))
     if _is_last(request, 1):
         return _page(request, problem=DEMANDED)
     passkeys.remove(request.user, pk)

@@ -7,7 +7,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from agents.people import door, oidc
-from agents.people.views.signing_in import sign_in_page
+from agents.people.views.signing_in import after_one_factor, sign_in_page
 
 
 @never_cache
@@ -16,7 +16,7 @@ def begin(request: HttpRequest) -> HttpResponse:
     if not door.service():
         return redirect("login")
     try:
-        place, kept = oidc.begin(request, door.onward(request))
+        place, kept = oidc.begin(request, door.onward(request), is_fresh="fresh" in request.GET)
     except oidc.NotKnown as reason:
         return sign_in_page(request, problem=str(reason))
     response = HttpResponseRedirect(place)
@@ -31,10 +31,14 @@ def back(request: HttpRequest) -> HttpResponse:
         return redirect("login")
     try:
         kept = oidc.begun(request)
-        user = oidc.person(oidc.claims(request, kept))
+        found = oidc.claims(request, kept)
+        user = oidc.person(found)
     except oidc.NotKnown as reason:
         return sign_in_page(request, problem=str(reason))
-    door.let_in(request, user, "oidc", twice=True)
-    response = redirect(kept.onward)
+    if oidc.proves_twice(found):
+        door.let_in(request, user, "oidc", twice=True)
+        response: HttpResponse = redirect(kept.onward)
+    else:
+        response = after_one_factor(request, user, "oidc", kept.onward)
     response.delete_cookie(oidc.COOKIE, path=reverse("people:oidc"))
     return response

@@ -1,5 +1,6 @@
 """The pages of whoever is not signed in yet."""
 
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -23,7 +24,6 @@ from agents.audit import circumstances
 from agents.people import door, factors, passkeys, throttle, totp, visits
 from agents.people.views import answers
 
-MOST_PASSWORD = 4096
 NEW_SECRET, WELCOMED = "new_secret", "welcomed"
 WRONG = gettext_lazy("This name and password do not belong together. Both are case-sensitive.")
 NOT_RIGHT = gettext_lazy("This code is not right. Wait for the next one that the app shows.")
@@ -39,16 +39,15 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     if request.method == "GET":
         return sign_in_page(request, name=request.session.pop(WELCOMED, ""))
     name = request.POST.get("username", "").replace("\0", "\ufffd")[: door.MOST_NAME]
+    password = request.POST.get("password", "")[: door.MOST_PASSWORD]
+    check = partial(authenticate, request, username=name, password=password)
     try:
-        throttle.enter(name, circumstances.address(request))
+        user = door.checked(request, name, "password", check)
     except throttle.TooOften as wait:
         return sign_in_page(request, 429, problem=too_often(wait), name=name)
-    password = request.POST.get("password", "")[:MOST_PASSWORD]
-    user = authenticate(request, username=name, password=password)
     if user is None:
-        door.refuse(request, name, "password")
         return sign_in_page(request, problem=WRONG, name=name)
-    return _after_password(request, user)
+    return after_one_factor(request, user, "password", door.onward(request))
 
 
 def too_often(wait: throttle.TooOften) -> str:
@@ -59,15 +58,15 @@ def too_often(wait: throttle.TooOften) -> str:
     ) % {"seconds": wait.seconds}
 
 
-def _after_password(request: HttpRequest, user: Any) -> HttpResponse:
-    if factors.has_any(user):
+def after_one_factor(request: HttpRequest, user: Any, way: str, onward: str) -> HttpResponse:
+    """Let somebody in who has shown one thing, or ask for the second one first."""
+    has_any = factors.has_any(user)
+    if has_any or visitors.demands_more(user):
         door.wait_for_second(request, user)
-        return redirect(_with_next(request, "people:second"))
-    if visitors.demands_more(user):
-        door.wait_for_second(request, user)
-        return redirect(_with_next(request, "people:set_up"))
-    door.let_in(request, user, "password", twice=False)
-    return redirect(door.onward(request))
+        page = reverse("people:second" if has_any else "people:set_up")
+        return redirect(f"{page}?{urlencode({'next': onward})}")
+    door.let_in(request, user, way, twice=False)
+    return redirect(onward)
 
 
 @require_POST
@@ -88,13 +87,12 @@ def second(request: HttpRequest) -> HttpResponse:
         return redirect("login")
     if request.method == "GET":
         return _second(request, user)
+    check = partial(factors.used, user, request.POST.get("code", "")[:100])
     try:
-        throttle.enter(user.get_username(), circumstances.address(request))
+        way = door.checked(request, user.get_username(), "code", check)
     except throttle.TooOften as wait:
         return _second(request, user, 429, problem=too_often(wait))
-    way = factors.used(user, request.POST.get("code", "")[:100])
     if not way:
-        door.refuse(request, user.get_username(), "code")
         return _second(request, user, problem=_("This code is not right, or was used before."))
     door.let_in(request, user, way, twice=True)
     return redirect(door.onward(request))
@@ -164,7 +162,7 @@ def passkey(request: HttpRequest) -> HttpResponse:
         try:
             user = passkeys.shown(request, told["answer"], known)
         except passkeys.NotTaken:
-            _refuse_passkey(request, known.get_username() if known else "")
+            refuse_passkey(request, known.get_username() if known else "")
             raise
         door.let_in(request, user, "passkey", twice=True)
         return door.onward(request)
@@ -172,7 +170,7 @@ def passkey(request: HttpRequest) -> HttpResponse:
     return answers.answered(request, take)
 
 
-def _refuse_passkey(request: HttpRequest, name: str) -> None:
+def refuse_passkey(request: HttpRequest, name: str) -> None:
     """No passkey can be guessed, but the log is not for anybody to fill."""
     place = circumstances.address(request)
     try:
@@ -187,34 +185,45 @@ def _refuse_passkey(request: HttpRequest, name: str) -> None:
 @require_http_methods(["GET", "POST"])
 def welcome(request: HttpRequest, uid: str, token: str) -> HttpResponse:
     """A link from an administrator, by which somebody chooses a password, once."""
-    user = _invited(uid)
-    if user is None or not default_token_generator.check_token(user, token):
+    user = _invited(uid, token)
+    if user is None:
         return render(request, "people/welcome.html", status=404)
     form = SetPasswordForm(user, request.POST if request.method == "POST" else None)
     if request.method == "GET" or not form.is_valid():
         return render(request, "people/welcome.html", {"form": form, "person": user})
-    with transaction.atomic():
-        form.save()
-        visits.end(user.visits.all())
-        audit.record(user, audit.PASSWORD_SET, factors.name_of(user), by="link")
+    if not _set_first_password(form, uid, token):
+        return render(request, "people/welcome.html", status=404)
     request.session[WELCOMED] = user.get_username()
     messages.success(request, _("Your password is set. Sign in with it."))
     return redirect("login")
 
 
-def _invited(uid: str) -> Any:
+def _set_first_password(form: SetPasswordForm, uid: str, token: str) -> bool:
+    """Save the password if the link still holds; of several at once, it does for one."""
+    with transaction.atomic():
+        user = _invited(uid, token, is_held=True)
+        if user is None:
+            return False
+        form.user = user
+        form.save()
+        visits.end(user.visits.all())
+        audit.record(user, audit.PASSWORD_SET, factors.name_of(user), by="link")
+    return True
+
+
+def _invited(uid: str, token: str, *, is_held: bool = False) -> Any:
+    """Whom a link is for, as long as it holds; with their row locked, if it is to be used."""
     try:
         pk = int(urlsafe_base64_decode(uid))
     except (ValueError, OverflowError):
         return None
     people = get_user_model()._default_manager.filter(is_active=True)
-    return people.filter(pk=pk).first() if 0 < pk < 2**63 else None
+    rows = people.select_for_update() if is_held else people
+    user = rows.filter(pk=pk).first() if 0 < pk < 2**63 else None
+    is_valid = user is not None and default_token_generator.check_token(user, token)
+    return user if is_valid else None
 
 
 def sign_in_page(request: HttpRequest, status: int = 200, **told: Any) -> HttpResponse:
     about = {"next": door.onward(request), "service": door.service(), **told}
     return render(request, "registration/login.html", about, status=status)
-
-
-def _with_next(request: HttpRequest, name: str) -> str:
-    return f"{reverse(name)}?{urlencode({'next': door.onward(request)})}"
