@@ -22,6 +22,7 @@ from django.utils.functional import Promise as StrPromise
 from django.utils.translation import gettext_lazy as _
 
 from agents import audit, database, live, masking, pulse, storage, visitors
+from agents.engine.aside import SMALL
 from agents.fragments import Watched
 from agents.masking import Veil
 from agents.models import Run
@@ -146,9 +147,17 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         run, events = told["run"], told["events"]
         watched = self.watched.get(run)
         if watched is not None and watched.are_words(events):
-            await self.send(watched.words(events))
+            await self._show_words(watched, events)
         else:
             await self.show(self.news, run, events)
+
+    async def _show_words(self, watched: Watched, events: Events) -> None:
+        """Words need no row; a long block of them is rendered beside the event loop."""
+        if watched.effort(events) <= SMALL:
+            await self.send(watched.words(events))
+            return
+        async with self.turn:
+            await self.send(await asyncio.to_thread(watched.words, events))
 
     def news(self, run: int, events: Events) -> str:
         """Frames for what happened in a run, where rows have to be read for them."""

@@ -145,6 +145,10 @@ class Watched:
         """Whether these are words, and the next ones."""
         return self.follows(events) and all(event["type"] in WORDS for event in events)
 
+    def effort(self, events: Sequence[dict[str, Any]]) -> int:
+        """How much has to be read for these words, as with `prose.weight`."""
+        return self.prose.effort(_words(events)[0])
+
     def words(self, events: Sequence[dict[str, Any]]) -> str:
         """Frames for events that are nothing but words: no row has to be read."""
         self.seq = events[-1]["seq"]
@@ -292,6 +296,8 @@ class Watched:
         return f'<div hx-swap-oob="{target}">{ended}</div>{tail}' if ended else tail
 
     def _tail(self) -> str:
+        if (more := self.prose.take_more()) is not None:
+            return f'<span hx-swap-oob="beforeend:#answer-{self.run_pk}-rest">{more}</span>'
         words = f'class="tail" hx-swap-oob="true">{self.prose.tail_html}'
         return f'<div id="answer-{self.run_pk}-tail" {words}</div>'
 
@@ -299,7 +305,8 @@ class Watched:
         """What looked like an answer was a thought: the answer begins anew."""
         last = max(at for at, event in enumerate(events) if _is_thought(event))
         said = _words(events[last + 1 :])[0]
-        self.prose = GrowingProse(self.veil.begin(ANSWER, said) if self.veil else said)
+        said = self.veil.begin(ANSWER, said) if self.veil else said
+        self.prose = GrowingProse(said, f"answer-{self.run_pk}")
         words = f'class="frozen" hx-swap-oob="true">{self.prose.frozen}'
         return f'<div id="answer-{self.run_pk}-frozen" {words}</div>{self._tail()}'
 

@@ -1,21 +1,60 @@
-"""Text becomes HTML here and nowhere else: Markdown without raw HTML, then an allow-list."""
+"""Text becomes HTML here and nowhere else: Markdown without raw HTML, then an allow-list.
 
+What that costs has an end, whatever the text: see `weight`, `MOST_MARKS` and `GrowingProse`.
+"""
+
+import importlib
 import re
 import unicodedata
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import nh3
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
+# Limits of one text. Beyond them it is shown as plain text, or without colours: a mark costs
+# up to 30 µs, a line 50 µs, a cell 20 µs, and a character of code 25 µs.
+MOST_MARKS = 10_000
+MOST_LINES = 6_000
+MOST_BARS = 20_000  # between the cells of its tables
+MOST_TEXT = 400_000
 MOST_HIGHLIGHTED = 20_000
+MOST_FILLED = 4_096  # empty cells that a table's short rows get
+# Code is coloured by patterns that take quadratic time on what no code looks like.
+LONGEST_LINE = 300
+RUN_OF_WORDS = re.compile(r"(?:[\w.$<>\[\]?]++\s++){40}")
+LANGUAGES = {
+    *("bash", "c", "c#", "c++", "console", "cpp", "cs", "csharp", "css", "dart", "diff"),
+    *("docker", "dockerfile", "elixir", "ex", "go", "golang", "graphql", "haskell", "hs"),
+    *("html", "ini", "java", "javascript", "js", "json", "jsx", "kotlin", "kt", "latex"),
+    *("lua", "make", "makefile", "markdown", "md", "nginx", "perl", "php", "pl"),
+    *("powershell", "ps1", "py", "python", "python3", "r", "rb", "rs", "ruby", "rust"),
+    *("scala", "scss", "sh", "shell", "sql", "swift", "tex", "toml", "ts", "tsx"),
+    *("typescript", "xml", "yaml", "yml", "zsh"),
+}
+# What makes Markdown slow to read, in characters of plain text.
+MARKS, MARK = "[]!*_~`<&\\", 16
+BREAKS, BREAK = "\n|", 10
+# Up to this weight the open block is read at every flush. What is heavier is read again only
+# when so much was written since that all of it together weighs at most RENDERED times as much
+# as the answer, or LOOKED times where the end of a block seems to have come.
+SMALL = 4_000
+RENDERED, LOOKED = 4, 8
+SEEMS_ENDED = re.compile(r"^[ \t]*\n(?=[^\s>|*+\-\d])", re.MULTILINE)
+FENCE = re.compile(r"^ {0,3}(?:`{3,}|~{3,})", re.MULTILINE)
+LAST_TAGS = re.compile(
+    r"(?:</(?:p|li|ul|ol|blockquote|t[dhr]|tbody|thead|table|h[3-6]|div)>\s*"
+    r"|\n?</code></pre>\s*)+\Z"
+)
+CACHED = 20_000
 # One line of plain words, which Markdown leaves as it is: most of what is streamed.
 BEGINS_PLAIN = re.compile(r"[^\W\d_]|[@(]")
 GOES_ON_PLAIN = re.compile(r"[\w ,.;:?()%/@-]*")
@@ -39,11 +78,55 @@ ATTRIBUTES = {
 }
 
 
-@lru_cache(maxsize=512)
+class Spent(NamedTuple):
+    """What the blocks of a text have used up of its limits."""
+
+    marks: int = 0
+    highlighted: int = 0
+
+
+def weight(text: str) -> int:
+    """How much work Markdown has with this: as much as with so many plain characters."""
+    marks, breaks = sum(map(text.count, MARKS)), sum(map(text.count, BREAKS))
+    return len(text) + MARK * marks + BREAK * breaks
+
+
 def render_markdown(text: str) -> SafeString:
     """Safe HTML for anything a model, a tool or a person wrote."""
+    return _blocks(text, Spent())[0]
+
+
+def _blocks(text: str, spent: Spent) -> tuple[SafeString, Spent]:
+    """HTML of these blocks, and what has been spent after them."""
+    return _few_blocks(text, spent) if len(text) <= CACHED else _many_blocks(text, spent)
+
+
+def _drawn(text: str, spent: Spent) -> tuple[SafeString, Spent]:
     line = text.rstrip("\n")
-    return _paragraph(line) if _plain(line) == len(line) > 0 else _rendered(text, {})
+    if _plain(line) == len(line) > 0:
+        return _paragraph(line), spent
+    if _is_too_much(text):
+        return _unread(text), spent
+    about = {"spent": spent}
+    return _rendered(text, about), about["spent"]
+
+
+# Long texts are few, and each takes as much memory as hundreds of short ones.
+_few_blocks = lru_cache(maxsize=512)(_drawn)
+_many_blocks = lru_cache(maxsize=16)(_drawn)
+
+
+def _is_too_much(text: str) -> bool:
+    return _exceeds(len(text), text.count("\n"), text.count("|"))
+
+
+def _exceeds(length: int, lines: int, bars: int) -> bool:
+    return length > MOST_TEXT or lines > MOST_LINES or bars > MOST_BARS
+
+
+def _unread(text: str) -> SafeString:
+    """The text as it was written, in its lines."""
+    return format_html('<div class="prose-rest">{}</div>\n', text.replace("\0", ""))
 
 
 def _plain(text: str, start: int = 0) -> int:
@@ -59,7 +142,7 @@ def _paragraph(line: str) -> SafeString:
     return SafeString(f"<p>{line.rstrip(' ')}</p>\n")
 
 
-def _rendered(text: str, about: dict[str, bool]) -> SafeString:
+def _rendered(text: str, about: dict[str, Any]) -> SafeString:
     html = nh3.clean(
         MARKDOWN.render(text.replace("\0", ""), about),
         tags=TAGS,
@@ -74,54 +157,139 @@ class GrowingProse:
     """Markdown that is still being written.
 
     Blocks that have ended are rendered once, by `feed`; only the open `tail` is rendered
-    again and again.
+    again and again. Where that is long, it happens at growing intervals, and what was written
+    since is added to it as plain text.
     """
 
-    def __init__(self, text: str = "") -> None:
+    def __init__(self, text: str = "", name: str = "answer") -> None:
         self.tail = ""
+        self.work = 0  # the weight of all that was read so far
+        self._credit_used = 0  # of which in large blocks
+        self._name = name
         self._said: list[str] = []
         self._ended: list[str] = []
-        self._plain = 0
+        self._spent = Spent()
+        self._given = self._length = self._lines = self._bars = 0
+        self._begin("")
         self.feed(text)
+
+    def _begin(self, tail: str) -> None:
+        self.tail, self._weight, self._plain = tail, weight(tail), 0
+        self._head, self._read, self._told = SafeString(), 0, 0
+        self._is_due = self._weight <= SMALL  # whether the tail may be read now
 
     def feed(self, text: str) -> SafeString:
         """HTML of the blocks that have ended by now."""
         text = text.replace("\0", "")
         self._said.append(text)
-        self.tail += text
-        at = _closed(self.tail) if "\n" in text else 0
+        self._take(text)
+        if "\n" not in text or not self._may_have_ended(len(text)):
+            return SafeString()
+        self._works(self._weight)
+        at = _closed(self.tail)
         if not at:
             return SafeString()
-        closed, self.tail, self._plain = self.tail[:at], self.tail[at:], 0
-        ended = render_markdown(closed)
+        closed = self.tail[:at]
+        self._works(weight(closed))
+        ended, self._spent = _blocks(closed, self._spent)
         self._ended.append(ended)
+        self._begin(self.tail[at:])
         return ended
+
+    def _works(self, heavy: int) -> None:
+        self.work += heavy
+        self._credit_used += heavy if heavy > SMALL else 0
+
+    def _take(self, text: str) -> None:
+        heavy = weight(text)
+        self.tail += text
+        self._weight += heavy
+        self._given += heavy
+        self._length += len(text)
+        self._lines += text.count("\n")
+        self._bars += text.count("|")
+        # Looked at for its end, and rendered: so it is read twice.
+        has_credit = self._credit_used + 2 * self._weight <= RENDERED * self._given
+        self._is_due = self._weight <= SMALL or (has_credit and not self._is_too_much)
+
+    def _may_have_ended(self, new: int) -> bool:
+        if self._is_due or self._is_too_much:
+            return self._is_due
+        if self._credit_used + self._weight > LOOKED * self._given:
+            return False
+        before = self.tail.rfind("\n", 0, max(0, self.tail.rfind("\n", 0, -new)))
+        recent = self.tail[before + 1 :]
+        if FENCE.match(self.tail.lstrip("\r\n")):
+            return FENCE.search(recent) is not None
+        return SEEMS_ENDED.search(recent) is not None
+
+    @property
+    def _is_too_much(self) -> bool:
+        return _exceeds(self._length, self._lines, self._bars)
 
     @property
     def frozen(self) -> SafeString:
         return mark_safe("".join(self._ended))
 
+    def effort(self, text: str) -> int:
+        """The weight of what has to be read when this comes."""
+        heavy = weight(text)
+        tail = self._weight + heavy
+        is_read = tail <= SMALL or self._credit_used + tail <= LOOKED * (self._given + heavy)
+        return 2 * tail if is_read else heavy
+
     @property
     def tail_html(self) -> SafeString:
+        """All of the tail; where it is long, what comes next can be added at its end."""
+        if not self.tail:
+            return SafeString()
+        if self._is_due:
+            self._read_tail()
+        if self._weight <= SMALL:
+            return self._head
+        self._told = len(self.tail)
+        return _with_rest(self._head, self.tail[self._read :], self._name)
+
+    def take_more(self) -> SafeString | None:
+        """What is new since, to be added at the end; None where all of it is to be shown."""
+        if self._is_due or not self._told:
+            return None
+        new, self._told = self.tail[self._told :], len(self.tail)
+        return mark_safe(escape(new))
+
+    def _read_tail(self) -> None:
         self._plain = _plain(self.tail, self._plain)
         if 0 < self._plain == len(self.tail):
-            return _paragraph(self.tail)
-        return _rendered(self.tail, {"growing": True}) if self.tail else SafeString()
+            self._head = _paragraph(self.tail)
+        else:
+            self._head = _rendered(self.tail, {"growing": True, "spent": self._spent})
+        self._read, self._is_due = len(self.tail), False
+        self._works(self._weight)
 
     def is_whole(self, text: str) -> bool:
         """Whether this is all of it, and no block of it says what another one means."""
-        return "]:" not in text and "".join(self._said) == text.replace("\0", "")
+        is_apart = "]:" not in text and not self._is_too_much
+        return is_apart and "".join(self._said) == text.replace("\0", "")
 
     @property
     def whole(self) -> SafeString:
         """All of it, now that nothing more will come."""
-        return mark_safe(self.frozen + render_markdown(self.tail))
+        return mark_safe(self.frozen + _blocks(self.tail, self._spent)[0])
+
+
+def _with_rest(html: str, rest: str, name: str) -> SafeString:
+    """With text that was not read yet at the end of its last block."""
+    end = html[-400:]
+    found = LAST_TAGS.search(end)
+    at = len(html) - len(end) + found.start() if found else len(html)
+    added = f'<span id="{name}-rest" class="prose-rest">{escape(rest)}</span>'
+    return mark_safe(html[:at] + added + html[at:])
 
 
 def _closed(text: str) -> int:
     """Up to where nothing can change any more, counting whole lines only.
 
-    That is where the last block begins, or its end where an empty line has ended it.
+    That is where the last block begins, or its end where an empty line or a fence has ended it.
     """
     whole = text[: text.rfind("\n") + 1].replace("\r\n", " \n").replace("\r", "\n")
     tokens: list[Token] = []
@@ -129,24 +297,61 @@ def _closed(text: str) -> int:
     blocks = [t for t in tokens if t.level == 0 and t.nesting >= 0 and t.map]
     if blocks and blocks[-1].type in ENDED_BY_EMPTY_LINE and whole.endswith("\n\n"):
         return len(whole)
+    lines = whole.split("\n")
+    if blocks and _is_shut(blocks[-1], lines):
+        return sum(len(line) + 1 for line in lines[: blocks[-1].map[1]])
     if len(blocks) < 2:
         return 0
-    starts = [block.map[0] for block in blocks]
-    return sum(len(line) + 1 for line in whole.split("\n")[: starts[-1]])
+    return sum(len(line) + 1 for line in lines[: blocks[-1].map[0]])
 
 
-def _fence(tokens: list[Token], at: int, options: Any, about: dict[str, bool]) -> str:
+def _is_shut(block: Token, lines: list[str]) -> bool:
+    """Whether this is code in fences, and the last one is there."""
+    if block.type != "fence" or block.map[1] - block.map[0] < 2:
+        return False
+    last = lines[block.map[1] - 1]
+    return (
+        FENCE.match(last) is not None
+        and set(last.strip()) == {block.markup[0]}
+        and (len(last.strip()) >= len(block.markup))
+    )
+
+
+def _inline(state: StateCore) -> None:
+    """What is within blocks, as long as the text has not had too many marks already."""
+    spent: Spent = state.env.get("spent", Spent())
+    for token in state.tokens:
+        if token.type != "inline":
+            continue
+        spent = spent._replace(marks=spent.marks + sum(map(token.content.count, MARKS)))
+        token.children = []
+        if spent.marks <= MOST_MARKS:
+            state.md.inline.parse(token.content, state.md, state.env, token.children)
+        else:
+            token.children.append(Token("text", "", 0, content=token.content))
+    state.env["spent"] = spent
+
+
+def _fence(tokens: list[Token], at: int, options: Any, about: dict[str, Any]) -> str:
     """Code in colours, but not while it grows: it would be coloured anew for every word."""
     token = tokens[at]
     language = token.info.strip().split(" ")[0].lower()
-    code = _highlighted(token.content, "" if about.get("growing") else language)
+    code = escape(token.content)
+    if language in LANGUAGES and not about.get("growing"):
+        spent: Spent = about["spent"]
+        about["spent"] = spent = spent._replace(highlighted=spent.highlighted + len(code))
+        if spent.highlighted <= MOST_HIGHLIGHTED and _looks_like_code(token.content):
+            code = _highlighted(token.content, language)
     label = f' class="language-{escape(language)}"' if language else ""
     return f'<pre class="code"><code{label}>{code}</code></pre>\n'
 
 
+def _looks_like_code(text: str) -> bool:
+    longest = max(map(len, text.split("\n")), default=0)
+    return longest <= LONGEST_LINE and RUN_OF_WORDS.search(text) is None
+
+
 def _highlighted(code: str, language: str) -> str:
-    if not language or len(code) > MOST_HIGHLIGHTED:
-        return escape(code)
     try:
         lexer = get_lexer_by_name(language)
     except ClassNotFound:
@@ -184,6 +389,10 @@ def _heading(token: Token) -> str:
 
 def _markdown() -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    markdown.core.ruler.at("inline", _inline)
+    # The library has no option for it, and 65,536 cells take more than a second.
+    tables = importlib.import_module("markdown_it.rules_block.table")
+    tables.MAX_AUTOCOMPLETED_CELLS = MOST_FILLED
     markdown.renderer.rules |= {
         "fence": _fence,
         "image": _image,

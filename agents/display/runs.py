@@ -214,7 +214,8 @@ class RunView:
     @cached_property
     def prose(self) -> GrowingProse:
         said = "" if self.is_untold else trace.said_so_far(self.run, self.until)
-        return GrowingProse(said if self.veil is None else self.veil.begin(ANSWER, said))
+        shown = said if self.veil is None else self.veil.begin(ANSWER, said)
+        return GrowingProse(shown, f"answer-{self.run.pk}")
 
     @property
     def frozen(self) -> SafeString:

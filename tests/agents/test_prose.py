@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from agents import prose
 from agents.prose import ATTRIBUTES, TAGS, GrowingProse, render_markdown
+from tests.nasty import nasty, ordinary
 
 ATTACKS = [
     "<script>alert(1)</script>",
@@ -303,3 +304,126 @@ def test_what_is_no_longer_plain_is_rendered_as_markdown():
     assert growing.tail_html == "<p>Plain</p>\n"
     growing.feed("and **bold**")
     assert growing.tail_html == "<p>Plain and <strong>bold</strong></p>\n"
+
+
+# What it costs, counted
+
+FLUSH = 200
+
+
+def streamed(text, flush=FLUSH):
+    """The text as a page is shown it, and how many characters of HTML it was sent for that."""
+    growing, sent = GrowingProse(), 0
+    for at in range(0, len(text), flush):
+        sent += len(growing.feed(text[at : at + flush]))
+        more = growing.take_more()
+        sent += len(growing.tail_html if more is None else more)
+    return growing, sent
+
+
+@pytest.mark.parametrize("name", nasty(1))
+def test_what_is_read_of_an_answer_grows_with_it_and_no_faster(name):
+    text = nasty(15_000)[name]
+    flushes = len(text) // FLUSH + 1
+    growing, sent = streamed(text)
+
+    small = 3 * prose.SMALL * flushes  # an open block below the limit, at every flush
+    assert growing.work <= prose.LOOKED * prose.weight(text) + small
+    assert sent < 40 * len(text)
+
+
+@pytest.mark.parametrize("name", nasty(1))
+def test_a_nasty_answer_is_in_the_end_what_a_reload_shows(name):
+    text = nasty(8_000)[name]
+    growing, _ = streamed(text)
+
+    whole = growing.whole if growing.is_whole(text) else render_markdown(text)
+    assert whole == render_markdown(text)
+
+
+@pytest.mark.parametrize("name", nasty(1))
+def test_no_nasty_text_becomes_more_than_prose(name):
+    growing, _ = streamed(nasty(3_000)[name])
+
+    html = growing.frozen + growing.tail_html
+    ids = ' id="answer-rest"'
+    assert html.count(ids) <= 1
+    assert_harmless(html.replace(ids, ""))
+
+
+def test_an_ordinary_answer_is_never_shown_unread():
+    text = ordinary(30_000)
+    growing = GrowingProse()
+    for at in range(0, len(text), 25):
+        growing.feed(text[at : at + 25])
+        assert "prose-rest" not in growing.tail_html
+
+
+def test_what_follows_a_long_open_block_is_added_as_plain_text():
+    growing, _ = streamed("- **item**\n" * 400)
+    while growing.take_more() is None:
+        growing.tail_html  # noqa: B018
+        growing.feed("- **item**\n")
+    shown = growing.tail_html
+    growing.feed("- **mo")
+
+    assert growing.take_more() == "- **mo"
+    growing.feed("re** <b>")
+    assert growing.take_more() == "re** &lt;b&gt;"
+    assert growing.tail_html.startswith(shown.partition("</span>")[0])
+    assert growing.tail_html.endswith("- **more** &lt;b&gt;</span></li>\n</ul>\n")
+
+
+def test_a_long_open_block_is_read_again_when_it_has_grown():
+    growing, _ = streamed("- **item**\n" * 2_000)
+
+    assert growing.tail_html.count("<strong>") > 1_000
+
+
+def test_a_long_list_ends_where_the_next_paragraph_begins():
+    growing, _ = streamed("- **item**\n" * 1_000)
+
+    assert growing.feed("\nAfter the list.\n").count("<li>") == 1_000
+    assert growing.tail == "After the list.\n"
+
+
+def test_code_is_over_with_its_last_fence():
+    growing = GrowingProse("```python\n" + "x = [1]\n" * 900)
+
+    assert growing.feed("```\n").count("</span>") > 900
+    assert growing.tail == ""
+
+
+def test_a_text_with_too_many_marks_is_shown_as_it_is_from_there_on():
+    text = "**a** " * 10 + "\n\n" + "**a** " * prose.MOST_MARKS + "\n\n**b**"
+    html = render_markdown(text)
+
+    assert html.count("<strong>") == 10
+    assert html.endswith("<p>**b**</p>\n")
+
+
+def test_a_text_of_too_many_lines_is_shown_as_it_is():
+    text = "- <b>\n" * (prose.MOST_LINES + 1)
+
+    html = render_markdown(text)
+    assert html.startswith('<div class="prose-rest">- &lt;b&gt;\n')
+    assert not GrowingProse(text).is_whole(text)
+    assert "<td>" not in render_markdown("|a|\n|-|\n" + "|b" * prose.MOST_BARS)
+
+
+def test_only_what_looks_like_code_is_coloured():
+    words, long = "a " * 5_000, "x" * (prose.LONGEST_LINE + 1)
+
+    for code in (words, long, "a\n" * 2_000):
+        assert "<span" not in render_markdown(f"```java\n{code}\n```")
+    assert "<span" in render_markdown("```java\nint answer = 42;\n```")
+
+
+def test_so_much_code_of_an_answer_is_coloured_and_no_more():
+    block = "```python\n" + "x = [1]\n" * 1_000 + "```\n\n"
+    html = render_markdown(block * 5)
+
+    assert html.count("<pre") == 5
+    assert sum("<span" in part for part in html.split("<pre")) == 2
+    growing, _ = streamed(block * 5)
+    assert growing.whole == html

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 import psutil
 
-from tests.bench import chat, engine, growth, idle, peers, plans, scaled, startup, traces
+from tests.bench import chat, engine, growth, idle, peers, plans, prose, scaled, startup, traces
 from tests.bench.rounds import Size, printed
 
 WHOLE = Size(
@@ -30,6 +30,7 @@ WHOLE = Size(
     sessions=(100, 10_000, 100_000),
     traces=200_000,
     plans=(10, 100, 1000),
+    prose=40_000,
 )
 QUICK = Size(
     rounds=1,
@@ -42,6 +43,7 @@ QUICK = Size(
     sessions=(100, 1000),
     traces=2_000,
     plans=(10, 50),
+    prose=10_000,
 )
 PARTS: dict[str, tuple[Callable[[Size], list[dict]], str]] = {
     "engine": (engine.measure, engine.ABOUT),
@@ -50,6 +52,7 @@ PARTS: dict[str, tuple[Callable[[Size], list[dict]], str]] = {
     "growth": (growth.measure, growth.ABOUT),
     "traces": (traces.measure, traces.ABOUT),
     "plans": (plans.measure, plans.ABOUT),
+    "prose": (prose.measure, prose.ABOUT),
     "startup": (startup.measure, startup.ABOUT),
     "scaled": (scaled.measure, scaled.ABOUT),
     "peers": (peers.measure, peers.ABOUT),

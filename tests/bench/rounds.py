@@ -19,6 +19,7 @@ class Size:
     sessions: tuple[int, ...] = ()
     traces: int = 0
     plans: tuple[int, ...] = ()
+    prose: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 import asyncio
 import re
+import threading
 from unittest.mock import AsyncMock
 
 import pytest
@@ -11,6 +12,7 @@ from agents import consumers, journal, live, runs, trace
 from agents.engine.events import Stamp, Type
 from agents.fragments import Watched
 from agents.models import Run
+from agents.prose import GrowingProse
 from chat import fragments, sessions
 from chat.models import ChatSession, Message
 from tests.conftest import frames_until, tab
@@ -285,3 +287,33 @@ def test_what_began_elsewhere_is_marked_once_the_run_that_began_here_ends(chat):
     assert f'data-live-run="{here.pk}"' in begun
     assert [html.count("running-dot") for html in (begun, ended)] == [1, 1]
     assert f'id="session-{other.pk}"' in ended
+
+
+async def test_a_long_open_block_is_rendered_beside_the_event_loop(monkeypatch):
+    """Else a model that writes `![` over and over holds up everybody."""
+    consumer, threads = consumers.WatchingConsumer(), []
+    consumer.turn, consumer.send = asyncio.Lock(), AsyncMock()
+    words = Watched.words
+
+    def noted(watched, events):
+        threads.append(threading.get_ident())
+        return words(watched, events)
+
+    monkeypatch.setattr(Watched, "words", noted)
+    for text in ("Some words, ", "![" * 4_000):
+        event = {"type": Type.DELTA, "data": {"content": "and more", "step": 1}, "seq": 1}
+        consumer.watched = {1: Watched(1, prose=GrowingProse(text, "answer-1"))}
+        await consumer.run_events({"run": 1, "events": [event]})
+
+    here = threading.get_ident()
+    assert [thread == here for thread in threads] == [True, False]
+
+
+def test_a_long_open_block_is_sent_once_and_then_only_what_is_new():
+    watched, sent = Watched(1), []
+    for seq in range(1, 400):
+        data = {"content": "[word] " * 10, "step": 1}
+        sent.append(len(watched.words([{"type": Type.DELTA, "data": data, "seq": seq}])))
+
+    assert sum(sent) < 10 * 400 * len("[word] " * 10)
+    assert 'hx-swap-oob="beforeend:#answer-1-rest"' in watched._tail()

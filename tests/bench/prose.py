@@ -1,0 +1,44 @@
+"""What it costs to show an answer while it is written, be it ordinary or nasty."""
+
+import time
+from collections.abc import Iterable
+
+from agents import prose
+from tests.bench.rounds import Size, medians
+from tests.nasty import nasty, ordinary
+
+FLUSH = 100  # characters, as a quick model writes them in a beat
+ABOUT = """\
+Prose: an answer as one page is shown it, 100 characters at a time, in milliseconds of CPU; the
+longest flush of it; then the whole, as a reload shows it. × is the ratio to ordinary Markdown
+of the same length, within a round."""
+
+
+def measure(size: Size) -> list[dict]:
+    texts = {"ordinary": ordinary(size.prose)} | nasty(size.prose)
+    rounds = [{name: _costs(text) for name, text in texts.items()} for _ in range(size.rounds)]
+    return [_row(name, rounds) for name in texts]
+
+
+def _row(name: str, rounds: Iterable[dict[str, dict]]) -> dict:
+    figures = [
+        each[name] | {"×": each[name]["grown"] / each["ordinary"]["grown"]} for each in rounds
+    ]
+    return {"text": name} | medians(figures)
+
+
+def _costs(text: str) -> dict[str, float]:
+    for cache in (prose._few_blocks, prose._many_blocks):
+        cache.cache_clear()
+    growing, longest, began = prose.GrowingProse(), 0.0, time.process_time()
+    for at in range(0, len(text), FLUSH):
+        before = time.process_time()
+        growing.feed(text[at : at + FLUSH])
+        if growing.take_more() is None:
+            growing.tail_html  # noqa: B018
+        longest = max(longest, time.process_time() - before)
+    grown = time.process_time() - began
+    began = time.process_time()
+    prose.render_markdown(text)
+    whole = time.process_time() - began
+    return {"grown": grown * 1000, "flush": longest * 1000, "whole": whole * 1000}
