@@ -20,6 +20,7 @@ from twisted.internet.defer import Deferred
 
 from agents import health, pulse, runs
 from agents.models import ServerProcess
+from agents.request_timeout import use_request_timeouts
 from agents.sockets import Patient, use_prompt_sockets
 
 _tasks: list[asyncio.Task] = []
@@ -42,6 +43,7 @@ class LeavingServer(Patient, Server):
 def serve(host: str, port: int) -> None:
     leave_alone_what_stays()
     use_prompt_sockets()
+    use_request_timeouts()
     reactor.callWhenRunning(_tend)
     reactor.addSystemEventTrigger("before", "shutdown", health.leave)
     reactor.addSystemEventTrigger("before", "shutdown", _shut_down)

@@ -1,0 +1,166 @@
+"""A request that is begun and not sent to its end holds no connection for long."""
+
+import socket
+import time
+from contextlib import closing
+
+import pytest
+from websockets.sync.client import connect
+
+from tests.bench.processes import child, free_port, wait_for_port
+
+LIMIT = 1.0
+WITHIN = 10
+# A Daphne as the product starts it, with shorter waits, and an application that takes its time.
+SERVER = f"""
+import asyncio, sys
+from daphne.server import Server
+from agents import request_timeout, sockets
+
+async def application(scope, receive, send):
+    if scope["type"] == "websocket":
+        await send({{"type": "websocket.accept"}})
+        while (frame := await receive())["type"] != "websocket.disconnect":
+            if frame["type"] == "websocket.receive":
+                await send({{"type": "websocket.send", "text": frame["text"]}})
+        return
+    size, more = 0, True
+    while more:
+        part = await receive()
+        size, more = size + len(part["body"]), part["more_body"]
+    await send({{"type": "http.response.start", "status": 200, "headers": []}})
+    if scope["path"] == "/slow":
+        for number in range(5):
+            await asyncio.sleep({LIMIT} / 2)
+            await send({{"type": "http.response.body", "body": b"piece ", "more_body": True}})
+    await send({{"type": "http.response.body", "body": b"%d bytes" % size}})
+
+request_timeout.HEADERS = request_timeout.IDLE = {LIMIT}
+request_timeout.LEAST = 100
+sockets.use_prompt_sockets()
+request_timeout.use_request_timeouts()
+Server(application, [f"tcp:{{sys.argv[1]}}:interface=127.0.0.1"], signal_handlers=False).run()
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    port, log = free_port(), tmp_path_factory.mktemp("slow") / "log"
+    environment = {"DJANGO_SETTINGS_MODULE": "project.settings", "PYTHONPATH": "."}
+    code = f"import django; django.setup()\n{SERVER}"
+    with child("-c", code, port, env=environment, log=log) as process:
+        wait_for_port(port, process, log)
+        process.port = port
+        yield process
+    assert "Traceback" not in log.read_text()
+
+
+def connected(server):
+    return closing(socket.create_connection(("127.0.0.1", server.port), WITHIN))
+
+
+def answer(line):
+    """All that comes until the other side closes; raises where it doesn't in time."""
+    parts = []
+    while part := line.recv(65536):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def dripped(line, head, drop, pause=LIMIT / 4):
+    """Seconds until the other side had enough of these drops."""
+    began = time.monotonic()
+    line.sendall(head)
+    line.settimeout(pause)
+    while time.monotonic() - began < WITHIN:
+        try:
+            line.sendall(drop)
+            if line.recv(100) == b"":
+                break
+        except TimeoutError:
+            continue
+        except OSError:
+            break
+    return time.monotonic() - began
+
+
+HALVES = [
+    b"",
+    b"GET /",
+    b"GET / HTTP/1.1\r\nHost: x\r\n",
+    b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf",
+    b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nha",
+]
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_half_a_request_is_closed(server, half):
+    began = time.monotonic()
+    with connected(server) as line:
+        line.sendall(half)
+        said = answer(line)
+
+    assert LIMIT * 0.9 < time.monotonic() - began < LIMIT * 4
+    assert said.startswith(b"HTTP/1.1 408 ") is bool(half)
+
+
+def test_headers_that_come_drop_by_drop_are_not_waited_for(server):
+    with connected(server) as line:
+        took = dripped(line, b"GET / HTTP/1.1\r\nHost: x\r\n", b"X-A: b\r\n")
+
+    assert took < LIMIT * 4
+
+
+def test_a_body_that_comes_drop_by_drop_is_not_waited_for(server):
+    head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n"
+    with connected(server) as line:
+        took = dripped(line, head, b"x")
+
+    assert took < LIMIT * 4
+
+
+def test_an_upload_over_a_slow_line_arrives(server):
+    size = 1_200
+    head = f"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {size}\r\n\r\n"
+    with connected(server) as line:
+        line.sendall(head.encode())
+        for _bit in range(12):
+            time.sleep(LIMIT / 4)
+            line.sendall(b"x" * (size // 12))
+
+        assert b"1200 bytes" in answer(line)
+
+
+def test_an_answer_in_pieces_is_sent_to_its_end(server):
+    with connected(server) as line:
+        line.sendall(b"GET /slow HTTP/1.0\r\nHost: x\r\n\r\n")
+
+        assert answer(line).count(b"piece ") == 5
+
+
+def test_a_connection_is_used_again_after_a_pause(server):
+    with connected(server) as line:
+        for _time in range(2):
+            line.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert b"0 bytes" in line.recv(65536)
+            time.sleep(LIMIT * 1.5)
+        line.sendall(b"GET / HT")
+        assert answer(line).startswith(b"HTTP/1.1 408 ")
+
+
+def test_requests_in_a_row_are_answered_and_half_of_one_is_not_waited_for(server):
+    whole = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+    with connected(server) as line:
+        line.sendall(whole + whole + b"GET /")
+        said = answer(line)
+
+    assert said.count(b"0 bytes") == 2
+    assert b" 408 " in said
+
+
+def test_a_quiet_socket_stays_open(server):
+    with connect(f"ws://127.0.0.1:{server.port}/", compression=None) as page:
+        time.sleep(LIMIT * 2)
+        page.send("still here")
+
+        assert page.recv(WITHIN) == "still here"
