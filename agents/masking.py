@@ -101,13 +101,18 @@ def mask_again(run: Run, session: Session) -> None:
     session[UNMASKED] = [pk for pk in session.get(UNMASKED, ()) if pk != run.pk]
 
 
+def columns(model: type[models.Model]) -> tuple[str, ...]:
+    """The columns of these rows that are masked for others."""
+    return COLUMNS.get(model) or getattr(model, "personal", ())
+
+
 def masked(row: Row) -> Row:
     """A copy to show; rows of others say themselves what in them may be `personal`.
 
     What was not read of the row is empty: it would be read as it is.
     """
     shown = copy(row)
-    for name in COLUMNS.get(type(row)) or row.personal:
+    for name in columns(type(row)):
         empty = row._meta.get_field(name).get_default()
         setattr(shown, name, _column(row, name, row.__dict__.get(name, empty)))
     shown.__dict__.pop("found", None)

@@ -1,12 +1,12 @@
 from typing import Any
 
 from django.contrib import admin
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
 
 
 class Console(admin.AdminSite):
-    """Django's admin with our own menu and pages.
+    """Django's admin with our own menu and pages, and one gate in front of all its lists.
 
     They are fetched late: pages are registered with the site, so it has to be there first.
     """
@@ -14,10 +14,22 @@ class Console(admin.AdminSite):
     site_header = site_title = "Ashiato"
     index_title = _("Administration")
 
+    def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
+        """Also for pages that come with a package: no list is without the gate."""
+        from agents.admin.lookups import gated
+
+        pages = gated(admin_class or admin.ModelAdmin)
+        super().register(model_or_iterable, pages, **options)
+
     def get_urls(self) -> list[Any]:
         from agents.admin import menu
 
         return [*menu.urls(self), *super().get_urls()]
+
+    def autocomplete_view(self, request: HttpRequest) -> HttpResponse:
+        from agents.admin.lookups import DeclaredAutocomplete
+
+        return DeclaredAutocomplete.as_view(admin_site=self)(request)
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
         from agents.admin import menu

@@ -41,8 +41,32 @@ class RecordAdmin(ReadOnlyAdmin):
     personal_search_fields: tuple[str, ...] = ()
 
     def get_search_fields(self, request: HttpRequest) -> tuple[str, ...]:
-        may = request.user.has_perm(masking.SEE_ALL)
-        return (*self.search_fields, *(self.personal_search_fields if may else ()))
+        shown = self._shown_to(request, self.search_fields)
+        return (*shown, *(self.personal_search_fields if self._sees_all(request) else ()))
+
+    def get_list_filter(self, request: HttpRequest) -> list[Any]:
+        return self._shown_to(request, super().get_list_filter(request))
+
+    def get_sortable_by(self, request: HttpRequest) -> list[str]:
+        """No masked column: a row of one's own among the others would tell what is in them."""
+        hidden = masking.columns(self.model)
+        return [name for name in self.get_list_display(request) if name not in hidden]
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
+        """A search of masked text leaves an entry; what was searched for may be personal."""
+        if search_term and self.personal_search_fields and self._sees_all(request):
+            audit.searched(request.user, self.opts.model_name, search_term, "admin")
+        if search_term and not self.get_search_fields(request):
+            return queryset.none(), False
+        return super().get_search_results(request, queryset, search_term)
+
+    def _shown_to(self, request: HttpRequest, names: Any) -> list[Any]:
+        """Those columns that this person is not shown masked."""
+        hidden = () if self._sees_all(request) else masking.columns(self.model)
+        return [name for name in names if name not in hidden]
+
+    def _sees_all(self, request: HttpRequest) -> bool:
+        return request.user.has_perm(masking.SEE_ALL)
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
         return ShownList

@@ -7,6 +7,7 @@ from math import isfinite
 from typing import Any
 
 from django.utils import timezone
+from django.utils.crypto import salted_hmac
 
 from agents import masking, storage
 from agents.audit import chain, circumstances
@@ -41,6 +42,7 @@ CONFIG_IMPORTED = "configuration.imported"
 WORKFLOW_SAVED = "workflow.saved"
 DECIDED = "approval.decided"
 VIEWED = "run.viewed"
+SEARCHED = "run.searched"
 EXPORTED = "run.exported"
 UNMASKED = "run.unmasked"
 RERUN = "run.rerun"
@@ -58,6 +60,8 @@ LOG_EXPORTED = "audit.exported"
 LOG_VERIFIED = "audit.verified"
 PRUNED = "retention.pruned"
 
+SALT = "searched"
+DIGITS = 12
 ONCE_IN = timedelta(hours=1)
 MOST_TEXT = 500
 MOST_ITEMS = 50
@@ -86,6 +90,12 @@ def record_hourly(actor: Any, action: str, subject: Any, **detail: Any) -> None:
     )
     if not same.filter(**{f"detail__{name}": value for name, value in detail.items()}).exists():
         record(actor, action, subject, **detail)
+
+
+def searched(actor: Any, kind: str, words: str, door: str) -> None:
+    """Somebody searches masked text; the words may be personal, so only a digest is kept."""
+    digest = salted_hmac(SALT, words, algorithm="sha256").hexdigest()[:DIGITS]
+    record_hourly(actor, SEARCHED, kind, door=door, digest=digest)
 
 
 def viewed(actor: Any, run: Run, door: str) -> None:

@@ -1,6 +1,7 @@
 """On how many of the last runs a pattern would have fired, before it is kept."""
 
 import json
+import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,11 +12,11 @@ from typing import Any
 from django.db.models import QuerySet
 from django.db.models.functions import Left
 
-from agents import audit
+from agents import audit, masking
 from agents.display import trace_url
 from agents.engine.guardrails import GuardrailAction, Pattern
-from agents.engine.privacy import find
-from agents.engine.sieve import found_in
+from agents.engine.privacy import Growing, find
+from agents.engine.sieve import Match, found_in
 from agents.models import AgentStep, GuardrailPattern, Run
 
 SIZES = (100, 1_000, 5_000)
@@ -26,6 +27,7 @@ MOST_CHARACTERS = 200_000
 AROUND = 60
 # What is personal is told by what stands before it, so more is read than is shown.
 READ_AROUND = 300
+MARK = re.compile("‹[^‹›]*›")
 
 
 class Busy(Exception):
@@ -39,7 +41,13 @@ class Text:
     run: int
     stage: str
     agent: str
-    text: str
+    value: Any  # what a tool was given is not always a text
+    is_masked: bool = False
+
+    @property
+    def text(self) -> str:
+        is_text = isinstance(self.value, str)
+        return self.value if is_text else json.dumps(self.value, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +77,7 @@ class Outcome:
     by_agent: Counter[str] = field(default_factory=Counter)
     examples: list[Example] = field(default_factory=list)
     is_late: bool = False
+    is_masked: bool = False  # matches inside personal data of others are not counted
 
     @property
     def stages(self) -> list[tuple[str, int]]:
@@ -88,6 +97,8 @@ def backtest(user: Any, rule: Pattern, size: int, agents: Sequence[int] = ()) ->
     if not _at_work.acquire(blocking=False):
         raise Busy
     try:
+        if user.has_perm(masking.SEE_ALL):
+            audit.searched(user, "run", rule.pattern, "backtest")
         outcome = _looked(user, rule, size, agents)
     finally:
         _at_work.release()
@@ -98,19 +109,27 @@ def backtest(user: Any, rule: Pattern, size: int, agents: Sequence[int] = ()) ->
 
 def _looked(user: Any, rule: Pattern, size: int, agents: Sequence[int]) -> Outcome:
     outcome, ends = Outcome(wanted=size), time.monotonic() + SECONDS
-    rules = _rules(rule)
+    rules, outcome.is_masked = _rules(rule), not user.has_perm(masking.SEE_ALL)
     runs = Run.objects.in_scope(user).order_by("-pk")
     runs = runs.filter(agent__in=agents) if agents else runs
     numbers = list(runs.values_list("pk", flat=True)[:size])
     for at in range(0, len(numbers), A_BATCH):
         batch = numbers[at : at + A_BATCH]
-        for text in _texts(batch, rule):
+        hidden = _hidden_from(user, batch) if outcome.is_masked else frozenset()
+        for text in _texts(batch, rule, hidden):
             if time.monotonic() > ends:
                 outcome.is_late = True
                 return outcome
             _note(outcome, text, rules)
         outcome.looked_at += len(batch)
     return outcome
+
+
+def _hidden_from(user: Any, batch: Sequence[int]) -> frozenset[int]:
+    """Those of these runs that this person is shown masked."""
+    told = Run.objects.filter(pk__in=batch).only("user", "topic", "origin", "origin_step")
+    runs = masking.with_origins(told)
+    return frozenset(run.pk for run in runs if not masking.is_open(run, user))
 
 
 def _rules(rule: Pattern) -> list[Pattern]:
@@ -123,7 +142,24 @@ def _rules(rule: Pattern) -> list[Pattern]:
     return [seen, *(Pattern(pattern=r.pattern, stage=r.stage, action=allow) for r in rows)]
 
 
-def _texts(batch: Sequence[int], rule: Pattern) -> Iterator[Text]:
+def _texts(batch: Sequence[int], rule: Pattern, hidden: frozenset[int]) -> Iterator[Text]:
+    """What was said in these runs; in `hidden` ones, as their reader may read it.
+
+    Of those the text itself is not searched at all. To count what is found in both would
+    still tell: a pattern can name something hidden or else something that is always there.
+    """
+    for text in _raw_texts(batch, rule):
+        is_masked = text.run in hidden
+        yield replace(text, value=_masked_value(text), is_masked=True) if is_masked else text
+
+
+def _masked_value(text: Text) -> Any:
+    if text.stage == "tool_output" and len(text.value) == MOST_CHARACTERS:
+        return Growing().feed(text.value)  # it is cut, maybe in the middle of an address
+    return masking.masked_value(text.value)
+
+
+def _raw_texts(batch: Sequence[int], rule: Pattern) -> Iterator[Text]:
     if rule.watches("input") or rule.watches("output"):
         yield from _said(Run.objects.filter(pk__in=batch).order_by("-pk"), rule)
     if rule.watches("tool_input") or rule.watches("tool_output"):
@@ -134,9 +170,9 @@ def _texts(batch: Sequence[int], rule: Pattern) -> Iterator[Text]:
 def _said(runs: QuerySet, rule: Pattern) -> Iterator[Text]:
     for pk, agent, query, answer in runs.values_list("pk", "agent_name", "query", "answer"):
         if rule.watches("input"):
-            yield Text(run=pk, stage="input", agent=agent, text=query)
+            yield Text(run=pk, stage="input", agent=agent, value=query)
         if rule.watches("output"):
-            yield Text(run=pk, stage="output", agent=agent, text=answer)
+            yield Text(run=pk, stage="output", agent=agent, value=answer)
 
 
 def _used(steps: QuerySet, rule: Pattern) -> Iterator[Text]:
@@ -144,14 +180,15 @@ def _used(steps: QuerySet, rule: Pattern) -> Iterator[Text]:
     rows = short.values_list("run_id", "agent_name", "action_input", "found")
     for run, agent, given, found in rows.iterator():
         if rule.watches("tool_input"):
-            written = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
-            yield Text(run=run, stage="tool_input", agent=agent, text=written)
+            yield Text(run=run, stage="tool_input", agent=agent, value=given)
         if rule.watches("tool_output"):
-            yield Text(run=run, stage="tool_output", agent=agent, text=found)
+            yield Text(run=run, stage="tool_output", agent=agent, value=found)
 
 
 def _note(outcome: Outcome, text: Text, rules: Sequence[Pattern]) -> None:
     found = found_in(text.text, [rule for rule in rules if rule.watches(text.stage)])
+    if text.is_masked:
+        found = _outside_marks(text.text, found)
     if not found:
         return
     is_new = text.run not in outcome.runs
@@ -160,6 +197,12 @@ def _note(outcome: Outcome, text: Text, rules: Sequence[Pattern]) -> None:
     outcome.by_agent[text.agent] += 1
     if is_new and len(outcome.examples) < MOST_EXAMPLES:
         outcome.examples.append(_example(text, found[0].start, found[0].end))
+
+
+def _outside_marks(text: str, found: Sequence[Match]) -> list[Match]:
+    """Without those that lie within a mark such as ‹email›, which nobody wrote."""
+    marks = [mark.span() for mark in MARK.finditer(text)]
+    return [m for m in found if not any(a <= m.start and m.end <= b for a, b in marks)]
 
 
 def _example(text: Text, start: int, end: int) -> Example:

@@ -203,6 +203,47 @@ def test_what_is_allowed_does_not_count_in_a_back_test(root, person):
     assert "in 0 runs." in text(root.post(url("backtest"), {**DRAFT, "runs": "100"}))
 
 
+@pytest.mark.parametrize("pattern", ["ada@", "(?i)ADA@example", "ada@|‹", "mail|zzz", r"\d{4}"])
+def test_a_back_test_counts_nothing_inside_what_is_masked(staff, person, stranger, pattern):
+    """Else whoever may not see an address could guess it, a letter at a time."""
+    person.user_permissions.add(Permission.objects.get(codename="review_runs"))
+    run = said(stranger, query="Write to ada@example.com", answer="Call 090-1234-5678.")
+    AgentStep.objects.create(
+        run=run,
+        number=1,
+        kind="tool",
+        started_at=run.started_at,
+        action_input={"email": "ada@example.com"},
+        observation="4242 4242 4242 4242",
+    )
+
+    for stage in ("both", "tool_input", "tool_output"):
+        draft = {**DRAFT, "pattern": pattern, "stage": stage, "runs": "100"}
+        answer = text(staff.post(url("backtest"), draft))
+        is_seen = pattern == "mail|zzz" and stage == "tool_input"  # the name of a field
+        assert f"in {1 if is_seen else 0} run" in answer, stage
+        assert "masked personal data aren" in answer
+
+
+def test_what_is_not_personal_counts_and_so_does_what_is_theirs(staff, person, stranger):
+    person.user_permissions.add(Permission.objects.get(codename="review_runs"))
+    said(stranger, query="Write to ada@example.com about a swordfish")
+    said(person, query="Write to ada@example.com")
+
+    for pattern in ("swordfish", "ada@"):
+        draft = {**DRAFT, "pattern": pattern, "runs": "100"}
+        assert "in 1 run." in text(staff.post(url("backtest"), draft)), pattern
+
+
+def test_who_may_see_personal_data_finds_patterns_in_it(root, stranger):
+    said(stranger, query="Write to ada@example.com")
+
+    answer = text(root.post(url("backtest"), {**DRAFT, "pattern": "ada@", "runs": "100"}))
+
+    assert "in 1 run." in answer
+    assert "aren" not in answer
+
+
 def test_whoever_reviews_nothing_tests_nothing_on_the_runs_of_others(staff):
     assert staff.post(url("try"), {**DRAFT, "sample": "x"}).status_code == 200
     assert staff.post(url("backtest"), {**DRAFT, "runs": "100"}).status_code == 403

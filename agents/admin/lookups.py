@@ -1,0 +1,152 @@
+"""The gate of every console list: an address can only use what the list declares.
+
+Django filters a list by any column that its address names, so `?password__regex=^a` answers
+a letter at a time. The console's site puts this gate in front of every list it registers.
+"""
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.exceptions import (
+    DisallowedModelAdminLookup,
+    DisallowedModelAdminToField,
+)
+from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.utils import get_fields_from_path
+from django.contrib.admin.views.autocomplete import AutocompleteJsonView
+from django.contrib.admin.views.main import (
+    ERROR_FLAG,
+    IGNORED_PARAMS,
+    PAGE_VAR,
+    SEARCH_VAR,
+    ChangeList,
+)
+from django.core.exceptions import BadRequest, PermissionDenied, ValidationError
+from django.db import DataError
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+
+TEMPLATE = "admin/lookup_refused.html"
+MOST_SEARCHED = 200
+# A value that a filter or a database can't take; which of them depends on the database.
+UNFIT = (IncorrectLookupParameters, ValidationError, DataError, ValueError, OverflowError)
+RESERVED = {*IGNORED_PARAMS, PAGE_VAR, ERROR_FLAG}
+DATE_PARTS = ("year", "month", "day")
+
+
+class LookupRefused(BadRequest):
+    """The address asks for what the list does not declare; the text says what."""
+
+
+class DeclaredList(ChangeList):
+    """Sorts by the columns that the list declares as sortable, whatever `o=` says."""
+
+    def get_ordering_field(self, field_name: str) -> Any:
+        return super().get_ordering_field(field_name) if self._sorts(field_name) else None
+
+    def _sorts(self, name: str) -> bool:
+        return self.sortable_by is None or name in self.sortable_by
+
+
+class DeclaredLookups:
+    """For a ModelAdmin: filters by `list_filter` and `linked_lookups`, and by nothing else."""
+
+    # Exact lookups that pages of the console link to, such as ("run__id__exact",).
+    linked_lookups: tuple[str, ...] = ()
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        return lookup in declared(self, request)
+
+    def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
+        found = super().get_changelist(request, **options)  # type: ignore[misc]
+        return type(found.__name__, (DeclaredList, found), {})
+
+    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        _check_characters(request)
+        try:
+            return super().get_changelist_instance(request)  # type: ignore[misc]
+        except DisallowedModelAdminLookup as error:
+            names = sorted(request.GET.keys() - RESERVED - declared(self, request))
+            raise LookupRefused(_not_declared(names)) from error
+        except DisallowedModelAdminToField as error:
+            raise LookupRefused(_not_declared(["_to_field"])) from error
+        except UNFIT as error:
+            if not request.GET:  # nothing that the address says can be the reason
+                raise
+            raise LookupRefused(_("A value in the address does not fit this list.")) from error
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        try:
+            return super().changelist_view(request, extra_context)  # type: ignore[misc]
+        except LookupRefused as refusal:
+            return self._refused(request, refusal)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """PostgreSQL takes no NUL, and nobody searches for a page of text."""
+        term = search_term.replace("\0", "")[:MOST_SEARCHED]
+        return super().get_search_results(request, queryset, term)  # type: ignore[misc]
+
+    def _refused(self, request: HttpRequest, refusal: LookupRefused) -> HttpResponse:
+        context = {
+            **self.admin_site.each_context(request),  # type: ignore[attr-defined]
+            "title": _("This list can't be shown that way"),
+            "refusal": str(refusal),
+            "opts": self.opts,  # type: ignore[attr-defined]
+        }
+        return render(request, TEMPLATE, context, status=400)
+
+
+def gated(kind: type[admin.ModelAdmin]) -> type[admin.ModelAdmin]:
+    """The same pages behind the gate."""
+    if issubclass(kind, DeclaredLookups):
+        return kind
+    return type(kind.__name__, (DeclaredLookups, kind), {"__module__": kind.__module__})
+
+
+def declared(pages: Any, request: HttpRequest) -> set[str]:
+    """What the address of this list can filter by, exactly."""
+    names = {*pages.linked_lookups}
+    if date := pages.date_hierarchy:
+        names |= {f"{date}__{part}" for part in DATE_PARTS}
+    for each in pages.get_list_filter(request):
+        names |= set(_parameters(each, pages, request))
+    return names
+
+
+def _parameters(each: Any, pages: Any, request: HttpRequest) -> list[str | None]:
+    """The parameters that one entry of `list_filter` reads."""
+    if isinstance(each, type):
+        return each(request, {}, pages.model, pages).expected_parameters()
+    is_pair = isinstance(each, tuple | list)
+    path, make = each if is_pair else (each, admin.FieldListFilter.create)
+    field = get_fields_from_path(pages.model, path)[-1]
+    return make(field, request, {}, pages.model, pages, field_path=path).expected_parameters()
+
+
+def _check_characters(request: HttpRequest) -> None:
+    """No database takes a NUL everywhere; the search box has a word of its own for it."""
+    for name, values in request.GET.lists():
+        if name != SEARCH_VAR and any("\0" in text for text in [name, *values]):
+            raise LookupRefused(_("A value in the address does not fit this list."))
+
+
+def _not_declared(names: list[str]) -> str:
+    listed = ", ".join(name[:80] for name in names[:3])
+    return _("This list has no filter %(names)s.") % {"names": listed}
+
+
+class DeclaredAutocomplete(AutocompleteJsonView):
+    """Suggests rows only for fields whose form has such a box, to people who may fill it in."""
+
+    def process_request(self, request: HttpRequest) -> Any:
+        term, pages, source, to_field = super().process_request(request)
+        form = self.admin_site._registry.get(source.model)
+        if form is None or source.name not in form.get_autocomplete_fields(request):
+            raise PermissionDenied
+        if not form.has_add_permission(request) and not form.has_change_permission(request):
+            raise PermissionDenied
+        return term, pages, source, to_field

@@ -1,0 +1,173 @@
+"""Every console list, and what its address must not be able to ask of it.
+
+The lists are those of the site: a new one that answers more than it declares fails here.
+"""
+
+import pytest
+from django.contrib import admin
+from django.contrib.auth.models import Permission
+from django.core.exceptions import BadRequest
+from django.test import Client
+
+from agents import masking
+from agents.models import AuditEntry, Run
+from chat.models import ChatSession, Message
+
+pytestmark = pytest.mark.django_db
+
+LISTS = sorted(admin.site._registry.items(), key=lambda entry: entry[0]._meta.label)
+# No filter of Django's uses one of these, so none of them can be declared.
+FOREIGN = ("contains", "startswith", "regex", "in", "range", "gt", "lte", "length")
+RESERVED = {"q": "", "o": "1", "p": "1", "all": "", "_popup": "1", "_facets": "True", "e": "1"}
+BAD = ["\0", "9" * 30, "9999", "2026-13-45"]
+
+
+every_list = pytest.mark.parametrize(
+    ("model", "pages"), LISTS, ids=lambda v: getattr(v, "__name__", "")
+)
+
+
+@pytest.fixture
+def root(administrator):
+    client = Client()
+    client.force_login(administrator)
+    return client
+
+
+def address(model) -> str:
+    return f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
+
+
+def foreign(model) -> list[str]:
+    """Lookups over every column, over its relations, and over what is in these."""
+    names = [field.name for field in model._meta.concrete_fields]
+    for field in model._meta.get_fields():
+        if field.is_relation and (there := field.related_model):
+            names += [f"{field.name}__{each.name}" for each in there._meta.concrete_fields]
+    nested = ["user__password", "run__user__password", "session__user__password"]
+    return [f"{name}__{how}" for name in [*names, "pk", *nested] for how in FOREIGN]
+
+
+@every_list
+def test_a_list_answers_no_lookup_that_it_does_not_declare(model, pages, rf, administrator):
+    """Nor `?status=x`, which is short for `?status__exact=x`, where that is no filter."""
+    filters = {str(each) for each in pages.list_filter}
+    bare = [f.name for f in model._meta.concrete_fields if f.name not in filters]
+    for lookup in [*foreign(model), *bare]:
+        request = rf.get(address(model), {lookup: "a"})
+        request.user = administrator
+        with pytest.raises(BadRequest, match=f"no filter {lookup}"):
+            pages.get_changelist_instance(request)
+
+
+@every_list
+def test_it_says_400(model, pages, root):
+    answer = root.get(address(model), {"pk__regex": "a"})
+
+    assert answer.status_code == 400
+    assert "cl" not in answer.context
+
+
+@pytest.mark.django_db(transaction=True)  # PostgreSQL goes on after an error only outside one
+@every_list
+def test_no_value_breaks_a_list(model, pages, root):
+    shown = root.get(address(model)).context["cl"]
+    names = {n for spec in shown.filter_specs for n in spec.expected_parameters()}
+    names |= {f"{pages.date_hierarchy}__{part}" for part in ("year", "month", "day")}
+    names |= {"q", "o", "p", "_to_field"}
+    for name in sorted(names):
+        for value in BAD:
+            answer = root.get(address(model), {name: value})
+            assert answer.status_code in (200, 400), (name, value)
+
+
+def test_what_a_list_declares_it_answers(root, person):
+    for status in ("completed", "failed"):
+        Run.objects.create(user=person, topic=status, query="?", status=status)
+    answer = root.get("/admin/agents/run/", {"status__exact": "failed", **RESERVED})
+
+    assert [run.status for run in answer.context["cl"].result_list] == ["failed"]
+
+
+def test_a_refused_lookup_says_so_and_where_to_go_on(root):
+    answer = root.get("/admin/auth/user/", {"password__regex": "^a"})
+
+    assert "This list has no filter password__regex." in answer.text
+    assert 'href="/admin/auth/user/">Show all' in answer.text
+
+
+def test_an_action_or_an_export_is_no_way_around(root, administrator):
+    picked = {"action": "sign_out_everywhere", "_selected_action": administrator.pk, "index": 0}
+    action = root.post("/admin/auth/user/?password__regex=^a", picked)
+    export = root.post("/admin/agents/auditentry/export.csv?detail__contains=a")
+
+    assert (action.status_code, export.status_code) == (400, 400)
+
+
+# What is masked
+
+
+@pytest.fixture
+def clerk(django_user_model):
+    """Sees all lists, and nothing personal in them."""
+    person = django_user_model.objects.create_user("clerk", is_staff=True)
+    person.user_permissions.add(*Permission.objects.filter(codename__startswith="view_"))
+    client = Client()
+    client.force_login(person)
+    return client
+
+
+@pytest.fixture
+def said(person):
+    for text in ("b@example.com", "a@example.com", "c@example.com"):
+        chat = ChatSession.objects.create(user=person, title=text)
+        run = Run.objects.create(
+            user=person, topic=chat.topic, query=text, answer=text, status="completed"
+        )
+        Message.objects.create(session=chat, author=person, run=run, text=text, client_id=text)
+
+
+def found(client, path: str, **asked: str) -> list[int]:
+    return [row.pk for row in client.get(path, asked).context["cl"].result_list]
+
+
+PATHS = ["/admin/agents/run/", "/admin/chat/chatsession/", "/admin/chat/message/"]
+
+
+@pytest.mark.usefixtures("said")
+@pytest.mark.parametrize("path", PATHS)
+def test_masked_text_is_neither_searched_nor_sorted_by(path, clerk):
+    everything = found(clerk, path)
+    orders = [found(clerk, path, o=f"{sign}{n}") for n in range(12) for sign in ("", "-")]
+
+    assert found(clerk, path, q="a@example") == []
+    assert {tuple(each) for each in orders} <= {tuple(everything), tuple(everything[::-1])}
+
+
+@pytest.mark.usefixtures("said")
+@pytest.mark.parametrize("path", PATHS)
+def test_who_may_see_it_searches_it_and_leaves_an_entry(path, root):
+    assert len(found(root, path, q="a@example")) == 1
+    assert len(found(root, path, q="b@example")) == 1
+
+    entries = AuditEntry.objects.filter(action="run.searched")
+    assert entries.count() == 2
+    assert "example" not in str(entries.values())
+
+
+@pytest.mark.usefixtures("said")
+def test_suggestions_are_only_for_boxes_that_there_are(clerk, root):
+    """Else they would list any rows that a foreign key leads to, by their unmasked names."""
+    asked = {"app_label": "agents", "model_name": "agentstep", "field_name": "run"}
+    users = {"app_label": "agents", "model_name": "reviewscope", "field_name": "user"}
+
+    assert root.get("/admin/autocomplete/", asked).status_code == 403
+    assert clerk.get("/admin/autocomplete/", asked).status_code == 403
+    assert clerk.get("/admin/autocomplete/", users).status_code == 403
+    assert root.get("/admin/autocomplete/", {**users, "term": "a\0"}).status_code == 200
+
+
+def test_every_masked_column_is_known_to_the_lists():
+    for model, pages in LISTS:
+        if hidden := masking.columns(model):
+            assert not {*hidden} & {*pages.search_fields} - {"action"}, model
