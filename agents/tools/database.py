@@ -22,6 +22,7 @@ from weakref import WeakKeyDictionary
 from agents.engine.tool import ToolInput, ToolResult, argument
 
 from . import sql_guard, sql_worker
+from .sql_worker import folded
 
 MAX_TABLES_DESCRIBED = 40
 
@@ -57,7 +58,7 @@ class DatabaseTool:
         self.max_rows = max_rows
         self.seconds = timeout
         self.timeout = timeout + 2  # for whoever runs tools: after our own, clearer, limit
-        self._only = None if tables is None else frozenset(name.lower() for name in tables)
+        self._only = None if tables is None else frozenset(map(folded, tables))
         self._look()
         self.description = self._description()
 
@@ -108,7 +109,6 @@ class DatabaseTool:
             {
                 "uri": self.uri,
                 "sql": query.sql,
-                "ctes": sorted(query.ctes),
                 "tables": [table.name for table in self._tables],
                 "functions": sorted(sql_guard.FUNCTIONS),
                 "max_rows": self.max_rows,
@@ -187,7 +187,7 @@ def _tables(uri: str, only: Collection[str] | None) -> list[_Table]:
             "SELECT name FROM pragma_table_list WHERE schema = 'main' AND "
             "type IN ('table', 'view') AND substr(name, 1, 7) <> 'sqlite_' ORDER BY name"
         )
-        names = [name for (name,) in listed if only is None or name.lower() in only]
+        names = [name for (name,) in listed if only is None or folded(name) in only]
         return [table for name in names if (table := _table(connection, name))]
 
 
@@ -206,7 +206,7 @@ def _table(connection: sqlite3.Connection, name: str) -> _Table | None:
 
 
 def _described(tables: list[_Table]) -> Iterator[str]:
-    names = {table.name.lower() for table in tables}
+    names = {folded(table.name) for table in tables}
     for table in tables[:MAX_TABLES_DESCRIBED]:
         columns = (_column(table, *column, names) for column in table.columns)
         yield f"{_quoted(table.name)}({', '.join(columns)})"
@@ -217,7 +217,7 @@ def _described(tables: list[_Table]) -> Iterator[str]:
 def _column(table: _Table, name: str, type: str, names: Collection[str]) -> str:
     column = f"{_quoted(name)} {type}".rstrip()
     to, key = table.references.get(name, ("", None))
-    if to.lower() not in names:
+    if folded(to) not in names:
         return column
     return f"{column} → {_quoted(to)}" + (f".{_quoted(key)}" if key else "")
 

@@ -15,6 +15,8 @@ from sqlglot.errors import SqlglotError
 
 from agents.engine.errors import ToolError
 
+from .sql_worker import folded
+
 MAX_LENGTH = 20_000
 
 ALLOWED = """
@@ -45,21 +47,34 @@ class QueryRefused(ToolError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """A query that may be run, and the names that it gives to its own parts."""
+    """A query that may be run."""
 
     sql: str
-    ctes: frozenset[str] = frozenset()
 
 
 def admit(sql: str, tables: Collection[str]) -> Query:
     """The query, where it is one SELECT over these tables; raises QueryRefused."""
     sql = _bare(sql)
     _check_text(sql)
+    sql = QUOTED.sub(_never_text, sql)
     tree = _parsed(sql)
-    known = {name.lower() for name in tables}
+    known = {folded(name) for name in tables}
     for node in tree.walk():
         _check_node(node, sql, known)
-    return Query(sql=sql, ctes=frozenset(cte.alias.lower() for cte in tree.find_all(exp.CTE)))
+    return Query(sql=sql)
+
+
+def _never_text(quoted: re.Match[str]) -> str:
+    """A name in double quotes, in marks that SQLite reads as a name and nothing else.
+
+    It takes an unknown name in double quotes for a text, so that a misspelt column would be
+    compared, counted and summed up as a word.
+    """
+    written = quoted[0]
+    if len(written) < 2 or written[0] != '"' or written[-1] != '"':
+        return written
+    name = written[1:-1].replace('""', '"')
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _bare(sql: str) -> str:
@@ -116,6 +131,9 @@ def _check_node(node: exp.Expression, sql: str, tables: Collection[str]) -> None
             raise QueryRefused("There are no parameters: write the values into the query.")
         case exp.Table():
             _check_table(node, tables)
+            _check_alias(node, tables)
+        case exp.CTE() | exp.Subquery():
+            _check_alias(node, tables)
         case exp.In() if node.args.get("field"):
             raise QueryRefused("Write IN (SELECT column FROM table), with parentheses.")
         case exp.Func():
@@ -123,19 +141,29 @@ def _check_node(node: exp.Expression, sql: str, tables: Collection[str]) -> None
 
 
 def _check_table(table: exp.Table, tables: Collection[str]) -> None:
-    name = table.name.lower()
+    name = folded(table.name)
     if not isinstance(table.this, exp.Identifier):
         raise QueryRefused("Functions cannot be used as tables: select from a table.")
-    if not table.db and any(cte.alias.lower() == name for cte in _ctes_seen_from(table)):
-        if any(cte.alias.lower() == name for cte in _above(table, exp.CTE)):
+    if not table.db and any(folded(cte.alias) == name for cte in _ctes_seen_from(table)):
+        if any(folded(cte.alias) == name for cte in _above(table, exp.CTE)):
             raise QueryRefused(
                 f"{table.name!r} reads itself here: give that part of the query another name. "
                 "Recursive queries cannot be run."
             )
         return
-    if table.catalog or table.db.lower() not in ("", "main") or name not in tables:
+    if table.catalog or folded(table.db) not in ("", "main") or name not in tables:
         listed = shorten(", ".join(sorted(tables)), 500, placeholder=" …")
         raise QueryRefused(f"There is no table {table.name!r} to read. Tables: {listed}.")
+
+
+def _check_alias(named: exp.Expression, tables: Collection[str]) -> None:
+    """A part of the query has a name of its own, so that nobody takes it for a table."""
+    alias = folded(named.alias)
+    is_own = isinstance(named, exp.Table) and folded(named.name) == alias
+    if alias in tables and not is_own:
+        raise QueryRefused(
+            f"{named.alias!r} is the name of a table: give this part of the query another name."
+        )
 
 
 def _ctes_seen_from(node: exp.Expression) -> Iterator[exp.CTE]:
@@ -163,10 +191,10 @@ def _check_function(call: exp.Func, sql: str) -> None:
 
 def _name_as_written(call: exp.Func, sql: str) -> str:
     if isinstance(call, exp.Anonymous):
-        return str(call.name).lower()
+        return folded(str(call.name))
     if "start" in call.meta:
         written = sql[call.meta["start"] : call.meta["end"] + 1]
-        return written.strip('"`[]').lower()
+        return folded(written.strip('"`[]'))
     return "->"  # CASE, CAST, AND and their like: grammar, and no name that is looked up
 
 

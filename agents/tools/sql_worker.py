@@ -8,16 +8,25 @@ request from standard input and writes one JSON reply.
 import json
 import math
 import os
+import re
 import resource
+import secrets
 import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
 MAX_CELL = 2_000
 MAX_OUTPUT = 250_000
 MEMORY = 512 * 2**20
+
+ASCII_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
+# SQLite keeps a view's text from its name on, whatever was written before it.
+VIEW = re.compile(
+    r"""CREATE VIEW ("(?:[^"]|"")*"|`(?:[^`]|``)*`|'(?:[^']|'')*'|\[[^\]]*\]|[\w$]+)""",
+    re.ASCII,
+)
 
 LIMITS = {
     sqlite3.SQLITE_LIMIT_LENGTH: 1_000_000,
@@ -51,11 +60,23 @@ SENTENCES = {
 }
 
 
+def folded(name: str) -> str:
+    """A name as SQLite compares names: only the letters A to Z have two cases.
+
+    `str.lower` would take KELVIN SIGN for a k, and Ä for ä: names of other tables.
+    """
+    return name.translate(ASCII_LOWER)
+
+
 def main() -> None:
     request = json.loads(sys.stdin.buffer.read())
     _confine(request["seconds"])
     try:
         reply = _answer(request)
+        # A view that SQLite folds into the query, and of which no column is used, comes as a
+        # read of its table by the query itself. Kept apart, it comes as what it is.
+        if "error" in reply and reply["error"] == SENTENCES[sqlite3.SQLITE_AUTH]:
+            reply = _answer(request, is_apart=True)
     except (sqlite3.Error, sqlite3.Warning) as error:
         reply = _refusal(error)
     except MemoryError:
@@ -80,52 +101,110 @@ def _confine(seconds: float) -> None:
         resource.setrlimit(kind, (limit, limit))
 
 
-def _answer(request: dict[str, Any]) -> dict[str, Any]:
-    with closing(sqlite3.connect(request["uri"], uri=True, timeout=1)) as connection:
-        _guard(connection, request)
-        cursor = connection.execute(request["sql"])
-        rows, truncated = _first(cursor, request["max_rows"])
+def _answer(request: dict[str, Any], *, is_apart: bool = False) -> dict[str, Any]:
+    connecting = sqlite3.connect(request["uri"], uri=True, timeout=1, isolation_level=None)
+    with closing(connecting) as connection:
+        _guard(connection, request, is_apart)
+        try:
+            cursor = connection.execute(request["sql"])
+            rows, truncated = _first(cursor, request["max_rows"])
+        except sqlite3.DatabaseError as error:
+            return _refusal(error)
         columns = [_cell(column[0]) for column in cursor.description or ()]
         return {"columns": columns, "rows": rows, "truncated": truncated}
 
 
-def _guard(connection: sqlite3.Connection, request: dict[str, Any]) -> None:
-    connection.execute("PRAGMA query_only = ON")
+def _guard(connection: sqlite3.Connection, request: dict[str, Any], is_apart: bool) -> None:
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute(f"PRAGMA hard_heap_limit = {MEMORY // 2}")
+    # One transaction for both, so that the query meets the tables that were listed.
+    connection.execute("BEGIN")
+    authorizer = _Authorizer(connection, request, is_apart)
+    connection.execute("PRAGMA query_only = ON")
     for limit, value in LIMITS.items():
         connection.setlimit(limit, value)
     connection.text_factory = lambda text: text.decode(errors="replace")
-    connection.set_authorizer(_Authorizer(request))
+    connection.set_authorizer(authorizer)
 
 
 class _Authorizer:
-    """Says yes to reading the listed tables and calling the listed functions."""
+    """Says yes to reading the listed tables and calling the listed functions.
 
-    def __init__(self, request: dict[str, Any]) -> None:
-        self.tables = {name.lower() for name in request["tables"]}
+    It takes nobody's word for it, neither the parser's nor a name in the query: which tables
+    there are is asked of the database, and a view is known by a name that nobody can guess.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, request: dict[str, Any], is_apart: bool
+    ) -> None:
+        self.tables = {folded(name) for name in request["tables"]}
         self.functions = set(request["functions"])
-        self.ctes = set(request["ctes"])
+        self.existing = set(_existing(connection))
+        views = _views(connection)
+        self.hidden = {folded(name) for name in views} - self.tables
+        listed = {name: sql for name, sql in views.items() if folded(name) in self.tables}
+        self.views = frozenset(_renamed(connection, listed, is_apart))
 
     def __call__(
         self, action: int, what: str | None, of: str | None, _: str | None, within: str | None
     ) -> int:
         match action:
             case sqlite3.SQLITE_SELECT:
-                allowed = True
+                # A hidden view over a listed table gives itself away here, and nowhere else.
+                allowed = folded(within or "") not in self.hidden
             case sqlite3.SQLITE_READ:
-                allowed = self._may_read((what or "").lower(), of, (within or "").lower())
+                allowed = self._may_read(folded(what or ""), of, within)
             case sqlite3.SQLITE_FUNCTION:
-                allowed = (of or "").lower() in self.functions
+                allowed = folded(of or "") in self.functions
             case _:
                 allowed = False
         return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
 
-    def _may_read(self, table: str, column: str | None, view: str) -> bool:
-        # A view may show what its tables hide. A CTE comes by name when no column is used.
-        return (
-            table in self.tables or view in self.tables or (not column and table in self.ctes)
+    def _may_read(self, table: str, column: str | None, within: str | None) -> bool:
+        # A view may show what its tables hide. SQLite says "within" of a CTE too, by a name
+        # that the query gives it: only a name that no query can know is a view's.
+        if table in self.tables or within in self.views or table in self.views:
+            return True
+        # A part of the query comes by its name where none of its columns is used.
+        return not column and not self._exists(table)
+
+    def _exists(self, table: str) -> bool:
+        return table in self.existing or table.startswith(("sqlite_", "pragma_"))
+
+
+def _existing(connection: sqlite3.Connection) -> Iterator[str]:
+    """All that a query could read by its name: tables, views, and modules that are tables."""
+    yield from (
+        folded(name)
+        for (name,) in connection.execute(
+            "SELECT name FROM pragma_table_list UNION SELECT name FROM pragma_module_list"
         )
+    )
+
+
+def _views(connection: sqlite3.Connection) -> dict[str, str]:
+    """The views of the file, with the text that made each."""
+    found = connection.execute("SELECT name, sql FROM main.sqlite_schema WHERE type = 'view'")
+    return dict(found.fetchall())
+
+
+def _renamed(
+    connection: sqlite3.Connection, views: Mapping[str, str], is_apart: bool
+) -> Iterator[str]:
+    """Give each view a random name, and its own to a view of that one; yield the random names.
+
+    Both are gone with the connection. What a view reads is then read within the random name.
+    """
+    for name, sql in views.items():
+        if not (beginning := VIEW.match(sql or "")):
+            continue  # not as SQLite writes it: then it is not read
+        secret = f"view_{secrets.token_hex(16)}"
+        own = name.replace('"', '""')
+        connection.execute(f"CREATE TEMP VIEW {secret} {sql[beginning.end() :]}")
+        apart = f"WITH apart AS MATERIALIZED (SELECT * FROM {secret}) SELECT * FROM apart"
+        whole = apart if is_apart else f"SELECT * FROM {secret}"
+        connection.execute(f'CREATE TEMP VIEW "{own}" AS {whole}')
+        yield secret
 
 
 def _first(cursor: sqlite3.Cursor, count: int) -> tuple[list[list[Any]], bool]:
@@ -161,6 +240,8 @@ def _refusal(error: Exception) -> dict[str, Any]:
     if text.startswith(("no such table", "not authorized")) or "prohibited" in text:
         code = sqlite3.SQLITE_AUTH
     sentence = SENTENCES.get(code, f"SQLite says: {text}.")
+    if text.startswith("no such column"):
+        sentence += " Write text in single quotes, and names of columns as they are listed."
     return {"error": sentence, "mendable": code not in PASSING}
 
 

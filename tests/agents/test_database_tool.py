@@ -23,7 +23,12 @@ CREATE TABLE "order notes" ("the note" TEXT, photo BLOB);
 CREATE TABLE staff (id INTEGER PRIMARY KEY, name TEXT, salary INTEGER REFERENCES pay(id));
 CREATE TABLE pay (id INTEGER PRIMARY KEY);
 CREATE TABLE numbers (n INTEGER);
+CREATE TABLE tokens (token TEXT);
+CREATE TABLE "Äpfel" (sort TEXT);
 CREATE VIEW phone_book AS SELECT name FROM staff;
+CREATE VIEW everybody AS SELECT id, name FROM staff;
+CREATE VIEW unpaid AS SELECT id FROM orders WHERE status = 'open';
+CREATE VIEW "first ""names"" (all)"(called) AS SELECT name FROM phone_book;
 INSERT INTO customers VALUES (1, 'Aki', '京都'), (2, 'Bo', 'Oslo'), (3, 'Cy', NULL);
 INSERT INTO orders VALUES
     (1, 1, '2026-01-03', 10.5, 'paid', '{"gift": true}'),
@@ -31,10 +36,12 @@ INSERT INTO orders VALUES
     (3, 2, '2026-02-03', 5, 'open', '{}'), (4, 2, '2026-02-09', 7.25, 'deleted; -- x', '{}');
 INSERT INTO "order notes" VALUES ('left at the door', x'00ff01'), (CAST(x'ff41' AS TEXT), NULL);
 INSERT INTO staff VALUES (1, 'Dee', 100);
+INSERT INTO tokens VALUES ('hidden');
+INSERT INTO "Äpfel" VALUES ('Boskoop');
 INSERT INTO numbers SELECT value FROM json_each('[' || rtrim(replace(hex(zeroblob(500)),
     '00', '1,'), ',') || ']');
 """
-TABLES = ["customers", "orders", "order notes", "numbers", "phone_book"]
+TABLES = ["customers", "orders", "order notes", "numbers", "phone_book", 'First "NAMES" (all)']
 
 ANSWERED = {
     "SELECT 1": [[1]],
@@ -49,6 +56,14 @@ ANSWERED = {
     "SELECT [the note] FROM [order notes] LIMIT 1": [["left at the door"]],
     "SELECT `name` FROM `customers` WHERE id = 2": [["Bo"]],
     "SELECT name FROM phone_book": [["Dee"]],
+    "SELECT count(*) FROM PHONE_BOOK": [[1]],
+    'SELECT called FROM "first ""names"" (all)"': [["Dee"]],
+    'SELECT p.name, f.called FROM phone_book p JOIN "first ""names"" (all)" f '
+    "ON f.called = p.name": [["Dee", "Dee"]],
+    'SELECT "total" AS "a ""b`c" FROM orders WHERE "status" = \'open\'': [[5.0]],
+    'SELECT id AS "n" FROM orders ORDER BY "n" DESC LIMIT 1': [[4]],
+    "SELECT '\"nobody\"', [id] FROM customers LIMIT 1": [['"nobody"', 1]],
+    "SELECT orders.id FROM orders AS orders WHERE orders.id = 1": [[1]],
     "SELECT 'a;b', 'a--b', 'a/*b*/', 'it''s; --'": [["a;b", "a--b", "a/*b*/", "it's; --"]],
     "SELECT 'DROP TABLE orders', 'delete from x'": [["DROP TABLE orders", "delete from x"]],
     "SELECT status FROM orders WHERE status LIKE '%; --%'": [["deleted; -- x"]],
@@ -215,6 +230,17 @@ REFUSED = {
     "WITH RECURSIVE a(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM a) SELECT * FROM a": "itself",
     "WITH a(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM a) SELECT * FROM a": "itself",
     "WITH orders AS (SELECT * FROM orders) SELECT * FROM orders": "another name",
+    "WITH orders AS (SELECT 1 AS id) SELECT id FROM orders": "another name",
+    "WITH customers AS (SELECT * FROM staff) SELECT * FROM customers": "another name",
+    "SELECT * FROM (SELECT 1) AS phone_book": "another name",
+    "SELECT * FROM orders AS customers": "another name",
+    'WITH "to\u212aens" AS (SELECT 1) SELECT * FROM tokens': "no table 'tokens'",
+    'SELECT * FROM "to\u212aens"': "no table",
+    "SELECT * FROM äpfel": "no table 'äpfel'",
+    'SELECT "salery" FROM orders': "no such column: salery",
+    'SELECT sum("totall") FROM orders': "no such column: totall",
+    'SELECT count(*) FROM orders WHERE status = "paid"': "single quotes",
+    'SELECT id FROM orders ORDER BY "toal"': "no such column",
     "SELECT ?": "parameters",
     "SELECT :name": "parameters",
     "SELECT * FROM": "not SQL",
@@ -302,6 +328,23 @@ HOSTILE = [
     "SELECT randomblob(1000000000)",
     "SELECT sqlite_version()",
     "WITH a(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM a) SELECT max(x) FROM a",
+    "WITH orders AS (SELECT * FROM tokens) SELECT * FROM orders",
+    "WITH phone_book AS (SELECT * FROM tokens) SELECT * FROM phone_book",
+    "WITH phone_book AS (SELECT salary FROM staff) SELECT * FROM phone_book",
+    "WITH everybody AS (SELECT salary FROM staff) SELECT * FROM everybody",
+    "WITH a AS (SELECT * FROM everybody) SELECT * FROM a",
+    "SELECT * FROM everybody",
+    "SELECT count(*) FROM everybody",
+    "SELECT count(*) FROM unpaid",
+    "SELECT 1 FROM orders WHERE EXISTS (SELECT 1 FROM unpaid)",
+    "SELECT count(*) FROM (WITH tokens AS (SELECT 1) SELECT 1 FROM tokens), tokens",
+    'WITH "to\u212aens" AS (SELECT 1) SELECT count(*) FROM tokens',
+    "SELECT count(*) FROM sqlite_master",
+    "SELECT count(*) FROM pragma_table_list",
+    "SELECT count(*) FROM sqlite_temp_master",
+    "SELECT sql FROM temp.sqlite_master",
+    "SELECT * FROM (SELECT * FROM tokens) AS phone_book",
+    "SELECT phone_book.token FROM tokens AS phone_book",
     "SELECT ?",
     "SELECT \x00",
     "SELECT '" + "x" * 200_000 + "'",
