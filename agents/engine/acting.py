@@ -221,8 +221,9 @@ class Acting:
     def _observed(
         self, call: ToolCall, observation: str, outcome: FallbackResult, about: dict[str, Any]
     ) -> Iterator[Event]:
-        is_error = outcome.result.is_error
-        yield self._responded(call, observation, is_error, outcome.attempts, about)
+        is_error, noted = outcome.result.is_error, outcome.result.note
+        more = {"note": noted} if noted else {}
+        yield self._responded(call, observation, is_error, outcome.attempts, about, **more)
         yield from self._guarded(call, about, outcome.findings)
         step = about["step"]
         if outcome.stand_in is not None:
@@ -278,6 +279,7 @@ class Acting:
         is_error: bool,
         attempts: int,
         about: dict[str, Any],
+        **more: Any,
     ) -> Event:
         self.trail.close(call, observation)
         self.trail.state.add_step(
@@ -296,6 +298,7 @@ class Acting:
             content=observation,
             is_error=is_error,
             attempts=attempts,
+            **more,
             **about,
         )
 

@@ -21,12 +21,14 @@ class ToolResult:
     """What a tool found, or why it could not.
 
     `mendable` errors come from the input: trying the same again is useless, and the model
-    that wrote the input is the one who can do better.
+    that wrote the input is the one who can do better. A `note` says something about the
+    output, such as that it is rounded, and is no part of it.
     """
 
     output: str = ""
     error: str | None = None
     mendable: bool = False
+    note: str = ""
 
     @property
     def is_error(self) -> bool:
@@ -35,7 +37,9 @@ class ToolResult:
     @property
     def text(self) -> str:
         """What the model reads."""
-        return f"Error: {self.error}" if self.is_error else self.output
+        if self.is_error:
+            return f"Error: {self.error}"
+        return f"{self.output} ({self.note})" if self.note else self.output
 
 
 @runtime_checkable

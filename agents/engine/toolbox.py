@@ -88,7 +88,7 @@ class Toolbox:
         elif inspected.text != result.text and result.is_error:
             result = replace(result, error=inspected.text.removeprefix("Error: "))
         elif inspected.text != result.text:
-            result = replace(result, output=inspected.text)
+            result = replace(result, output=inspected.text, note="")
         return replace(outcome, result=result, findings=inspected.findings)
 
     async def _use(self, call: ToolCall) -> FallbackResult:

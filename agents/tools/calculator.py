@@ -1,11 +1,18 @@
-"""Arithmetic that cannot do anything else, and cannot take long."""
+"""Arithmetic that cannot do anything else, and cannot take long.
+
+Numbers are exact as long as they can be: whole numbers, and fractions of them. Roots, and
+fractions that grow too long, are rounded, and the result says so.
+"""
 
 import ast
 import math
 import operator
 import re
+import sys
 from collections.abc import Callable
-from typing import Any
+from decimal import ROUND_FLOOR, Context, Decimal, DivisionByZero, InvalidOperation, Overflow
+from fractions import Fraction
+from typing import Any, NamedTuple
 
 from agents.engine.errors import ToolError
 from agents.engine.tool import ToolInput, ToolResult, argument
@@ -13,12 +20,26 @@ from agents.engine.tool import ToolInput, ToolResult, argument
 MAX_LENGTH = 500
 MAX_DEPTH = 250
 MAX_BITS = 4096
+MAX_EXACT_DIGITS = 40
+ROUNDED_DIGITS = 15
+LARGEST = Fraction(sys.float_info.max)
+SMALLEST = Fraction(5e-324)
+
+# What cannot be exact is worked out with so many more digits that those written are right.
+ROUNDING = Context(
+    prec=ROUNDED_DIGITS + 35,
+    Emax=sys.float_info.max_10_exp,
+    Emin=-323,
+    traps=[InvalidOperation, DivisionByZero, Overflow],
+)
+
+Number = int | Fraction | Decimal
 
 OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
+    ast.Div: lambda left, right: Fraction(left) / Fraction(right),
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
     ast.Pow: operator.pow,
@@ -43,12 +64,14 @@ SIGNS_PEOPLE_WRITE: dict[int, str | int] = {
     **dict.fromkeys(map(ord, "−–"), "-"),
     **dict.fromkeys(map(ord, "\u00a0\u2009\u202f\u3000\t\r\n"), " "),
     ord("#"): "?",  # else the rest would be a comment, and left out without a word
+    ord("@"): "?",  # it marks a percentage in what is parsed
 }
 THOUSANDS = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\d,])")
 # `7 % -3` is a remainder: before a sign, only `10% - 3` is a percentage.
 PERCENT = re.compile(
     r"(?<![\w.])(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)(?:%(?= [+-] )|\s*%(?=\s*(?:$|[*/)])))"
 )
+TOO_SMALL = "The result is too close to zero to be told from it."
 OF = re.compile(r"%\s*of\b", re.IGNORECASE)
 
 
@@ -60,7 +83,8 @@ class CalculatorTool:
     name = "calculator"
     description = (
         "Works out one arithmetic expression and returns the number. "
-        "Use it for every calculation. Numbers, parentheses and + - * / // (whole division) "
+        "Use it for every calculation: decimals are exact, and a rounded result says so. "
+        "Numbers, parentheses and + - * / // (whole division) "
         "% (remainder) ** (power); no names, no functions. "
         "Write 12.5% of 3480 as 12.5 / 100 * 3480 and a square root as 2 ** 0.5."
     )
@@ -75,33 +99,82 @@ class CalculatorTool:
 
     async def execute(self, input: ToolInput, /) -> ToolResult:
         try:
-            return ToolResult(calculate(argument(input, "expression")))
+            found = evaluate(argument(input, "expression"))
         except BadExpression as refusal:
             return ToolResult(error=str(refusal), mendable=True)
+        note = f"rounded to {ROUNDED_DIGITS} significant digits" if found.is_rounded else ""
+        return ToolResult(found.text, note=note)
+
+
+class Result(NamedTuple):
+    """A number written out, and whether digits were left off."""
+
+    text: str
+    is_rounded: bool
 
 
 def calculate(text: str) -> str:
     """The value of an expression, written out; raises BadExpression where it has none."""
+    return evaluate(text).text
+
+
+def evaluate(text: str) -> Result:
+    """The value of an expression; raises BadExpression where it has none."""
     try:
-        return written(_value(_parsed(text)))
+        return written(_Reading(text).result())
     except ZeroDivisionError:
         raise BadExpression("Division by zero has no result.") from None
-    except OverflowError:
+    except (OverflowError, Overflow):
         raise BadExpression("A number in this calculation is too large.") from None
     except (RecursionError, MemoryError):
         raise BadExpression("This is nested too deeply: work it out in parts.") from None
 
 
-def written(value: int | float) -> str:
-    """A number as a person would write it: 0.3 and not 0.30000000000000004."""
+def written(value: Number) -> Result:
+    """A number as a person would write it: 0.3, and every digit of 987654321098765.4."""
     if isinstance(value, int):
-        return str(value)
+        return Result(str(value), is_rounded=False)
+    if isinstance(value, Fraction) and (decimal := _decimal(value)) is not None:
+        return Result(_digits(decimal), is_rounded=False)
+    return Result(_short(float(value)), is_rounded=True)
+
+
+def _decimal(value: Fraction) -> Decimal | None:
+    """The fraction as a decimal, where that comes to an end after few enough digits."""
+    rest, places = value.denominator, 0
+    for prime in (2, 5):
+        power = 0
+        while rest % prime == 0:
+            rest, power = rest // prime, power + 1
+        places = max(places, power)
+    if rest != 1:
+        return None
+    digits = value.numerator * (10**places // value.denominator)
+    decimal = Decimal((int(digits < 0), tuple(map(int, str(abs(digits)))), -places))
+    significant = len(str(abs(digits)).rstrip("0"))
+    return decimal if significant <= MAX_EXACT_DIGITS else None
+
+
+def _digits(decimal: Decimal) -> str:
+    sign, digits, exponent = decimal.as_tuple()
+    significant = "".join(map(str, digits)).strip("0")
+    if len(significant) <= ROUNDED_DIGITS:
+        return _short(float(decimal))
+    if -7 <= decimal.adjusted() < MAX_EXACT_DIGITS:
+        plain = format(decimal, "f")
+        return plain.rstrip("0").rstrip(".") if "." in plain else plain
+    mantissa = f"{significant[0]}.{significant[1:]}"
+    return f"{'-' * sign}{mantissa}e{decimal.adjusted():+03d}"
+
+
+def _short(value: float) -> str:
     if value.is_integer() and abs(value) < 2**53:
         return str(int(value))
-    return repr(float(f"{value:.15g}"))
+    return repr(float(f"{value:.{ROUNDED_DIGITS}g}"))
 
 
-def _parsed(text: str) -> ast.expr:
+def _checked(text: str) -> str:
+    """What is parsed: not too long, and as Python writes it."""
     if len(text) > MAX_LENGTH:
         raise BadExpression(
             f"This has {len(text)} characters; at most {MAX_LENGTH} can be worked out at once."
@@ -111,13 +184,7 @@ def _parsed(text: str) -> ast.expr:
         raise BadExpression("There is nothing to work out: write an expression such as 2 + 2.")
     if OF.search(tidy):
         raise BadExpression("Write 12.5% of 3480 as 12.5 / 100 * 3480.")
-    try:
-        return ast.parse(tidy, mode="eval").body
-    except (SyntaxError, ValueError):
-        raise BadExpression(
-            f"{text.strip()[:80]!r} is not an arithmetic expression: write numbers, "
-            "parentheses and + - * / // % **, as in (12.5 + 3) * 4."
-        ) from None
+    return tidy
 
 
 def _tidied(text: str) -> str:
@@ -125,40 +192,162 @@ def _tidied(text: str) -> str:
     plain = text.translate(SIGNS_PEOPLE_WRITE).strip().removeprefix("=")
     plain = re.sub(r"\s*=\s*\??$", "", plain).strip()
     plain = THOUSANDS.sub(lambda number: number[0].replace(",", ""), plain)
-    return PERCENT.sub(r"(\1/100)", plain)
+    return PERCENT.sub(r"(\1@100)", plain)
 
 
-def _value(node: ast.expr, depth: int = 0) -> int | float:
-    if depth > MAX_DEPTH:
-        raise RecursionError
-    match node:
-        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
-            return _bounded(number)
-        case ast.UnaryOp(op=sign) if type(sign) in SIGNS:
-            return _bounded(SIGNS[type(sign)](_value(node.operand, depth + 1)))
-        case ast.BinOp(op=act) if type(act) in OPERATORS:
-            return _result(act, _value(node.left, depth + 1), _value(node.right, depth + 1))
-    raise BadExpression(_hint(node))
+class _Reading:
+    """Works out a tree, with the text that it was read from at hand for its digits."""
+
+    def __init__(self, text: str) -> None:
+        self.text = _checked(text)
+        try:
+            self.tree = ast.parse(self.text, mode="eval").body
+        except (SyntaxError, ValueError):
+            raise BadExpression(
+                f"{text.strip()[:80]!r} is not an arithmetic expression: write numbers, "
+                "parentheses and + - * / // % **, as in (12.5 + 3) * 4."
+            ) from None
+
+    def result(self) -> Number:
+        return self._value(self.tree)
+
+    def _value(self, node: ast.expr, depth: int = 0) -> Number:
+        if depth > MAX_DEPTH:
+            raise RecursionError
+        match node:
+            case ast.Constant(value=bool()):
+                pass
+            case ast.Constant(value=int() as number):
+                return _bounded(number)
+            case ast.Constant(value=float() as number):
+                return self._literal(node, number)
+            case ast.UnaryOp(op=sign) if type(sign) in SIGNS:
+                return _bounded(SIGNS[type(sign)](self._value(node.operand, depth + 1)))
+            case ast.BinOp(op=ast.MatMult()):
+                return Fraction(self._value(node.left, depth + 1)) / 100
+            case ast.BinOp(op=act) if type(act) in OPERATORS:
+                left = self._value(node.left, depth + 1)
+                right = self._value(node.right, depth + 1)
+                if isinstance(act, ast.Add | ast.Sub) and _is_share(node.right):
+                    _check_share(node, left, right)
+                return _result(act, left, right)
+        raise BadExpression(_hint(node))
+
+    def _literal(self, node: ast.expr, rough: float) -> Number:
+        """The number as it is written; a float would have lost its last digits."""
+        if not math.isfinite(rough):
+            raise OverflowError
+        decimal = Decimal(ast.get_source_segment(self.text, node) or repr(rough))
+        if decimal and not rough:
+            raise BadExpression(TOO_SMALL)
+        return _bounded(Fraction(decimal))
 
 
-def _result(act: ast.operator, left: int | float, right: int | float) -> int | float:
-    if isinstance(act, ast.Pow) and isinstance(left, int) and isinstance(right, int):
-        # Before, and not after: the power itself is what would take for ever.
-        _fits((abs(left).bit_length() - 1) * right)
-    result = _bounded(OPERATORS[type(act)](left, right))
-    if result == 0 and left and right and isinstance(act, ast.Mult | ast.Div | ast.Pow):
-        raise BadExpression("The result is too close to zero to be told from it.")
+def _is_share(node: ast.expr) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)
+
+
+def _check_share(node: ast.BinOp, left: Number, share: Number) -> None:
+    """`200 + 10%` is 220 to some and 200.1 to others; `1 + 10%` and `5% + 10%` are clear."""
+    first = node.left
+    while isinstance(first, ast.BinOp) and isinstance(first.op, ast.Add | ast.Sub):
+        if not _is_share(first.right):
+            break
+        first = first.left
+    if left == 1 or _is_share(first):
+        return
+    sign = "+" if isinstance(node.op, ast.Add) else "-"
+    whole, percent = written(left).text, written(share * 100).text
+    more = "more" if sign == "+" else "less"
+    raise BadExpression(
+        f"{whole} {sign} {percent}% can mean two things. For {percent}% {more}, write "
+        f"{whole} * (1 {sign} {percent} / 100); for {written(share).text} {more}, write "
+        f"{whole} {sign} {percent} / 100."
+    )
+
+
+def _result(act: ast.operator, left: Number, right: Number) -> Number:
+    if isinstance(act, ast.Pow):
+        return _bounded(_power(left, right))
+    if isinstance(left, Decimal) or isinstance(right, Decimal):
+        return _bounded(_rounded_result(act, _rounded(left), _rounded(right)))
+    return _bounded(OPERATORS[type(act)](left, right))
+
+
+def _rounded_result(act: ast.operator, left: Decimal, right: Decimal) -> Decimal:
+    if not right and isinstance(act, ast.Div | ast.FloorDiv | ast.Mod):
+        raise ZeroDivisionError
+    match act:
+        case ast.Add():
+            return ROUNDING.add(left, right)
+        case ast.Sub():
+            return ROUNDING.subtract(left, right)
+        case ast.Mult():
+            result = ROUNDING.multiply(left, right)
+        case ast.FloorDiv():
+            return ROUNDING.divide(left, right).to_integral_value(ROUND_FLOOR)
+        case ast.Mod():
+            whole = ROUNDING.divide(left, right).to_integral_value(ROUND_FLOOR)
+            return ROUNDING.subtract(left, ROUNDING.multiply(right, whole))
+        case _:
+            result = ROUNDING.divide(left, right)
+    if left and not result:
+        raise BadExpression(TOO_SMALL)
     return result
 
 
-def _bounded(number: Any) -> int | float:
-    if isinstance(number, complex):
+def _power(base: Number, exponent: Number) -> Number:
+    if isinstance(exponent, Fraction) and exponent.denominator == 1:
+        exponent = exponent.numerator
+    if isinstance(base, Decimal) or not isinstance(exponent, int):
+        return _root(base, exponent)
+    # Before, and not after: the power itself is what would take for ever.
+    numerator, denominator = abs(base.numerator), base.denominator
+    bits = max(numerator.bit_length(), denominator.bit_length()) - 1
+    if bits * abs(exponent) <= MAX_BITS:
+        return base**exponent if exponent >= 0 else Fraction(base) ** exponent
+    if isinstance(base, int) and exponent > 0:
+        raise OverflowError
+    return _root(base, exponent)
+
+
+def _root(base: Number, exponent: Number) -> Number:
+    """A power that is rounded, unless it can be shown to be exact."""
+    if base < 0 and exponent != int(exponent):
         raise BadExpression("A root of a negative number is no real number.")
+    if not base and exponent < 0:
+        raise ZeroDivisionError
+    rough = ROUNDING.power(_rounded(base), _rounded(exponent))
+    if base and not rough:
+        raise BadExpression(TOO_SMALL)
+    if isinstance(base, Decimal) or not isinstance(exponent, Fraction):
+        return rough
+    exact = Fraction(Decimal(f"{rough:.{ROUNDED_DIGITS}g}"))
+    bits = max(exact.numerator.bit_length(), exact.denominator.bit_length())
+    if exponent.denominator * bits > MAX_BITS or abs(exponent.numerator) > 64:
+        return rough
+    return exact if exact**exponent.denominator == base**exponent.numerator else rough
+
+
+def _rounded(number: Number) -> Decimal:
+    if isinstance(number, Decimal):
+        return number
+    return ROUNDING.divide(Decimal(number.numerator), Decimal(number.denominator))
+
+
+def _bounded(number: Number) -> Number:
+    """The number, where it is not too large; a fraction with too many digits is rounded."""
+    if isinstance(number, Decimal):
+        return number
     if isinstance(number, int):
         _fits(number.bit_length())
-    elif not math.isfinite(number):
+        return number
+    if abs(number) > LARGEST:
         raise OverflowError
-    return number  # type: ignore[no-any-return]
+    if 0 < abs(number) < SMALLEST:
+        raise BadExpression(TOO_SMALL)
+    bits = max(number.numerator.bit_length(), number.denominator.bit_length())
+    return _rounded(number) if bits > MAX_BITS else number
 
 
 def _fits(bits: int) -> None:

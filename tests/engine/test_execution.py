@@ -47,6 +47,16 @@ async def test_outputs_are_passed_on_by_reference_as_the_data_that_they_are():
     assert echo.inputs == [{"text": "5 of May"}]
 
 
+async def test_a_note_on_a_result_is_read_by_the_model_and_is_no_part_of_the_output():
+    async def rounded(input):
+        return ToolResult("3.33", note="rounded")
+
+    events = await told(workflow(step("a"), tools=[Echo(does=rounded)]))
+
+    assert of(events, Type.TOOL_RESPONSE)[0]["content"] == "3.33 (rounded)"
+    assert str(outputs(events)["a"]) == "3.33"
+
+
 async def test_steps_that_are_parallel_run_side_by_side_and_others_one_at_a_time():
     at_once, most = {"fast": 0, "slow": 0}, {"fast": 0, "slow": 0}
 

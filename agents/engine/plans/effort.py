@@ -173,4 +173,5 @@ def _result(response: Mapping[str, Any]) -> ToolResult:
     content: str = response["content"]
     if response["is_error"]:
         return ToolResult(error=content.removeprefix("Error: "))
-    return ToolResult(content)
+    note: str = response.get("note", "")
+    return ToolResult(content.removesuffix(f" ({note})") if note else content, note=note)
