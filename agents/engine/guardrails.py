@@ -4,6 +4,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import re2
@@ -18,7 +20,7 @@ from .patterns import (
     try_pattern,
 )
 from .plain import plain
-from .reach import BREAKS, Reach
+from .reach import NOTHING, Reach, counted
 from .sieve import Rule, Sieve
 
 __all__ = [
@@ -109,7 +111,7 @@ class Guardrails:
         if (finding := self._length(text, stage)) is not None:
             return Inspection(text=text, findings=(finding,))
         screen = self._screen(stage)
-        shown = screen.feed(text) + screen.rest()
+        shown = screen.whole(text)
         return Inspection(text=shown, findings=tuple(screen.findings))
 
     def inspect_value(self, value: Any, stage: Stage) -> Inspection:
@@ -198,11 +200,22 @@ class Screen:
     def rest(self) -> str:
         """What was still waiting, once the text has ended."""
         if self._quiet:
-            sieve = Sieve(self._quiet)
-            sieve.feed("".join(self._pieces))
-            sieve.rest()
-            self._counts, self._pieces = sieve.counts, []
+            self._look_quietly("".join(self._pieces))
+            self._pieces = []
         return self._sieve.rest()
+
+    def whole(self, text: str) -> str:
+        """What can be shown of a text that is known from its beginning to its end."""
+        if self._passes:
+            return text
+        if self._quiet:
+            self._look_quietly(text)
+        return self._sieve.whole(text)
+
+    def _look_quietly(self, text: str) -> None:
+        sieve = Sieve(self._quiet)
+        sieve.whole(text)
+        self._counts = sieve.counts
 
     @property
     def waiting(self) -> int:
@@ -228,8 +241,8 @@ def _markers(patterns: Iterable[Pattern]) -> Iterator[Markers]:
     markers = sorted({plain(p.marker).text for p in patterns if p.marker})
     if markers:
         either = compiled("|".join(map(re2.escape, markers)))
-        taken = BREAKS & set("".join(markers))
-        yield Markers(either, Reach(max(map(len, markers)), taken))
+        reaches = (Reach(len(marker), counted(marker)) for marker in markers)
+        yield Markers(either, reduce(or_, reaches, NOTHING))
 
 
 def by_severity(findings: Iterable[GuardrailResult]) -> list[GuardrailResult]:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import re2
 
 from .errors import BadPattern
-from .reach import Reach, reach
+from .reach import Reach, loosened, reach
 
 MOST_PATTERN_CHARACTERS = 1_000
 MOST_MEMORY = 8 << 20
@@ -67,11 +67,11 @@ class Pattern:
 
     @property
     def compiled(self) -> Any:
-        return compiled(self.pattern)
+        return compiled(_tolerant(self.pattern))
 
     @property
     def reach(self) -> Reach:
-        return reach(self.pattern)
+        return reach(_tolerant(self.pattern))
 
     @property
     def marker(self) -> str:
@@ -126,7 +126,8 @@ def compile_pattern(pattern: str) -> Any:
 
 def try_pattern(pattern: str) -> None:
     """Refuse what can be compiled and would still hold everything up, or finds nothing."""
-    made, began = compile_pattern(pattern), time.thread_time()
+    compile_pattern(pattern)
+    made, began = compiled(_tolerant(pattern)), time.thread_time()
     for found in chain.from_iterable(map(made.finditer, TRIED_ON)):
         if found.start() == found.end():
             raise BadPattern("This pattern matches places without any character.")
@@ -134,6 +135,16 @@ def try_pattern(pattern: str) -> None:
             break
     if time.thread_time() - began > MOST_SECONDS:
         raise BadPattern("This pattern takes too long to look for: make its repetitions fewer.")
+
+
+@lru_cache(maxsize=1024)
+def _tolerant(pattern: str) -> str:
+    """The pattern as it is looked for: words may be on two lines, if RE2 has room for that."""
+    try:
+        compiled(loosened(pattern))
+    except BadPattern:
+        return pattern
+    return loosened(pattern)
 
 
 @lru_cache(maxsize=1024)
@@ -149,3 +160,15 @@ def compiled(pattern: str) -> Any:
         reason = error.args[0]
         words = reason.decode() if isinstance(reason, bytes) else str(reason)
         raise BadPattern(f"This is not a regular expression RE2 can read: {words}.") from error
+
+
+@lru_cache(maxsize=256)
+def any_of(patterns: tuple[str, ...]) -> Any:
+    """One that matches where any of them does; None where that would be too large."""
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = MOST_MEMORY * 4
+    try:
+        return re2.compile("|".join(f"(?:{pattern})" for pattern in patterns), options)
+    except re2.error:
+        return None

@@ -1,91 +1,340 @@
-"""Texts as a reader takes them: one form for each letter, nothing that cannot be seen."""
+"""Texts as a reader takes them, with the way back to where each character stood.
+
+There are three readings of a text. The first is its source: one form for each letter, nothing
+that cannot be seen. The second is what it looks like once it is shown: Markdown, character
+references and percent signs are resolved, gaps are one gap. The third folds letters of other
+alphabets into those that they look like. `Reading` reads a text that is still being written.
+"""
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
+from html.entities import html5
+from typing import Any
 
-UNSEEN = re.compile("VARIATION SELECTOR|COMBINING GRAPHEME JOINER|HANGUL .*FILLER")
+from .confusables import folded
+
+READINGS = 3
+BLANK = "\u115f\u1160\u2800\u3164\uffa0"  # they take room and show nothing in it
+SPACE = " \t\n\r\v\f\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000" + BLANK
+# Most of what cannot be seen: it may stand in a gap without making it another one.
+UNSEEN = (
+    "\0-\b\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\ue000-\uf8ff\ufe00-\ufe0f\ufeff\ufff0-\ufffb\U000e0000-\U000e0fff"
+)
+LINE_BREAKS = re.compile("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 VOWELS_AND_TAILS = range(0x1160, 0x1200)  # letters that join the Hangul letter before them
 
+# Unicode's Default_Ignorable_Code_Point, beside what is a format character anyway.
+IGNORABLE = (
+    *((0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2065, 0x2065)),
+    *((0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8)),
+    *((0xE0000, 0xE0FFF),),
+)
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+MOST_LABEL, MOST_ADDRESS, MOST_TITLE = 300, 2_000, 200
+MOST_HELD = MOST_LABEL + MOST_ADDRESS + MOST_TITLE + 16
+MOST_OPEN = 500
+_LABEL = rf"[^\[\]\n]{{0,{MOST_LABEL}}}"
+_ADDRESS = rf"[^\s()<>]{{0,{MOST_ADDRESS}}}+"
+_TITLE = rf"[^\"\n]{{0,{MOST_TITLE}}}+"
+# What is shown otherwise than it is written. No part can be met again at each of its places.
+TOKEN = re.compile(
+    r"\\(?P<escaped>[!-/:-@\[-`{-~])"
+    r"|(?P<reference>&(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});)"
+    r"|%(?P<percent>[2-7][0-9A-Fa-f])"
+    r"|(?P<marks>\*++|_++|`++|~~++)"
+    rf"|(?P<link>\[(?={_LABEL}\]\()|\]\({_ADDRESS}(?: \"{_TITLE}\")?\))"
+    rf"|(?P<gap>(?:[{SPACE}][{SPACE}{UNSEEN}]++|\n(?=>)|[{BLANK}\v\f\x1c-\x1f\x85\u2028\u2029]))"
+    rf"(?P<quotes>(?:>[{SPACE}]*+)*+)"
+)
+# The end of a text that may become such a thing, or a longer one, when more is written.
+BEGUN = re.compile(
+    r"(?:\\|&[#A-Za-z0-9]{0,33}|%[2-7]?|(?<!\*)\*++|(?<!_)_++|(?<!`)`++|(?<!~)~++"
+    rf"|\[{_LABEL}\]?|\](?:\({_ADDRESS}(?: (?:\"{_TITLE}\"?)?)?)?)\Z"
+)
+# Where one can begin: much faster to look for than the thing itself.
+_ANYWHERE = rf"\\&%*_`~\[\]{BLANK}\v\f\x1c-\x1f\x85\u2028\u2029"
+CANDIDATE = re.compile(f"[{_ANYWHERE}{SPACE}](?:(?<=[{_ANYWHERE}])|(?=[{SPACE}{UNSEEN}>]))")
+GAP_BEGUN = re.compile(f"(?<![{SPACE}{UNSEEN}>])[{SPACE}{UNSEEN}>]++\\Z")
+STRUCK = re.compile("[0-9A-Za-z][\u0300-\u036f\u0483-\u0489\u20d0-\u20ff]")
+
+
+@dataclass(slots=True, kw_only=True)
 class Plain:
-    """`places` says where each of its characters stood in the text, and where that ended.
+    """Characters, and from where to where each of them stood in the text that was read.
 
-    Several may have stood in one place, as the letters of a ligature did: they begin and end
-    together. Without `places` everything stands where it stood.
+    Several may have stood in one place, as the letters of a ligature did.
     """
 
-    text: str
-    places: Sequence[int] | None = None
+    text: str = ""
+    starts: Any = field(default_factory=list)  # a list of numbers, or a range
+    ends: Any = field(default_factory=list)
 
-    def place(self, at: int) -> int:
-        return at if self.places is None else self.places[at]
+    def add(self, text: str, start: int, end: int | None = None) -> None:
+        """Characters that stood in one place; without an `end`, each in a place of its own."""
+        self.text += text
+        if end is None:
+            self.starts.extend(range(start, start + len(text)))
+            self.ends.extend(range(start + 1, start + len(text) + 1))
+        else:
+            self.starts.extend([start] * len(text))
+            self.ends.extend([end] * len(text))
 
-    def first(self, at: int) -> int:
-        """The first character that stood in the place of this one."""
-        while self.places is not None and at > 0 and self._is_together(at):
-            at -= 1
-        return at
+    def join(self, other: "Plain") -> None:
+        self.text += other.text
+        self.starts += other.starts
+        self.ends += other.ends
 
-    def after(self, at: int) -> int:
-        """This character, if it is the first of its place; else the first of the next one."""
-        while self.places is not None and at > 0 and self._is_together(at):
-            at += 1
-        return at
+    def drop(self, count: int) -> None:
+        self.text = self.text[count:]
+        del self.starts[:count], self.ends[:count]
 
-    def _is_together(self, at: int) -> bool:
-        places = self.places or ()
-        return at < len(self.text) and places[at] == places[at - 1]
+    def split(self, at: int) -> "Plain":
+        """Take off what comes from there on."""
+        rest = Plain(text=self.text[at:], starts=self.starts[at:], ends=self.ends[at:])
+        self.text = self.text[:at]
+        del self.starts[at:], self.ends[at:]
+        return rest
+
+
+class Reading:
+    """A text that is still being written, as it is in its source or, `shown`, on a page."""
+
+    def __init__(self, *, shown: bool = False) -> None:
+        self.plain = Plain()
+        self._shown = shown
+        self._markup = ""
+        self._place = 0  # of the first character of the markup that waits
+        self._last = " "  # the character before it
+        self._open = Plain()  # the last letter: a mark upon it may follow
+
+    def feed(self, piece: str, *, is_over: bool = False) -> None:
+        """Read on: all but the end, of which it isn't known yet what it will be."""
+        letters = self._open
+        if self._shown:
+            letters.join(self._rendered(piece, is_over))
+        else:
+            letters.add(piece, self._place)
+            self._place += len(piece)
+        text = letters.text
+        classes = "" if _is_simple(text) else text.translate(_CLASSES)
+        cut = len(text) if is_over else _last_letter(text, classes)
+        if len(text) - cut > MOST_OPEN:
+            cut = len(text)  # nobody writes so many marks upon a letter
+        self._open = letters.split(cut)
+        if classes[:cut].strip("l"):
+            letters = _formed(letters, classes[:cut], self._shown)
+        self.plain.join(letters)
+
+    @property
+    def end(self) -> int:
+        """Up to where the text has been read."""
+        return self._open.starts[0] if self._open.starts else self._place
+
+    def _rendered(self, piece: str, is_over: bool) -> Plain:
+        text, base, at, looked = self._markup + piece, self._place, 0, 0
+        texts: list[str] = []
+        starts: list[int] = []
+        ends: list[int] = []
+
+        def copy(until: int) -> None:
+            texts.append(text[at:until])
+            starts.extend(range(base + at, base + until))
+            ends.extend(range(base + at + 1, base + until + 1))
+
+        cut = len(text) if is_over else _undecided(text)
+        for candidate in CANDIDATE.finditer(text):
+            start = candidate.start()
+            if start >= cut:
+                break
+            token = TOKEN.match(text, start) if start >= looked else None
+            if token is None:
+                continue
+            looked = end = token.end()
+            before = text[start - 1] if start else self._last
+            form = _resolved(token, before, text[end : end + 1] or " ")
+            if form is None:
+                continue
+            if form == " " and token["quotes"]:
+                end = token.start("quotes")
+            copy(start)
+            texts.append(form)
+            starts += [base + start] * len(form)
+            ends += [base + end] * len(form)
+            at = end
+        done = max(at, cut)
+        copy(done)
+        self._last = text[done - 1] if done else self._last
+        self._markup, self._place = text[done:], base + done
+        return Plain(text="".join(texts), starts=starts, ends=ends)
 
 
 def plain(text: str) -> Plain:
-    if text.isascii():
-        return Plain(text=text)
-    forms: list[str] = []
-    places: list[int] = []
-    for place, letters in _letters(text):
-        form = _form(letters) if len(letters) < 4 else _formed(letters)
-        forms.append(form)
-        places += [place] * len(form)
-    return Plain(text="".join(forms), places=[*places, len(text)])
+    """The source of a text as a reader takes it."""
+    if _is_simple(text):
+        return Plain(text=text, starts=range(len(text)), ends=range(1, len(text) + 1))
+    return _read(text, shown=False)
 
 
-def _letters(text: str) -> Iterator[tuple[int, str]]:
-    """Each letter with all marks upon it, and where it stood."""
-    begun, letters = 0, ""
-    for at, character in enumerate(text):
-        match _part(character):
-            case "letter":
-                if letters:
-                    yield begun, letters
-                begun, letters = at, character
-            case "mark":
-                begun = begun if letters else at
-                letters += character
-    if letters:
-        yield begun, letters
+def readings(text: str) -> list[Plain]:
+    """All that a text can be read as, each once."""
+    source = shown = plain(text)
+    found = [source]
+    if CANDIDATE.search(text) or STRUCK.search(source.text):
+        shown = _read(text, shown=True)
+        if (shown.text, shown.starts) != (source.text, source.starts):
+            found.append(shown)
+    alike = folded(shown.text)
+    if alike != shown.text:
+        found.append(Plain(text=alike, starts=shown.starts, ends=shown.ends))
+    return found
 
 
-@lru_cache(maxsize=65_536)
-def _part(character: str) -> str:
-    if character.isascii():
-        return "letter"
-    if unicodedata.category(character) == "Cf" or UNSEEN.search(
-        unicodedata.name(character, "")
-    ):
-        return "unseen"
-    first = unicodedata.normalize("NFKC", character)[0]
-    is_mark = unicodedata.category(first)[0] == "M" or ord(first) in VOWELS_AND_TAILS
-    return "mark" if is_mark else "letter"
+def _read(text: str, *, shown: bool) -> Plain:
+    reading = Reading(shown=shown)
+    reading.feed(text, is_over=True)
+    return reading.plain
 
 
-def _formed(letters: str) -> str:
-    form = unicodedata.normalize("NFKC", letters)
-    # Half a character is none that RE2 takes.
-    return "".join("\ufffd" if unicodedata.category(c) == "Cs" else c for c in form)
+def _undecided(text: str) -> int:
+    """Before this it is known what everything is."""
+    found = (
+        GAP_BEGUN.search(text),
+        BEGUN.search(text, max(0, len(text) - MOST_HELD)),
+    )
+    at = min((begun.start() for begun in found if begun), default=len(text))
+    return at if len(text) - at <= MOST_HELD else len(text)
 
 
-_form = lru_cache(maxsize=65_536)(_formed)
+def _resolved(token: re.Match[str], before: str, after: str) -> str | None:
+    """What is seen of it; None where it is seen as it is written."""
+    match token.lastgroup:
+        case "escaped":
+            return token["escaped"]
+        case "reference":
+            return _referred(token["reference"])
+        case "percent":
+            return chr(int(token["percent"], 16)) if token["percent"].lower() != "7f" else None
+        case "marks":
+            return _marked(token["marks"], before, after)
+        case "link":
+            return ""
+    return _gap(token["gap"], token["quotes"])
+
+
+@lru_cache(maxsize=4096)
+def _referred(reference: str) -> str | None:
+    if not reference.startswith("&#"):
+        return html5.get(reference[1:])
+    digits = reference[2:-1]
+    code = int(digits[1:], 16) if digits[0] in "xX" else int(digits)
+    return chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
+
+
+def _marked(marks: str, before: str, after: str) -> str | None:
+    if before.isspace() and after.isspace():
+        return None
+    is_in_word = marks[0] == "_" and before.isalnum() and after.isalnum()
+    return None if is_in_word else ""
+
+
+def _gap(gap: str, quotes: str) -> str | None:
+    lines = len(LINE_BREAKS.findall(gap))
+    form = "\n" * min(lines, 2) or " "
+    return None if form == gap and (form == " " or not quotes) else form
+
+
+# Letters
+
+
+class _Classes(dict[int, str]):
+    """l: a letter as it is, n: one that has another form, m: a mark upon one, u: unseen."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = kind = _class(chr(code))
+        return kind
+
+
+def _class(character: str) -> str:
+    category = unicodedata.category(character)
+    if category in {"Cs", "Zl", "Zp"}:
+        return "n"
+    is_hidden = category in {"Cf", "Co"} or (category == "Cc" and character not in "\t\n\r\f")
+    if is_hidden or character in BLANK or _is_ignorable(ord(character)):
+        return "u"
+    form = unicodedata.normalize("NFKC", character)
+    if unicodedata.category(form[0])[0] == "M" or ord(form[0]) in VOWELS_AND_TAILS:
+        return "m"
+    return "l" if form == character and category != "Zs" or character == " " else "n"
+
+
+def _is_ignorable(code: int) -> bool:
+    return any(first <= code <= last for first, last in IGNORABLE)
+
+
+_CLASSES = _Classes()
+CONTROL = re.compile(r"[\0-\x08\x0b\x0e-\x1f\x7f]")
+
+
+def _is_simple(text: str) -> bool:
+    return text.isascii() and CONTROL.search(text) is None
+
+
+def _last_letter(text: str, classes: str) -> int:
+    """Where the last letter begins: what follows may yet be a mark upon it."""
+    if not classes:
+        return max(len(text) - 1, 0)
+    return max(classes.rfind("l"), classes.rfind("n"), 0)
+
+
+PARTS = re.compile("(?P<same>l+(?![mu]))|[ln][mu]*|[mu]+")
+
+
+def _formed(letters: Plain, classes: str, shown: bool) -> Plain:
+    """Each letter with all marks upon it in the form that most know."""
+    found = Plain()
+    texts: list[str] = []
+    for part in PARTS.finditer(classes):
+        start, end = part.span()
+        if part["same"]:
+            texts.append(letters.text[start:end])
+            found.starts += letters.starts[start:end]
+            found.ends += letters.ends[start:end]
+            continue
+        seen = [at for at in range(start, end) if classes[at] != "u"]
+        if not seen:
+            continue
+        form = _form("".join(letters.text[at] for at in seen), shown)
+        texts.append(form)
+        found.starts += [letters.starts[seen[0]]] * len(form)
+        found.ends += [letters.ends[seen[-1]]] * len(form)
+    found.text = "".join(texts)
+    return found
+
+
+def _form(letters: str, shown: bool) -> str:
+    return _short_form(letters, shown) if len(letters) < 4 else _any_form(letters, shown)
+
+
+def _any_form(letters: str, shown: bool) -> str:
+    form = "".join(map(_taken, unicodedata.normalize("NFKC", letters)))
+    is_struck = form[0].isascii() and form[0].isalnum() and len(form) > 1
+    if shown and is_struck and all(unicodedata.combining(mark) for mark in form[1:]):
+        return form[0]  # nobody reads another letter because it is crossed out
+    return form
+
+
+def _taken(character: str) -> str:
+    match unicodedata.category(character):
+        case "Cs":
+            return "\ufffd"  # half a character is none that RE2 takes
+        case "Zs":
+            return " "
+        case "Zl" | "Zp":
+            return "\n"
+    return character
+
+
+_short_form = lru_cache(maxsize=65_536)(_any_form)

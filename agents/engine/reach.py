@@ -6,7 +6,8 @@ be at most is found from the pattern itself; whatever is in doubt counts as long
 
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
 
@@ -21,21 +22,32 @@ NAMED = re.compile(r"\(\?P?<\w+>|\(\?:|\(")
 ESCAPE = re.compile(r"\\(?:[pPx]\{[^}]*\}|[pP].|x[0-9A-Fa-f]{2}|[0-7]{1,3}|.)", re.DOTALL)
 SET = re.compile(r"\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]", re.DOTALL)
 QUOTED = re.compile(r"\\Q(.*?)(?:\\E|\Z)", re.DOTALL)
+ATOM = re.compile(f"{QUOTED.pattern}|{SET.pattern}|{ESCAPE.pattern}|.", re.DOTALL)
+WORD_GAP = r"\s{1,2}"
 SHORT = 40
 WITHOUT_WIDTH = {"^", "$", r"\b", r"\B", r"\A", r"\z"}
 
 
+MOST_BREAKS = 12
+
+
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The most characters that a match can have, and which breaks may be among them."""
+    """The most characters that a match can have, and how many of each break among them."""
 
     most: float
-    takes: frozenset[str] = frozenset()
+    takes: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def breaks(self) -> frozenset[str]:
         """Where every match has ended."""
-        return BREAKS - self.takes
+        return BREAKS - self.takes.keys()
+
+    @property
+    def ends(self) -> dict[str, int]:
+        """After more than so many of each of these breaks every match has ended."""
+        counts = {mark: self.takes.get(mark, 0) for mark in BREAKS}
+        return {mark: int(n) for mark, n in counts.items() if n <= MOST_BREAKS}
 
     @property
     def extent(self) -> Extent:
@@ -45,17 +57,25 @@ class Reach:
             return "word"
         if math.isfinite(self.most):
             return "characters"
-        return "text" if "\n" in self.takes else "line"
+        return "line" if "\n" in self.ends else "text"
+
+    def times(self, most: float) -> "Reach":
+        takes = {mark: n * most for mark, n in self.takes.items()} if most else {}
+        return Reach(self.most * most if self.most and most else 0, takes)
 
     def __add__(self, other: "Reach") -> "Reach":
-        return Reach(self.most + other.most, self.takes | other.takes)
+        marks = self.takes.keys() | other.takes.keys()
+        takes = {m: self.takes.get(m, 0) + other.takes.get(m, 0) for m in marks}
+        return Reach(self.most + other.most, takes)
 
     def __or__(self, other: "Reach") -> "Reach":
-        return Reach(max(self.most, other.most), self.takes | other.takes)
+        marks = self.takes.keys() | other.takes.keys()
+        takes = {m: max(self.takes.get(m, 0), other.takes.get(m, 0)) for m in marks}
+        return Reach(max(self.most, other.most), takes)
 
 
 NOTHING = Reach(0)
-ANYTHING = Reach(math.inf, BREAKS)
+ANYTHING = Reach(math.inf, dict.fromkeys(BREAKS, math.inf))
 
 
 @lru_cache(maxsize=1024)
@@ -67,6 +87,27 @@ def reach(pattern: str) -> Reach:
     except RecursionError:
         return ANYTHING
     return found if reader.at == len(pattern) else ANYTHING
+
+
+@lru_cache(maxsize=1024)
+def loosened(pattern: str) -> str:
+    """The pattern, with line breaks where it has a space between words.
+
+    Only there: between digits a line break stands between numbers, and what is repeated, or
+    one of several characters, says how it is meant.
+    """
+    pieces, at = [], 0
+    for token in ATOM.finditer(pattern):
+        if token[0] == " " and _is_between_words(pattern, token.start()):
+            pieces += [pattern[at : token.start()], WORD_GAP]
+            at = token.end()
+    return "".join([*pieces, pattern[at:]])
+
+
+def _is_between_words(pattern: str, at: int) -> bool:
+    before, after = pattern[max(0, at - 2) : at], pattern[at + 1 : at + 2]
+    is_letter = before[-1:].isalpha() and before[:-1] != "\\"
+    return (is_letter or after.isalpha()) and after not in {"*", "+", "?", "{"}
 
 
 class _Reader:
@@ -89,14 +130,13 @@ class _Reader:
 
     def _repeated(self, part: Reach) -> Reach:
         while times := self._match(REPEATED):
-            most = _most(times)
-            part = Reach(part.most * most if part.most and most else 0, part.takes)
+            part = part.times(_most(times))
             self._take("?")
         return part
 
     def _part(self) -> Reach:
         if quoted := self._match(QUOTED):
-            return Reach(len(quoted[1]), BREAKS & set(quoted[1]))
+            return Reach(len(quoted[1]), counted(quoted[1]))
         if flags := self._match(FLAGS):
             self.dot_takes |= {"\n"} if "s" in flags[1] else set()
             return self._group() if flags[2] == ":" else NOTHING
@@ -107,7 +147,7 @@ class _Reader:
         self.at += 0 if whole else 1
         if atom in WITHOUT_WIDTH:
             return NOTHING
-        return Reach(1, self.dot_takes if atom == "." else _taken(atom))
+        return Reach(1, dict.fromkeys(self.dot_takes if atom == "." else _taken(atom), 1))
 
     def _group(self) -> Reach:
         found = self.alternatives()
@@ -132,6 +172,11 @@ def _most(times: re.Match[str]) -> float:
     if most:
         return int(most)
     return math.inf if comma else int(least)
+
+
+def counted(text: str) -> dict[str, float]:
+    """How many of each break are in it."""
+    return {mark: text.count(mark) for mark in BREAKS if mark in text}
 
 
 @lru_cache(maxsize=1024)

@@ -1,14 +1,20 @@
 """Looking for patterns in texts, also in one that is still being written."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
-from .plain import Plain, plain
+from .confusables import folded
+from .patterns import any_of
+from .plain import READINGS, Plain, Reading, readings
 from .reach import Reach
 
 MOST_MATCHES = 2_000
+LEAST_NEW = 16  # characters: a look costs about the same for few as for many
+Ends = tuple[float, tuple[tuple[str, int], ...]]  # how long a match can be, and where it ends
 
 
 class Rule(Protocol):
@@ -33,7 +39,7 @@ class Rule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """From where to where, in the text as a reader takes it."""
+    """From where to where: in what was read of a text, or in the text itself."""
 
     rule: Rule
     start: int
@@ -50,13 +56,13 @@ class Seeker:
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
         self.at = 0
-        self._left = MOST_MATCHES
+        self.left = MOST_MATCHES
 
     def matches(self, text: str, offset: int, until: int) -> Iterator[Match]:
         """Those that begin before `until`; the first character of the text is no. `offset`."""
-        if self._left:
+        if self.left:
             yield from self._next(text, offset, until)
-        if not self._left and self.rule.marker and self.at < until:
+        if not self.left and self.rule.marker and self.at < until:
             yield Match(self.rule, self.at - 1, until)
         self.at = max(self.at, until)
 
@@ -67,154 +73,303 @@ class Seeker:
                 return
             if start == end:
                 continue
-            self._left -= 1
+            self.left -= 1
             self.at = end
             yield Match(self.rule, start, end)
-            if not self._left:
+            if not self.left:
                 return
+
+
+class View:
+    """One way to read a text, and how far each rule has looked through it."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self.seekers = [Seeker(rule) for rule in rules]
+        self.text = ""
+        self.starts: Sequence[int] = ()
+        self.ends: Sequence[int] = ()
+        self.base = 0  # which character of all that was read the first one is
+
+    def show(self, read: Plain, text: str | None = None) -> None:
+        self.text = read.text if text is None else text
+        self.starts, self.ends = read.starts, read.ends
+
+    def frontier(self, reaches: Iterable[Ends], end: int) -> int:
+        """The place before which everything is known that can be found."""
+        until = min([_decided(most, ends, self.text) for most, ends in reaches])
+        return self.starts[until] if until < len(self.text) else end
+
+    def reads_like(self, other: "View") -> bool:
+        """Whether it is the other one, or its beginning: what is decided in it is the same."""
+        if self is other:
+            return True
+        length = len(self.text)
+        if len(other.text) == length:
+            return self.text == other.text and self.starts == other.starts
+        return other.text.startswith(self.text) and other.starts[:length] == self.starts
+
+    def state(self, number: int) -> tuple[int, int]:
+        """Where a rule will look on, and for how much more."""
+        seeker = self.seekers[number]
+        return seeker.at - self.base, seeker.left
+
+    def follow(self, number: int, state: tuple[int, int]) -> None:
+        seeker = self.seekers[number]
+        seeker.at, seeker.left = state[0] + self.base, state[1]
+
+    def matches(self, number: int, until: int) -> Iterator[Match]:
+        """What begins before this place, in places of the text."""
+        last = bisect_left(self.starts, until)
+        seeker, base = self.seekers[number], self.base
+        for match in seeker.matches(self.text, base, base + last):
+            start, end = self.starts[match.start - base], self.ends[match.end - base - 1]
+            yield Match(match.rule, start, end)
+
+    def spare(self, until: int) -> int:
+        """How many characters nobody needs any more; the last one says if a word begins."""
+        return max(bisect_left(self.starts, until) - 1, 0)
 
 
 class Sieve:
     """Lets text through, a little behind: what is blocked or hidden is never shown.
 
-    A text is held for as long as a match may begin in it: for so many characters as the longest
-    match can have, or to the next break that none can have in it, be it the end of a word, of
-    the line or of the text. A match that lies within one of an
-    exception is none. `counts` says how often each rule matched; once there is one that it is
-    `blocked_by`, nothing more is shown.
+    Each rule looks at all readings of a text. A text is held for as long as a match may begin
+    in it: for so many characters as the longest match can have, or to a break that none can
+    have in it, be it the end of a word, of the line or of the text. A match that lies within
+    one of an exception is none. `counts` says how often each rule matched; once there is one
+    that it is `blocked_by`, nothing more is shown.
     """
 
     def __init__(self, rules: Sequence[Rule]) -> None:
-        self._exceptions = [Seeker(rule) for rule in rules if rule.is_exception]
-        self._others = [Seeker(rule) for rule in rules if not rule.is_exception]
-        self._reaches = _distinct(rule.reach for rule in rules)
-        endless = {reach.breaks for reach in self._reaches if reach.most == math.inf}
+        self._rules = [*(r for r in rules if r.is_exception)]
+        self._exceptions = len(self._rules)
+        self._rules += [r for r in rules if not r.is_exception]
+        self._any = any_of(tuple(rule.compiled.pattern for rule in self._rules))
+        reaches = _distinct(rule.reach for rule in rules)
+        self._reaches = [(reach.most, tuple(reach.ends.items())) for reach in reaches]
+        endless = {frozenset(r.ends) for r in reaches if r.most == math.inf}
         self._endless = dict.fromkeys(endless, False)  # and whether such a break has come
+        self._source, self._page = Reading(), Reading(shown=True)
+        self._views = [View(self._rules) for _ in range(READINGS)]
         self._new: list[str] = []
-        self._before = ""  # the letter before what is held: it says where a word begins
+        self._unread = 0
         self._held = ""
-        self._base = 0  # which character of the plain text the first one held is
+        self._from = 0  # where what is held stands in the text
         self._hidden = 0  # up to where there is nothing to show but a marker that was shown
         self._allowed: list[Match] = []
+        self._counted: dict[Rule, int] = {}
         self.counts: dict[Rule, int] = {}
         self.blocked_by: Rule | None = None
 
     def feed(self, piece: str) -> str:
         """What can be shown by now and was not before."""
-        if not self._others:
+        if not self._looks:
             return piece
         self._new.append(piece)
+        self._unread += len(piece)
         for breaks in self._endless:
             self._endless[breaks] |= not breaks.isdisjoint(piece)
         return self._look(is_over=False) if self._is_due() else ""
 
     def rest(self) -> str:
         """What was still waiting, once the text has ended."""
-        return self._look(is_over=True) if self._others and not self.blocked_by else ""
+        return self._look(is_over=True) if self._looks and not self.blocked_by else ""
+
+    def whole(self, text: str) -> str:
+        """What can be shown of a text that is known from its beginning to its end."""
+        if not self._looks:
+            return text
+        self._held, reads = text, readings(text)
+        for view, read in zip(self._views, reads, strict=False):
+            view.show(read)
+        hidden = self._found(self._views[: len(reads)], len(text))
+        return "" if self.blocked_by else "".join(self._pieces(hidden, len(text)))
 
     @property
     def waiting(self) -> int:
         """How many characters are held."""
-        return len(self._held) + sum(map(len, self._new))
+        return len(self._held) + self._unread
+
+    @property
+    def _looks(self) -> bool:
+        return len(self._rules) > self._exceptions
 
     def _is_due(self) -> bool:
         """A match without an end waits for a break; what is held may be long until then."""
-        return self.blocked_by is None and all(self._endless.values())
+        is_worth_it = self._unread >= LEAST_NEW and all(self._endless.values())
+        return self.blocked_by is None and is_worth_it
 
     def _look(self, *, is_over: bool) -> str:
-        self._held += "".join(self._new)
-        self._new = []
-        read = plain(self._before + self._held)
-        first = len(plain(self._before).text)
-        until = len(read.text) if is_over else self._frontier(read)
-        if until <= first and not is_over:
+        piece = "".join(self._new)
+        self._new, self._unread = [], 0
+        self._held += piece
+        self._read(piece, is_over=is_over)
+        until = self._from + len(self._held) if is_over else self._frontier()
+        if until <= self._from and not is_over:
             return ""
-        hidden = self._found(read, self._base - first, until)
+        hidden = self._found(self._views, until)
         if self.blocked_by is not None:
             return ""
-        shown = "".join(self._pieces(read, hidden, first, until))
-        self._let_go(read, first, until)
+        shown = "".join(self._pieces(hidden, until))
+        self._let_go(until)
         return shown
 
-    def _frontier(self, read: Plain) -> int:
-        """Before it everything is known that can be found; the last letter may yet change."""
-        closed = read.first(max(len(read.text) - 1, 0))
-        until = min(_decided(reach, read.text, closed) for reach in self._reaches)
-        return read.first(until)
+    def _read(self, piece: str, *, is_over: bool) -> None:
+        source, page, alike = self._views
+        self._source.feed(piece, is_over=is_over)
+        self._page.feed(piece, is_over=is_over)
+        source.show(self._source.plain)
+        page.show(self._page.plain)
+        alike.show(self._page.plain, folded(self._page.plain.text))
 
-    def _found(self, read: Plain, offset: int, until: int) -> list[Match]:
-        """What is to be hidden, in characters of what was read."""
-        self._allowed = [match for match in self._allowed if match.end > self._base]
-        for seeker in self._exceptions:
-            self._allowed += seeker.matches(read.text, offset, until + offset)
+    def _frontier(self) -> int:
+        source, page, alike = self._views
+        until = page.frontier(self._reaches, self._page.end)
+        if not page.reads_like(source):
+            until = min(until, source.frontier(self._reaches, self._source.end))
+        if alike.text != page.text:
+            until = min(until, alike.frontier(self._reaches, self._page.end))
+        return until
+
+    def _found(self, views: Sequence[View], until: int) -> list[Match]:
+        """What is to be hidden, in places of the text."""
+        self._allowed = [match for match in self._allowed if match.end > self._from]
+        twins = _twins(views)
+        if not _may_match(views, twins, self._any, until):
+            return []
+        for number in range(self._exceptions):
+            self._allowed += _seek(views, twins, number, until)
         hidden = []
-        for seeker in self._others:
-            for match in seeker.matches(read.text, offset, until + offset):
+        for number in range(self._exceptions, len(self._rules)):
+            rule = self._rules[number]
+            for match in _seek(views, twins, number, until):
                 if _lies_within(match, self._allowed):
                     continue
-                rule = match.rule
-                self.counts[rule] = self.counts.get(rule, 0) + 1
+                if match.start >= self._counted.get(rule, 0):  # else it was read already
+                    self.counts[rule] = self.counts.get(rule, 0) + 1
+                self._counted[rule] = max(match.end, self._counted.get(rule, 0))
                 if rule.blocks:
                     self.blocked_by = rule
                     return []
                 if rule.marker:
-                    start, end = match.start - offset, match.end - offset
-                    hidden.append(Match(rule, read.first(start), read.after(end)))
+                    hidden.append(match)
         return sorted(hidden, key=lambda match: (match.start, -match.end))
 
-    def _pieces(
-        self, read: Plain, matches: Iterable[Match], first: int, until: int
-    ) -> Iterator[str]:
-        text, hidden = self._before + self._held, self._hidden - self._base + first
-        start = read.place(hidden) if hidden > first else len(self._before)
+    def _pieces(self, matches: Iterable[Match], until: int) -> Iterator[str]:
+        text, base, hidden = self._held, self._from, self._hidden
+        start = max(hidden, base)
         for match in matches:
             if match.start < hidden:  # it goes on in what a marker stands for already
                 hidden = max(hidden, match.end)
             else:
-                yield text[start : read.place(match.start)]
+                yield text[start - base : match.start - base]
                 yield match.rule.marker
                 hidden = match.end
-            start = read.place(hidden)
-        yield text[start : read.place(until)]
-        self._hidden = hidden - first + self._base
+            start = hidden
+        yield text[start - base : max(until, start) - base]
+        self._hidden = hidden
 
-    def _let_go(self, read: Plain, first: int, until: int) -> None:
-        text = self._before + self._held
-        cut, last = read.place(until), read.first(max(until - 1, 0))
-        self._before, self._held = text[read.place(last) : cut], text[cut:]
-        self._base += until - first
+    def _let_go(self, until: int) -> None:
+        self._held, self._from = self._held[until - self._from :], until
+        source, page, alike = self._views
+        for read, views in ((self._source, [source]), (self._page, [page, alike])):
+            spare = views[0].spare(until)
+            read.plain.drop(spare)
+            for view in views:
+                view.base += spare
         self._endless = dict.fromkeys(self._endless, False)
+
+
+def _twins(views: Sequence[View]) -> list[int]:
+    """For each view the first one that reads the same."""
+    return [
+        next(n for n, other in enumerate(views) if view.reads_like(other)) for view in views
+    ]
+
+
+def _may_match(views: Sequence[View], twins: Sequence[int], either: Any, until: int) -> bool:
+    """Whether any rule matches anything new; if not, all of them have looked so far."""
+    if either is None or not all(s.left for view in views for s in view.seekers):
+        return True
+    firsts: list[int] = []
+    for at, (view, twin) in enumerate(zip(views, twins, strict=True)):
+        first = min([seeker.at for seeker in view.seekers]) - view.base
+        is_known = twin < at and first >= firsts[twin]
+        if not is_known and either.search(view.text, first) is not None:
+            return True
+        firsts.append(first)
+    for view in views:
+        last = view.base + bisect_left(view.starts, until)
+        for seeker in view.seekers:
+            seeker.at = max(seeker.at, last)
+    return False
+
+
+def _seek(views: Sequence[View], twins: Sequence[int], number: int, until: int) -> list[Match]:
+    """What a rule matches in any view, in order; what reads the same is looked at once."""
+    before = [view.state(number) for view in views]
+    found: list[Match] = []
+    for at, (view, twin) in enumerate(zip(views, twins, strict=True)):
+        if twin < at and before[twin] == before[at]:
+            view.follow(number, views[twin].state(number))
+        else:
+            found += view.matches(number, until)
+    return sorted(found, key=lambda match: (match.start, -match.end))
 
 
 def _distinct(reaches: Iterable[Reach]) -> list[Reach]:
     """The farthest of those with the same breaks."""
-    found: dict[frozenset[str], Reach] = {}
+    found: dict[tuple[tuple[str, int], ...], Reach] = {}
     for reach in reaches:
-        found[reach.breaks] = found.get(reach.breaks, reach) | reach
+        key = tuple(sorted(reach.ends.items()))
+        found[key] = found.get(key, reach) | reach
     return list(found.values())
 
 
-def _decided(reach: Reach, text: str, closed: int) -> int:
+def _decided(most: float, ends: Iterable[tuple[str, int]], text: str) -> int:
     """Before this no match can begin whose end is not known yet."""
-    since = max((text.rfind(mark, 0, closed) for mark in reach.breaks), default=-1) + 1
-    far = closed - int(reach.most) - 1 if math.isfinite(reach.most) else 0
-    return max(since, far, 0)
+    until = len(text) - int(most) - 1 if most < math.inf else 0
+    until = max(until, 0)
+    for mark, count in ends:
+        until = max(until, _after(mark, count, text, until))
+    return until
+
+
+def _after(mark: str, most: int, text: str, since: int) -> int:
+    """After the break from which on there are no more than so many others."""
+    at = len(text)
+    for _ in range(most + 1):
+        at = text.rfind(mark, since, at)
+        if at < 0:
+            break
+    return at + 1
 
 
 def found_in(text: str, rules: Sequence[Rule]) -> list[Match]:
     """What these rules match beside their exceptions, in places of the text as it is."""
-    read = plain(text)
-    allowed = [m for r in rules if r.is_exception for m in _all(r, read.text)]
-    found = [m for r in rules if not r.is_exception for m in _all(r, read.text)]
-    return [
-        Match(m.rule, read.place(read.first(m.start)), read.place(read.after(m.end)))
-        for m in found
-        if not _lies_within(m, allowed)
-    ]
+    views = [View(rules) for _ in range(READINGS)]
+    reads = readings(text)
+    for view, read in zip(views, reads, strict=False):
+        view.show(read)
+    views = views[: len(reads)]
+    seek = partial(_seek, views, range(len(views)), until=len(text))
+    allowed = [m for n, rule in enumerate(rules) if rule.is_exception for m in seek(n)]
+    found: list[Match] = []
+    for number, rule in enumerate(rules):
+        if not rule.is_exception:
+            found += _apart(m for m in seek(number) if not _lies_within(m, allowed))
+    return found
 
 
-def _all(rule: Rule, text: str) -> Iterator[Match]:
-    return Seeker(rule).matches(text, 0, len(text))
+def _apart(matches: Iterable[Match]) -> list[Match]:
+    """Those that share a character are one."""
+    found: list[Match] = []
+    for match in matches:
+        if found and match.start < found[-1].end:
+            found[-1] = replace(found[-1], end=max(found[-1].end, match.end))
+        else:
+            found.append(match)
+    return found
 
 
 def _lies_within(match: Match, others: Iterable[Match]) -> bool:

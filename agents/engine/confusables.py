@@ -1,0 +1,103 @@
+"""Letters that look like ASCII ones, from Unicode's table of confusables.
+
+Made from `confusables.txt` of UTS #39 (Unicode 15.1) as confusable-homoglyphs 3.3.1 ships it;
+docs/decisions/confusables.md says how, and why it is not a dependency. The data is
+© 1991-2023 Unicode, Inc., under the Unicode License v3 (https://www.unicode.org/license.txt).
+"""
+
+import unicodedata
+from collections.abc import Mapping
+
+# Left out: what NFKC or a missing accent explains already, what stands for several letters,
+# Han, Kana and Hangul (ノ is no slash to who reads Japanese), and signs of currencies.
+LOOKALIKES: Mapping[str, str] = {
+    "'": "ʹʻʼʽʾˈˊˋ˴՚՝ᑊᛌ‘’‛′‵ꞌ",
+    "-": "˗‐‒–⁃−∸➖⨩⨪Ⲻ⸚",
+    ".": "ꓸ꘎",
+    "/": "᜵⁁⁄∕╱⟋⧶⧸Ⳇ𝈺",
+    "2": "ƧƻϨᒿꙄꛯꝚ",
+    "3": "ƷȜЗҘӠⳌꝪꞫ𑣊𖼻𝈆",
+    "4": "Ꮞ𑢯",
+    "5": "Ƽ𑢻",
+    "6": "бᏮⳒ𑣕",
+    "7": "𐓒𑣆𝈒",
+    "8": "Ȣȣ𐌚",
+    "9": "ⳊꝮ𑢬𑣌𑣖",
+    ":": "ː˸։᛬᠃᠉⁚∶ꓽ꞉",
+    "A": "ΑАᎪᗅꓮ𐊠𖽀",
+    "B": "ƂƄΒБВЬѢҌᏏᏴᗷꓐꞴ𐊂𐊡𐌁",
+    "C": "СҪᏟⲤꓚ𐊢𐌂𐐕𐔜𑣲🝌",
+    "D": "ÐĐƉᎠᏧᗞᗪꓓ",
+    "E": "ɆΕЕᎬ⋿ⴹꓰ𐊆𑢦𑢮",
+    "F": "ƑϜᖴꓝꞘ𐊇𐊥𐔥𑢢𝈓",
+    "G": "ǤԌᏀᏳꓖ",
+    "H": "ĦΗНҢӇӉᎻᏂᏲᕼⱧⲎꓧ𐋏",
+    "I": "ƖƗΙІӀᎥⲒ",
+    "J": "ɈͿЈᎫᒍꓙꞲ",
+    "K": "ΚКҚҞᏦᛕⱩⲔꓗꝀ𐔘",
+    "L": "ŁᏞᒪⳐꓡ𐐛𐔦𑢣𑢲𖼖𝈪",
+    "M": "ΜϺМӍᎷᗰᛖⲘꓟ𐊰𐌑",
+    "N": "ƝΝⲚꓠ𐆎𐔓",
+    "O": "ØƟǾΘΟОѲӨՕଠዐᎾᏫ⊖⊝⍬ⲞⴱⵁⵔꓳꝊ𐊒𐊫𐐄𐓂𐔖𑢵𝈚🜔",
+    "P": "ΡРᏢᑭⲢꓑ𐊕",
+    "Q": "ⵕ",
+    "R": "ƦᎡᏒᖇꓣ𐒴𖼵𝈖",
+    "S": "ЅՏᏕᏚꓢ𐊖𐐠𖼺",
+    "T": "ŦƮȾΤТҬᎢ⊤⍡⟙Ⲧꓔ𐊗𐊱𐌕𑢼𖼊🝨",
+    "U": "ɄՍሀᏌᑌ∪⋃ꓴ𐓎𑢸𖽂",
+    "V": "ѴᏙᐯⴸꓦꛟ𐆗𐔝𑢠𖼈𝈍🜈",
+    "W": "ԜᎳᏔꓪ𑣯",
+    "X": "ΧХҲ᙭ᚷ╳ⲬⵝꓫꞳ𐆖𐊐𐊴𐌗𐌢𐔧𑣬",
+    "Y": "ɎΥУҮҰᎩᎽⲨꓬ𐊲𑢤𖽃",
+    "Z": "ƵȤΖᏃꓜ𐋵𑢩",
+    "a": "ɑαа⍶⍺",
+    "b": "ƀƃɓѣҍᑲᑳᖯ",
+    "c": "ȼсҫᴄⲥꮯ𐐽",
+    "d": "đƌɖɗԁᑯꓒ",
+    "e": "ɇеҽҿ℮ꬲ",
+    "f": "ƒքᵮẝꞙꬵ𑣂",
+    "g": "ƍǥɠɡցᶃ",
+    "h": "ħɦћһհꚕ",
+    "i": "ıɨɩɪιіӏᵻᵼ⍳⍸ꙇꭵ𑣃",
+    "j": "ɉϳј",
+    "k": "ƙ",
+    "l": "łƚǀɫɭᛁ∣⏽ⵏꓲ𐊊𐌉𐌠𖼨",
+    "m": "ꭑ",
+    "n": "ƞɲɳηոռᵰ",
+    "o": "øɵθοσоѳөօഠဝჿᴏᴑⲟꝋꬽꬾꭴꮎꮻ𐐬𐓪𑣈𑣗",
+    "p": "ƥρрᵽ⍴ⲣ",
+    "q": "ʠԛգզ",
+    "r": "ɍɼɽгғᴦᵲⲅꭇꭈꮁ",
+    "s": "ƽʂѕᵴꜱꮪ𐑈𑣁",
+    "t": "ŧƫƭᵵ",
+    "u": "ʋυսᴜᵾꞟꭎꭒꮜ𐓶𑣘",
+    "v": "νѵᴠ∨⋁ꮩ𑜆𑣀",
+    "w": "ɯѡѽԝաᴡꝡꮃ𑓅𑜊𑜎𑜏",
+    "x": "хᕁᕽ᙮⤫⤬⨯⨰",
+    "y": "ƴɏɣʏγуүұყᶌỿꭚ𑣜",
+    "z": "ƶȥʐᴢᵶꮓ𑣄",
+}
+
+
+class _Folds(dict[int, int]):
+    """For `str.translate`: one character for one, so that places stay places."""
+
+    def __missing__(self, code: int) -> int:
+        self[code] = folded = _folded(chr(code))
+        return folded
+
+
+def _folded(character: str) -> int:
+    if unicodedata.category(character) == "Nd":
+        return ord(str(unicodedata.digit(character)))
+    parts = unicodedata.normalize("NFD", character)
+    is_accented = parts[0].isascii() and all(map(unicodedata.combining, parts[1:]))
+    return ord(parts[0]) if is_accented else ord(character)
+
+
+_FOLDS = _Folds({ord(c): ord(letter) for letter, alike in LOOKALIKES.items() for c in alike})
+
+
+def folded(text: str) -> str:
+    """The text in the letters that it looks like; as long as before."""
+    return text if text.isascii() else text.translate(_FOLDS)
