@@ -1,14 +1,15 @@
 from typing import Any
 
 from django.contrib import admin
-from django.http import HttpRequest
 from django.urls import URLPattern
 
 from agents import audit, masking
 from agents.admin.read_only import ReadOnlyAdmin
-from agents.admin.runs import RecordAdmin
+from agents.admin.runs import RecordAdmin, counted, stop_all
 from agents.admin.runs import shown as run_shown
-from chat import person_pages
+from agents.admin.whole import Contents, WholeAdmin
+from agents.models import Run
+from chat import person_pages, queue, sessions
 from chat.models import ChatSession, Invitation, Member, Message
 
 DOOR = "admin"
@@ -25,14 +26,9 @@ class SaidAdmin(RecordAdmin):
             name = f"{row._meta.model_name}:{row.pk}"
             audit.record_hourly(user, audit.VIEWED, name, door=DOOR)
 
-    def get_deleted_objects(self, objs: Any, request: HttpRequest):
-        """How much goes with it is counted; what it says is not told."""
-        told, *more = super().get_deleted_objects(objs, request)
-        return [line for line in told if not isinstance(line, list)], *more
-
 
 @admin.register(ChatSession)
-class ChatSessionAdmin(SaidAdmin):
+class ChatSessionAdmin(SaidAdmin, WholeAdmin):
     list_display = ["title", "user", "created_at", "updated_at"]
     personal_search_fields = ("title",)
     search_fields = ["=user__username"]
@@ -40,6 +36,19 @@ class ChatSessionAdmin(SaidAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         return [*person_pages.urls(self.admin_site), *super().get_urls()]
+
+    def contents(self, session: ChatSession) -> Contents:
+        asked = Run.objects.filter(message__session=session).order_by("pk")
+        counts = {Message: session.messages.count(), **counted(asked)}
+        numbers = {"runs": list(asked.values_list("pk", flat=True))}
+        return Contents(counts=counts, numbers=numbers, owner=session.user)
+
+    def stop(self, session: ChatSession) -> None:
+        queue.clear(session)  # what waits is not to begin now
+        stop_all(Run.objects.filter(topic=session.topic))
+
+    def remove(self, session: ChatSession) -> None:
+        sessions.delete(session)
 
 
 @admin.register(Message)

@@ -135,9 +135,6 @@ class AuditEntryAdmin(ReadOnlyAdmin):
         (_("As it is kept"), {"fields": ["number", "action", "subject", "raw", "seal"]}),
     ]
 
-    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
-
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         return {}
 

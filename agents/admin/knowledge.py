@@ -3,13 +3,20 @@ from django.contrib import admin
 from agents.models import Chunk, Document
 
 from .read_only import ReadOnlyAdmin
+from .whole import Contents, WholeAdmin
 
 
 @admin.register(Document)
-class DocumentAdmin(ReadOnlyAdmin):
+class DocumentAdmin(WholeAdmin):
+    """Deleted with its passages, so that a search finds the whole of it or nothing."""
+
     list_display = ["title", "source", "language", "added_at"]
     list_filter = ["language"]
     search_fields = ["title", "source"]
+    tells_values = True
+
+    def contents(self, document: Document) -> Contents:
+        return Contents(counts={Chunk: document.chunks.count()})
 
 
 @admin.register(Chunk)

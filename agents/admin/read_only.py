@@ -4,7 +4,7 @@ from .console import ConsoleAdmin
 
 
 class ReadOnlyAdmin(ConsoleAdmin):
-    """What happened can be looked at and deleted, not rewritten."""
+    """What happened can be looked at, and neither rewritten nor deleted, by anybody."""
 
     tells_values = False
 
@@ -12,4 +12,7 @@ class ReadOnlyAdmin(ConsoleAdmin):
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return False

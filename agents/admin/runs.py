@@ -1,15 +1,19 @@
+import asyncio
 from typing import Any
 
+from asgiref.sync import async_to_sync
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils.text import Truncator
 from django.utils.translation import gettext_lazy as _
 
-from agents import audit, masking
+from agents import audit, masking, runs
 from agents.models import AgentStep, Approval, Run, RunEvent
 
 from .read_only import ReadOnlyAdmin
+from .whole import Contents, WholeAdmin
 
 MOST_CHARACTERS = 80
 
@@ -25,6 +29,33 @@ def shown(row: Any, user: Any) -> Any:
     elif run.origin is not None:
         hidden.origin = masking.masked(run.origin)  # it is named by its question
     return hidden
+
+
+def counted(runs: QuerySet[Run]) -> dict[type[Model], int]:
+    """How many rows go with these runs, by kind."""
+    kinds = (AgentStep, RunEvent, Approval)
+    return {kind: kind._default_manager.filter(run__in=runs).count() for kind in kinds}
+
+
+def stop_all(rows: QuerySet[Run]) -> None:
+    """End those of these runs that still go on, wherever they do."""
+    live = list(rows.live())
+    if live:
+        async_to_sync(_stop)(live)
+
+
+async def _stop(live: list[Run]) -> None:
+    await asyncio.gather(*map(runs.stop, live))
+
+
+def _run_again(origins: list[int]) -> list[int]:
+    """Runs that were run again from these, and from those: they go with them."""
+    found: list[int] = []
+    while origins:
+        again = Run.objects.filter(origin__in=origins).order_by("pk")
+        origins = list(again.values_list("pk", flat=True))
+        found += origins
+    return found
 
 
 class ShownList(ChangeList):
@@ -78,10 +109,6 @@ class RecordAdmin(ReadOnlyAdmin):
         self.look(row, request.user)
         return self.shown(row, request.user)
 
-    def get_deleted_objects(self, objs: Any, request: HttpRequest):
-        rows = [self.shown(row, request.user) for row in objs]
-        return super().get_deleted_objects(rows, request)
-
     def shown(self, row: Any, user: Any) -> Any:
         return shown(row, user)
 
@@ -90,7 +117,7 @@ class RecordAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Run)
-class RunAdmin(RecordAdmin):
+class RunAdmin(RecordAdmin, WholeAdmin):
     list_display = [
         *("id", "query", "user", "agent_name", "model", "status", "stopped_reason"),
         *("turns", "tool_calls", "started_at"),
@@ -100,6 +127,15 @@ class RunAdmin(RecordAdmin):
     personal_search_fields = ("query", "answer")
     date_hierarchy = "started_at"
     list_select_related = ["user", "origin"]
+
+    def contents(self, run: Run) -> Contents:
+        again = _run_again([run.pk])
+        rows = Run.objects.filter(pk__in=[run.pk, *again])
+        numbers = {"reruns": again} if again else {}
+        return Contents(counts=counted(rows), numbers=numbers, owner=run.user)
+
+    def stop(self, run: Run) -> None:
+        stop_all(Run.objects.filter(pk__in=[run.pk, *_run_again([run.pk])]))
 
 
 @admin.register(AgentStep)

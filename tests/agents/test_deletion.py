@@ -1,0 +1,192 @@
+"""What happened stays whole: no row of a trace is deleted alone, only runs and sessions."""
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib import admin
+from django.contrib.admin.models import LogEntry
+from django.test import Client
+from django.urls import reverse
+
+from agents import audit, runs
+from agents.admin.read_only import ReadOnlyAdmin
+from agents.admin.whole import WholeAdmin
+from agents.models import AgentStep, Approval, AuditEntry, Chunk, Document, Run, RunEvent
+from chat import sessions
+from chat.models import ChatSession, Invitation, Member, Message
+from tests.conftest import asked
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+PAGES = admin.site._registry
+RAW = [
+    m
+    for m, p in PAGES.items()
+    if isinstance(p, ReadOnlyAdmin) and not isinstance(p, WholeAdmin)
+]
+WHOLE = [model for model, pages in PAGES.items() if isinstance(pages, WholeAdmin)]
+YES = {"post": "yes"}
+
+
+@pytest.fixture
+def root(administrator):
+    client = Client()
+    client.force_login(administrator)
+    return client
+
+
+def page(model, name, *args):
+    return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_{name}", args=args)
+
+
+def picked(*rows):
+    return {"action": "delete_selected", "_selected_action": [row.pk for row in rows]}
+
+
+@pytest.fixture
+def chat(person):
+    """A conversation of two questions, with all that belongs to it."""
+    chat = ChatSession.objects.create(user=person, title="My doctor")
+    link = Invitation.objects.create(session=chat, digest="d", expires_at=chat.created_at)
+    Member.objects.create(session=chat, topic=chat.topic, user=person, invitation=link)
+    for number in (1, 2):
+        run = Run.objects.create(
+            user=person, topic=chat.topic, query=f"doctor {number}", status="completed"
+        )
+        now = run.started_at
+        AgentStep.objects.create(run=run, number=1, kind="tool", started_at=now)
+        RunEvent.objects.create(run=run, seq=1, type="delta", time=now, data={"content": "x"})
+        Approval.objects.create(run=run, step=1, tool="t", arguments="{}", asked_at=now)
+        said = {"author": person, "run": run, "text": "doctor", "client_id": str(number)}
+        Message.objects.create(session=chat, **said)
+    return chat
+
+
+def test_the_rows_of_a_trace_are_among_those():
+    assert {AgentStep, RunEvent, Approval, Message, Member, Invitation, Chunk} <= {*RAW}
+    assert {Run, ChatSession} <= {*WHOLE}
+
+
+@pytest.mark.parametrize("model", RAW, ids=lambda model: model.__name__)
+def test_nobody_deletes_a_single_row(model, root, chat):
+    audit.record(None, audit.BEGUN, "audit")
+    document = Document.objects.create(title="A", source="a.md", digest="d")
+    Chunk.objects.create(document=document, ordinal=1, text="a")
+    row = model._default_manager.first()
+
+    listed = root.get(page(model, "changelist")).text
+    by_page = root.post(page(model, "delete", row.pk), YES)
+    root.post(page(model, "changelist"), {**picked(row), **YES})
+    root.post(page(model, "changelist"), {**picked(row), "index": "0", "select_across": "1"})
+
+    assert "delete_selected" not in listed
+    assert by_page.status_code == 403
+    assert "deletelink" not in root.get(page(model, "change", row.pk)).text
+    assert model._default_manager.filter(pk=row.pk).exists()
+
+
+def test_whole_runs_are_deleted_by_one_action_that_says_what_goes(root, chat, person):
+    first, second = Run.objects.order_by("pk")
+    again = Run.objects.create(
+        user=person, topic="again", query="doctor", status="completed", origin=first
+    )
+
+    asks = root.post(page(Run, "changelist"), {**picked(first, second), "index": "0"})
+    assert Run.objects.count() == 3
+    assert "Steps: 2" in asks.text
+    root.post(page(Run, "changelist"), {**picked(first, second), **YES})
+
+    assert not Run.objects.exists()
+    assert not RunEvent.objects.exists()
+    entries = AuditEntry.objects.filter(action=audit.DELETED).order_by("number")
+    assert [entry.subject for entry in entries] == [f"run:{first.pk}", f"run:{second.pk}"]
+    told = entries[0].detail
+    assert told["who"] == audit.person(person).subject
+    assert told["reruns"] == [again.pk]
+    assert (told["agentstep_count"], told["runevent_count"]) == (1, 1)
+    assert told["deleted_together"] == 2
+
+
+def test_a_deletion_keeps_none_of_the_words(root, chat):
+    for run in Run.objects.all():
+        root.post(page(Run, "delete", run.pk), YES)
+    root.post(page(ChatSession, "changelist"), {**picked(chat), **YES})
+
+    assert not ChatSession.objects.exists()
+    assert "doctor" not in str([*AuditEntry.objects.values(), *LogEntry.objects.values()])
+
+
+def test_a_session_takes_its_runs_with_it(root, chat, person):
+    numbers = list(Run.objects.order_by("pk").values_list("pk", flat=True))
+
+    asks = root.get(page(ChatSession, "delete", chat.pk)).text
+    root.post(page(ChatSession, "delete", chat.pk), YES)
+
+    assert "Messages: 2" in asks
+    assert not Run.objects.exists()
+    entry = AuditEntry.objects.get(action=audit.DELETED)
+    assert entry.subject == f"chatsession:{chat.pk}"
+    assert entry.detail["runs"] == numbers
+    assert entry.detail["message_count"] == 2
+
+
+def test_what_cannot_be_recorded_is_not_deleted(root, chat, monkeypatch):
+    def away(*args, **more):
+        raise audit.NotRecorded("The disk is full.")
+
+    monkeypatch.setattr(audit, "record", away)
+    root.raise_request_exception = False
+    root.post(page(ChatSession, "delete", chat.pk), YES)
+
+    assert Run.objects.count() == 2
+    assert ChatSession.objects.exists()
+
+
+def test_who_may_not_delete_runs_deletes_none(chat, stranger):
+    stranger.is_staff = True
+    stranger.save()
+    client = Client()
+    client.force_login(stranger)
+
+    assert client.post(page(Run, "delete", Run.objects.first().pk), YES).status_code == 403
+    assert Run.objects.count() == 2
+
+
+async def test_a_run_that_waits_is_stopped_and_then_deleted(root, person):
+    run = await asked("6 * 7", user=person)
+    await Run.objects.filter(pk=run.pk).aupdate(status="waiting", ended_at=None)
+
+    await sync_to_async(root.post)(page(Run, "delete", run.pk), YES)
+
+    assert not await Run.objects.filter(pk=run.pk).aexists()
+
+
+async def test_a_chat_goes_on_without_an_answer_that_was_deleted(root, person):
+    first = await sync_to_async(sessions.begin)(person, "6 * 7", "a")
+    runs.launch(first.run)
+    await runs.wait(first.run)
+    await sync_to_async(root.post)(page(Run, "delete", first.run_id), YES)
+
+    second = await sync_to_async(sessions.say)(first.session, person, "7 * 7", "b")
+    runs.launch(second.run)
+    await runs.wait(second.run)
+    await second.run.arefresh_from_db()
+
+    client = Client()
+    await sync_to_async(client.force_login)(person)
+    shown = (await sync_to_async(client.get)(f"/chat/{first.session_id}/")).text
+    assert second.run.status == "completed"
+    assert second.run.history == []
+    assert shown.count("This answer was deleted.") == 1
+
+
+def test_what_is_set_up_goes_without_its_runs(root, chat, agent):
+    Run.objects.update(agent=agent)
+
+    root.post(page(type(agent), "delete", agent.pk), YES)
+    by_user = root.post(page(type(chat.user), "delete", chat.user.pk), YES)
+
+    assert by_user.status_code == 403
+    assert (Run.objects.count(), AgentStep.objects.count()) == (2, 2)
+    assert RunEvent.objects.count() == 2
