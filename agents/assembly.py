@@ -462,8 +462,11 @@ def _unstopped(run: Run) -> list[Event]:
     return [replace(event, seq=number) for number, event in enumerate(kept, 1)]
 
 
+STOPPED = {"cancelled", "unknown", "unstarted"}
+
+
 def _is_of_a_stop(event: Event) -> bool:
-    is_cut = event.type is Type.STEP and event.data["status"] in {"cancelled", "unknown"}
+    is_cut = event.type is Type.STEP and event.data["status"] in STOPPED
     return is_cut or event.type is Type.RUN_FINISHED
 
 

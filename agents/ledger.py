@@ -1,4 +1,4 @@
-"""What a run did to the world outside: what it read, what it wrote, what cannot be undone."""
+"""Side effects of a run: what it read and wrote, what cannot be undone, what never began."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,9 +7,8 @@ from agents.models import AgentStep
 
 Effect, Status = AgentStep.Effect, AgentStep.Status
 
-CHANGES = {Effect.WRITE, Effect.IRREVERSIBLE}
 # What was not done cannot have changed anything.
-NOT_MADE = {Status.REJECTED, Status.BLOCKED, Status.WAITING}
+NOT_MADE = {Status.REJECTED, Status.BLOCKED, Status.WAITING, Status.UNSTARTED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +16,7 @@ class Ledger:
     changes: list[AgentStep]
     reads: int
     unclear: int  # calls of which nobody kept what they could do
+    not_started: list[AgentStep]
 
     @classmethod
     def of(cls, steps: Iterable[AgentStep]) -> "Ledger":
@@ -26,10 +26,16 @@ class Ledger:
         calls = [step for step in steps if step.kind == AgentStep.Kind.TOOL]
         made = [c for c in calls if c.status not in NOT_MADE and c.number not in parents]
         return cls(
-            changes=[call for call in made if call.effect in CHANGES],
+            changes=[call for call in made if call.has_effects],
             reads=sum(call.effect == Effect.READ for call in made),
             unclear=sum(not call.effect for call in made),
+            not_started=[c for c in calls if c.status == Status.UNSTARTED and c.has_effects],
         )
+
+    @property
+    def rows(self) -> list[AgentStep]:
+        """Each call with effects: made, perhaps made, or stopped before it began."""
+        return sorted(self.changes + self.not_started, key=lambda call: call.number)
 
     @property
     def writes(self) -> int:
@@ -41,4 +47,4 @@ class Ledger:
 
     @property
     def is_empty(self) -> bool:
-        return not (self.changes or self.reads or self.unclear)
+        return not (self.changes or self.reads or self.unclear or self.not_started)

@@ -30,7 +30,11 @@ ABOUT_A_PLAN = ("plan", "description", "steps", "parameters", "by", "changes", "
 ABOUT_A_CHECK = ("plan", "expected", "is_met", "reason", "feedback")
 ABOUT_A_PANEL = ("merge", "heads", "groups", "chosen", "differences")
 FOUND_BY_ITSELF = {AgentStep.Kind.TASK, AgentStep.Kind.PLAN, AgentStep.Kind.EVALUATION}
-GIVEN_UP = {AgentStep.Status.CANCELLED, AgentStep.Status.UNKNOWN}
+GIVEN_UP = {
+    AgentStep.Status.CANCELLED,
+    AgentStep.Status.UNKNOWN,
+    AgentStep.Status.UNSTARTED,
+}
 VERSION = 8
 MOST_MARKS = 100
 MOST_NAME = 64
@@ -185,6 +189,8 @@ def _asked(rows: Rows, run: int, event: Event) -> None:
         "action_input": decoded(function["arguments"]),
         "started_at": event.time,
     }
+    if event.data.get("effect"):
+        call["effect"] = event.data["effect"]
     if call["kind"] == AgentStep.Kind.PLAN:  # its row says already what it is, and since when
         call = {name: call[name] for name in ("status", "call_id")}
     if not rows.steps(run, event).update(**call):
@@ -307,6 +313,9 @@ def _used(rows: Rows, run: int, event: Event) -> None:
 
 def _step_ended(rows: Rows, run: int, event: Event) -> None:
     data = event.data
+    if "call" in data:
+        rows.add_step(_never_started(rows, run, event))
+        return
     ended = datetime.fromisoformat(data["ended"]) if "ended" in data else event.time
     changes = {"kind": data["kind"], "status": _fate(rows, run, event), "ended_at": ended}
     if data.get("thought"):
@@ -320,6 +329,22 @@ def _step_ended(rows: Rows, run: int, event: Event) -> None:
     rows.change_step(run, event, **changes)
     if data["status"] in GIVEN_UP:
         rows.withdraw(run, step=data["step"])
+
+
+def _never_started(rows: Rows, run: int, event: Event) -> AgentStep:
+    """A call that the model decided on, and that was not made before the run was stopped."""
+    call = event.data["call"]
+    return AgentStep(
+        **_place(rows, run, event),
+        kind=AgentStep.Kind.TOOL,
+        status=event.data["status"],
+        call_id=call["id"],
+        action=call["function"]["name"],
+        action_input=decoded(call["function"]["arguments"]),
+        effect=call.get("effect", ""),
+        started_at=event.time,
+        ended_at=event.time,
+    )
 
 
 def _fate(rows: Rows, run: int, event: Event) -> str:
@@ -396,6 +421,8 @@ def mark(kind: str, name: str) -> str:
 
 
 def _marks(kind: str, action: str, status: str) -> Iterator[str]:
+    if status == AgentStep.Status.UNSTARTED:
+        return
     yield kind
     if kind in {AgentStep.Kind.TOOL, AgentStep.Kind.GUARDRAIL}:
         yield mark(kind, action)

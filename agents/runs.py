@@ -190,10 +190,12 @@ async def stop(run: Run) -> None:
     """End it now, in the model's stream or inside a tool; come back when it has ended."""
     shop = workshop.here()
     is_here = run.pk in shop.tasks
-    has_ended = await (shop.cancel(run) if is_here else _stopped_elsewhere(run))
-    if not has_ended:
+    is_driven = is_here or await database.ask(leases.ask_to_stop, run)
+    has_ended = is_driven and await (shop.cancel(run) if is_here else _has_obeyed(run))
+    if is_driven and not has_ended:
         logger.warning("Run %s does not let itself be stopped; it is cut off.", run.pk)
-    # In any case: a task that was cancelled before its first step has closed nothing.
+    # In any case: a task that was cancelled before its first step has closed nothing, and of
+    # what a process began that is gone by now nobody knows how far it came.
     await shop.close(run, trace.Ending(StopReason.CANCELLED, is_sure=has_ended))
     shop.go_on(run)
 
@@ -276,10 +278,8 @@ def _taken(pk: int) -> Run | None:
     return run and leases.take(run)
 
 
-async def _stopped_elsewhere(run: Run) -> bool:
-    """Ask the process that drives it; whether there was none, or it has obeyed."""
-    if not await database.ask(leases.ask_to_stop, run):
-        return True
+async def _has_obeyed(run: Run) -> bool:
+    """Whether the process that drives it ends it in time, now that it was asked to."""
     end = time.monotonic() + STOP_WITHIN + LOOK
     while is_running := await Run.objects.running().filter(pk=run.pk).aexists():
         if time.monotonic() > end:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache, partial
 from typing import Any
@@ -12,23 +12,26 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Min
 from django.db.models.functions import Left, Length
 
+from agents.engine.approval import AskPerson
 from agents.engine.events import Event, Stamp, Type
 from agents.engine.redaction import Redaction
-from agents.engine.state import INTERRUPTED, Message, legal
+from agents.engine.state import INTERRUPTED, NOT_STARTED, Message, legal
 from agents.engine.stopping import Fate
 from agents.engine.termination import StopReason
 from agents.meaning import Rows, mark
-from agents.models import Agent, AgentStep, Run, RunEvent
+from agents.models import Agent, AgentStep, Approval, Run, RunEvent
 from agents.models.driver import document, execute_many, moment
 from agents.models.prepared import prepared
 from agents.storable import storable
 
 PREVIEW = 200
 WORDS = (Type.DELTA, Type.THOUGHT_DELTA)
+DECIDES = (Type.STEP, Type.TOOL_CALL, Type.APPROVAL_REQUESTED, Type.HANDOFF_RETURN)
 CORRECTED = "(A reviewer has corrected this answer. It should have been the following.)"
 MOST_FOUND = 2000
 NO_LONGER = "The account of whoever asked was switched off."
 CANCELLED, UNKNOWN = Fate(status="cancelled"), Fate(status="unknown")
+UNSTARTED, FAILED = Fate(status="unstarted"), Fate(status="failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +48,20 @@ class Ending:
     fates: Mapping[int, Fate] = field(default_factory=dict)
     is_sure: bool = True
 
-    def fate(self, step: AgentStep) -> Fate:
+    def fate(self, step: AgentStep, why: str = "") -> Fate:
+        """What became of a step; `why` a person is being asked about it, if one is."""
+        if why == Approval.Why.UNKNOWN:
+            return UNKNOWN  # it was begun once, and nobody has said yet what came of it
+        is_call = step.kind == AgentStep.Kind.TOOL
+        if is_call and why and step.action != AskPerson.name:
+            return UNSTARTED
+        if step.number in self.fates:
+            return self.fates[step.number]
         if self.reason is StopReason.ERROR:
-            return Fate(status="failed")
+            return UNKNOWN if step.is_live and step.has_effects else FAILED
         is_sure = self.is_sure and self.reason is not StopReason.INTERRUPTED
-        is_unsure = step.kind == AgentStep.Kind.TOOL and step.is_live and not is_sure
-        return self.fates.get(step.number, UNKNOWN if is_unsure else CANCELLED)
+        is_harmless = is_sure or step.effect == AgentStep.Effect.READ
+        return UNKNOWN if is_call and step.is_live and not is_harmless else CANCELLED
 
 
 def keep(entries: Sequence[tuple[int, Event]]) -> None:
@@ -88,8 +99,21 @@ def close(run_pk: int, ending: Ending, epoch: int | None = None) -> list[Event]:
     if run is None or epoch not in (None, run.epoch):
         return []
     emit = partial(Stamp(run.agent_name, after=last_seq(run)), **_ended(run, ending))
-    live = run.steps.filter(ended_at=None)
-    events = [event for step in live for event in _last_words(emit, run, step, ending)]
+    if run.is_waiting:
+        ending = replace(ending, is_sure=True)  # nothing is under way while a person is asked
+    asked = dict(
+        run.approvals.filter(verdict=Approval.Verdict.WAITING).values_list("step", "why")
+    )
+    live, calls = (
+        run.steps.filter(ended_at=None),
+        run.steps.filter(kind=AgentStep.Kind.TOOL).count(),
+    )
+    events = [
+        event
+        for step in live
+        for event in _last_words(emit, run, step, ending, asked.get(step.number, ""))
+    ]
+    events += _never_started(emit, run)
     events.append(
         emit(
             Type.RUN_FINISHED,
@@ -98,7 +122,7 @@ def close(run_pk: int, ending: Ending, epoch: int | None = None) -> list[Event]:
             detail=ending.detail or _why_stopped(run, ending),
             advice=ending.advice,
             turns=run.turns,
-            tool_calls=run.steps.filter(kind=AgentStep.Kind.TOOL).count(),
+            tool_calls=calls,
         )
     )
     events = [storable(event) for event in _redacted(run, events)]
@@ -244,7 +268,8 @@ def _object(step: AgentStep) -> dict[str, Any]:
 
 def _seen(step: AgentStep) -> str:
     is_whole = step.observation or step.status == AgentStep.Status.DONE
-    return step.observation if is_whole else INTERRUPTED
+    missing = NOT_STARTED if step.status == AgentStep.Status.UNSTARTED else INTERRUPTED
+    return step.observation if is_whole else missing
 
 
 def _no_answer(run: Run) -> str:
@@ -259,13 +284,40 @@ def _ended(run: Run, ending: Ending) -> dict[str, str]:
     return {"ended": last.time.isoformat()}
 
 
+def _never_started(emit: Callable[..., Event], run: Run) -> Iterator[Event]:
+    """The calls that were decided on in a turn and that nobody came to make, as events."""
+    if not (calls := _open_calls(run)):
+        return
+    turns = dict(run.steps.values_list("number", "turn"))
+    for number, (step, parent, call) in enumerate(calls, max(turns) + 1):
+        part = {} if parent is None else {"parent": parent}
+        about = {"kind": "tool", "status": "unstarted", "turn": turns[step], "call": call}
+        yield emit(Type.STEP, step=number, **about, **part)
+
+
+def _open_calls(run: Run) -> list[tuple[int, int | None, dict[str, Any]]]:
+    """Of all agents at work: in which step it was decided, what that is a part of, the call."""
+    decided: dict[int | None, dict[str, Any]] = {}
+    found = run.events.filter(type__in=DECIDES).order_by("seq")
+    for type, data in found.values_list("type", "data"):
+        parent = data.get("parent")
+        if type == Type.HANDOFF_RETURN:
+            decided.pop(parent, None)
+        elif type != Type.STEP:
+            decided.get(parent, {}).pop(data["id"], None)
+        elif "calls" in data:
+            place = data["step"], parent
+            decided[parent] = {call["id"]: (*place, call) for call in data["calls"]}
+    return [call for calls in decided.values() for call in calls.values()]
+
+
 def _last_words(
-    emit: Callable[..., Event], run: Run, step: AgentStep, ending: Ending
+    emit: Callable[..., Event], run: Run, step: AgentStep, ending: Ending, why: str
 ) -> Iterator[Event]:
     """What became of a step that was live, as events."""
-    fate = ending.fate(step)
+    fate = ending.fate(step, why)
     part = {} if step.parent is None else {"parent": step.parent}
-    if fate.finished_anyway and ending.reason is not StopReason.ERROR:
+    if fate.finished_anyway and step.number in ending.fates:
         yield _late_result(emit, step, fate, part)
         yield emit(Type.STATUS, kind="finished_anyway", step=step.number)
     yield emit(

@@ -96,7 +96,8 @@ class Waterfall:
         self._below = self._waits_below()
         self.gaps = [gap for gap in self._idle() if gap[1] - gap[0] > LONG_WAIT]
         self.kept = self.whole - sum(end - start for start, end in self.gaps)
-        self._beside = Counter(map(_call, self.steps))
+        begun = (s for s in self.steps if s.status != AgentStep.Status.UNSTARTED)
+        self._beside = Counter(map(_call, begun))
 
     @property
     def is_compressible(self) -> bool:

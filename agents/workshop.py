@@ -109,7 +109,7 @@ class Workshop:
                 ending = trace.Ending(StopReason.CANCELLED, fates=fates)
                 await self.close(run, ending, run.epoch)
         except AgentError as error:
-            ending = trace.Ending(StopReason.ERROR, str(error), error.advice)
+            ending = trace.Ending(StopReason.ERROR, str(error), error.advice, fates)
             await self.close(run, ending, run.epoch)
         except RunIsOver:
             logger.info("Run %s went on after it was cut off.", run.pk)
@@ -119,7 +119,8 @@ class Workshop:
         except Exception:
             logger.exception("Run %s failed.", run.pk)
             sentence = "Something went wrong on the server."
-            await self.close(run, trace.Ending(StopReason.ERROR, sentence, ADVICE), run.epoch)
+            ending = trace.Ending(StopReason.ERROR, sentence, ADVICE, fates)
+            await self.close(run, ending, run.epoch)
         finally:
             pages.leave()
 

@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
-from agents.graphs import State, drawn
+from agents.graphs import PENDING, State, drawn
 from agents.models import AgentStep, Run, WorkflowVersion
 from agents.models.prepared import prepared
 from agents.sentences import told
@@ -180,6 +180,12 @@ class PlanView:
     @property
     def current(self) -> Version:
         return self.versions[-1]
+
+    @property
+    def not_started(self) -> list[str]:
+        """The steps that nobody came to begin, by name."""
+        states = self.current.states.items()
+        return [name for name, state in states if state.status == PENDING]
 
     @property
     def earlier(self) -> Sequence[Version]:

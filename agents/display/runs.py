@@ -25,6 +25,7 @@ from agents.waterfall import THINKING, Split, Waterfall
 from . import panels
 from .approvals import ApprovalView
 from .comments import Thread, threads
+from .effects import EffectsView, effects_of
 from .outline import in_order
 from .places import chat_url, milliseconds, trace_url
 from .plans import MOST_IN_CHAT, PlanView, is_folded
@@ -210,6 +211,13 @@ class RunView:
         """Of what is only told again in this run, another one's says what it did."""
         done = [step for step in self.steps if not step.is_replayed]
         return Ledger.of(done) if self.waterfall else None
+
+    @cached_property
+    def effects(self) -> EffectsView | None:
+        """What it did outside, to be named beside the answer of a run that is over."""
+        if self.place != "chat" or self.run.is_live:
+            return None
+        return effects_of(self.run, self.steps, self.folded, self.plan)
 
     @cached_property
     def prose(self) -> GrowingProse:

@@ -104,6 +104,12 @@ class StepView:
         return str(AgentStep.Effect(effect).label) if effect else ""
 
     @property
+    def outcome_label(self) -> str:
+        """What became of a call with effects, in words that leave no doubt about the doubt."""
+        is_unknown = self.status == AgentStep.Status.UNKNOWN
+        return _("may have been done") if is_unknown else self.status_label
+
+    @property
     def kind(self) -> str:
         """A plan or a check that is written is no answer."""
         return AgentStep.Kind.THOUGHT.value if self.job else self.step.kind
@@ -269,6 +275,8 @@ class StepView:
 
     @property
     def duration_ms(self) -> float | None:
+        if self.step.status == AgentStep.Status.UNSTARTED:
+            return None
         return milliseconds(self.step.started_at, self.step.ended_at)
 
     @property

@@ -107,6 +107,7 @@ class Acting:
             digest=digest(call, why, self.trail.emit.seq + 1),
             tool=fingerprint(self.toolbox.registry.get(call.name)),
             why=why,
+            effect="" if self._errand(call, step) else self._effect(call),
             role=self._role(call),
             thought=self.trail.thought,
             step=step,

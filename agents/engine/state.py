@@ -8,6 +8,7 @@ Message = dict[str, Any]
 
 OBSERVATION = "Observation: "  # how a text model is told what a tool said
 INTERRUPTED = "Error: interrupted before it finished; the outcome is unknown."
+NOT_STARTED = "Error: not started; the run was stopped before this call."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,9 +16,9 @@ STOP = "stop"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fate:
-    """It was cancelled, nobody knows, or it ended all the same and this is its result."""
+    """It was cancelled or never started, nobody knows, or it ended anyway with this result."""
 
-    status: Literal["cancelled", "unknown", "done", "failed"]
+    status: Literal["cancelled", "unstarted", "unknown", "done", "failed"]
     result: str = ""
 
     @property

@@ -1,6 +1,6 @@
 """One turn of thinking: what the model is asked, what it says, and what it decides."""
 
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime
 from typing import Any
@@ -10,6 +10,8 @@ from .acting import distinct
 from .aside import aside
 from .errors import PlanParseError
 from .events import Event, Type
+from .fallback import effect
+from .handoff import Handoff
 from .listening import Listening
 from .planner import ReActPlanner, Request
 from .state import OBSERVATION, Message
@@ -59,10 +61,12 @@ class Thinking:
             async for event in words:
                 yield event
         faults.point("P6")
-        for event in self._thought(heard, started.time):
+        for event in self._thought(heard, tools, started.time):
             yield event
 
-    def _thought(self, heard: Listening, started: datetime) -> Iterator[Event]:
+    def _thought(
+        self, heard: Listening, tools: Sequence[Tool], started: datetime
+    ) -> Iterator[Event]:
         plan, step = heard.plan or PlanResult(), self.trail.step
         sent = heard.request.messages if heard.request else self.trail.sent
         turn = of_turn(plan, sent, heard.guardrails.count_tokens)
@@ -82,10 +86,12 @@ class Thinking:
             answer=plan.final_answer,
             finish_reason=plan.turn.finish_reason,
             started=started.isoformat(),
-            **self._opened(plan, heard.planner),
+            **self._opened(plan, heard.planner, tools),
         )
 
-    def _opened(self, plan: PlanResult, planner: ReActPlanner) -> dict[str, Any]:
+    def _opened(
+        self, plan: PlanResult, planner: ReActPlanner, tools: Sequence[Tool]
+    ) -> dict[str, Any]:
         """The calls of this turn are open now; they are kept so that a pause can end."""
         if not plan.calls:
             return {}
@@ -93,7 +99,8 @@ class Thinking:
         message = planner.message(plan, calls)
         self.trail.open, self.trail.thought = calls, plan.thought
         self.trail.say(message)
-        return {"messages": [message], "calls": [_plain(call) for call in calls]}
+        effects = {tool.name: _effect(tool) for tool in tools}
+        return {"messages": [message], "calls": [_plain(call, effects) for call in calls]}
 
     def ask_again(self, heard: Listening, error: PlanParseError) -> Iterator[Event]:
         """Show the model what it did wrong; it has the rest of its steps to do better."""
@@ -141,5 +148,12 @@ def _size(messages: Sequence[Message]) -> int:
     return sum(len(message["content"] or "") for message in messages)
 
 
-def _plain(call: ToolCall) -> dict[str, Any]:
-    return {"id": call.id, "function": {"name": call.name, "arguments": call.arguments}}
+def _plain(call: ToolCall, effects: Mapping[str, str]) -> dict[str, Any]:
+    """With what it would do: whoever stops the run is told of calls that were not made, too."""
+    function = {"name": call.name, "arguments": call.arguments}
+    return {"id": call.id, "function": function, "effect": effects.get(call.name, "read")}
+
+
+def _effect(tool: Tool) -> str:
+    """A task for another agent changes nothing by itself; what that one calls may."""
+    return "" if isinstance(tool, Handoff) else effect(tool)

@@ -337,6 +337,7 @@ class AgentStep(models.Model):
         CUT = "cut", _("cut off")
         UNKNOWN = "unknown", _("outcome unknown")
         SKIPPED = "skipped", _("skipped")
+        UNSTARTED = "unstarted", _("not started")
 
     class Effect(models.TextChoices):
         READ = "read", _("read")
@@ -394,6 +395,12 @@ class AgentStep(models.Model):
 
     def __str__(self) -> str:
         return f"{self.run_id}#{self.number} {self.kind}"
+
+    @property
+    def has_effects(self) -> bool:
+        """Whether it is a call that changes something outside, or would have."""
+        is_call = self.kind == self.Kind.TOOL
+        return is_call and self.effect in {self.Effect.WRITE, self.Effect.IRREVERSIBLE}
 
     @property
     def is_live(self) -> bool:

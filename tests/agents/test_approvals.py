@@ -200,7 +200,7 @@ async def test_stop_ends_a_run_that_waits(waiting, letter, person):
     step = await AgentStep.objects.aget(run=run, number=waiting.step)
     await waiting.arefresh_from_db()
     assert (run.status, run.stopped_reason) == ("stopped", "cancelled")
-    assert (step.status, waiting.verdict) == ("cancelled", "withdrawn")
+    assert (step.status, waiting.verdict) == ("unstarted", "withdrawn")
     with pytest.raises(NotDecided):
         await approvals.decide(person, waiting.pk, word(waiting))
     assert letter.sent == []

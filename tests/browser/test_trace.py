@@ -136,7 +136,7 @@ def test_a_trace_says_what_its_time_went_into_and_what_it_did_outside(page: Page
     trace_of(page, CALCULATION)
 
     expect(page.locator(".split-words")).to_contain_text(re.compile(r"model .* s\s*tools .* s"))
-    expect(page.locator(".ledger")).to_contain_text("1 read")
+    expect(page.locator(".effects-ledger")).to_contain_text("1 read")
     expect(page.locator(".step .bar .work")).to_have_count(3)
     expect(page.locator(".step .bar .first").first).to_be_attached()
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise, takewhile
 from typing import Any, Literal
 
-from agents.engine.state import INTERRUPTED
+from agents.engine.state import INTERRUPTED, NOT_STARTED
 
 from . import verdicts
 
@@ -183,7 +183,7 @@ def read(messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] | None)
     before = takewhile(lambda exchange: exchange is not first, exchanges)
     earlier = [exchange.question for exchange in before if not exchange.question.goes_on]
     found = [finding for exchange in begun for finding in exchange.findings]
-    kept = [finding for finding in found if finding.text != INTERRUPTED]
+    kept = [finding for finding in found if finding.text not in {INTERRUPTED, NOT_STARTED}]
     return Situation(
         question=first.question,
         earlier=earlier[-1] if earlier else None,

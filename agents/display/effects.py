@@ -1,0 +1,53 @@
+"""The side effects of a run beside its answer: named however much of it a reader sees."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from agents.models import AgentStep, Run
+
+from .steps import StepView
+
+if TYPE_CHECKING:
+    from .plans import PlanView
+
+Status = AgentStep.Status
+MOST_CALLS = 20
+MOST_TASKS = 10
+ENDED_EARLY = {Run.Status.STOPPED, Run.Status.FAILED, Run.Status.INTERRUPTED}
+NOT_MADE = {Status.REJECTED, Status.BLOCKED, Status.UNSTARTED}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectsView:
+    """`is_in_steps` where the rows of the steps say as much to whoever sees them."""
+
+    calls: Sequence[StepView]
+    more: int = 0
+    tasks: Sequence[str] = ()
+    is_in_steps: bool = False
+
+    @property
+    def task_names(self) -> str:
+        rest = ["…"] if len(self.tasks) > MOST_TASKS else []
+        return ", ".join([*self.tasks[:MOST_TASKS], *rest])
+
+
+def effects_of(
+    run: Run, steps: Sequence[StepView], folded: int, plan: "PlanView | None"
+) -> EffectsView | None:
+    """Of a run that ended early, every call; of any other one, what cannot be undone."""
+    calls = [step for step in steps if step.step.has_effects and not step.is_replayed]
+    has_ended_early = run.status in ENDED_EARLY
+    if not has_ended_early:
+        final = [c for c in calls if c.step.effect == AgentStep.Effect.IRREVERSIBLE]
+        calls = [call for call in final if call.step.status not in NOT_MADE]
+    tasks = plan.not_started if plan and has_ended_early else []
+    if not calls and not tasks:
+        return None
+    return EffectsView(
+        calls=calls[:MOST_CALLS],
+        more=max(0, len(calls) - MOST_CALLS),
+        tasks=tasks,
+        is_in_steps=not has_ended_early and not folded,
+    )

@@ -1,0 +1,283 @@
+"""After Stop every call with effects is named: done, perhaps done, cancelled or not started."""
+
+import asyncio
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.template.loader import render_to_string
+
+from agents import leases, planners, runs, toolset, trace, workshop
+from agents.display import RunView
+from agents.engine.events import Stamp, Type
+from agents.engine.state import NOT_STARTED, legal
+from agents.engine.termination import StopReason
+from agents.engine.tool import ToolResult
+from agents.models import Approval, Run
+from tests.conftest import asked, checked
+from tests.scripted import Call, Says, ScriptedModel
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+NOW = "2040-01-01T00:00:00+00:00"
+
+
+class Letter:
+    """Sends the first letter at once, and takes its time with every other one."""
+
+    name, description, timeout, effect = "calculator", "Sends a letter.", 30, "at_most_once"
+    needs_approval = False
+
+    def __init__(self):
+        self.is_slow = asyncio.Event()
+
+    async def execute(self, input):
+        if input.get("to") == "a":
+            return ToolResult("Sent.")
+        self.is_slow.set()
+        await asyncio.sleep(60)
+
+
+@pytest.fixture
+def letter(monkeypatch):
+    tool = Letter()
+    monkeypatch.setitem(toolset.BUILT_IN, "calculator", lambda: tool)
+    calls = tuple(Call("calculator", {"to": to}) for to in "abc")
+    model = ScriptedModel(Says("", calls), Says(answer="Never said."))
+    monkeypatch.setattr(planners, "llm", lambda name: model)
+    return tool
+
+
+async def begun():
+    run = await sync_to_async(runs.prepare)(query="Write to all.", topic="chat.1")
+    runs.launch(run)
+    return run
+
+
+async def calls(run):
+    steps = run.steps.filter(kind="tool").order_by("number")
+    return [(step.status, step.effect) async for step in steps]
+
+
+def shown(run):
+    """The side effects as a reader of the chat has them: what, and what became of it."""
+    effects = RunView(Run.objects.get(pk=run.pk)).effects
+    return [(call.intent, call.outcome_label) for call in effects.calls]
+
+
+async def test_calls_of_a_turn_that_were_not_begun_get_a_row(letter):
+    run = await begun()
+    await letter.is_slow.wait()
+
+    await runs.stop(run)
+
+    run = await checked(run)
+    assert await calls(run) == [
+        ("done", "at_most_once"),
+        ("unknown", "at_most_once"),
+        ("unstarted", "at_most_once"),
+    ]
+    assert run.tool_calls == 2
+    assert await sync_to_async(shown)(run) == [
+        ("calculator: a", "done"),
+        ("calculator: b", "may have been done"),
+        ("calculator: c", "not started"),
+    ]
+    history = await sync_to_async(trace.transcript)(run)
+    assert legal(history) == history
+    assert [m["content"] for m in history if m["role"] == "tool"][-1] == NOT_STARTED
+
+
+async def test_a_call_that_waits_for_approval_was_not_started(letter):
+    letter.needs_approval = True
+    run = await asked("Write to all.", topic="chat.1")
+    assert run.status == "waiting"
+
+    await runs.stop(run)
+
+    run = await checked(run)
+    assert await calls(run) == [("unstarted", "at_most_once")] * 3
+
+
+async def test_a_call_of_a_process_that_is_gone_may_have_been_done(letter, monkeypatch):
+    monkeypatch.setattr(runs, "STOP_WITHIN", 0.05)
+    run = await begun()
+    await letter.is_slow.wait()
+    task = workshop.here().tasks.pop(run.pk)
+    del workshop.here().runs[run.pk]
+    await sync_to_async(leases.release)(run)
+
+    await runs.stop(run)
+
+    assert [status for status, _ in await calls(run)] == ["done", "unknown", "unstarted"]
+    task.cancel()
+    await asyncio.wait([task])
+
+
+def called(emit, step, id, effect="at_most_once", **more):
+    function = {"name": "send", "arguments": f'{{"to": "{id}"}}'}
+    about = {"turn": 1, "started": NOW, "effect": effect}
+    return emit(Type.TOOL_CALL, step=step, id=id, function=function, **about, **more)
+
+
+def decided(emit, step, *ids, **more):
+    calls = [
+        {
+            "id": id,
+            "function": {"name": "send", "arguments": f'{{"to": "{id}"}}'},
+            "effect": "at_most_once",
+        }
+        for id in ids
+    ]
+    return emit(Type.STEP, step=step, kind="thought", status="done", calls=calls, **more)
+
+
+@pytest.fixture
+def run():
+    return Run.objects.create(topic="chat.1", query="What is it?", agent_name="helper")
+
+
+def close(run, *events, reason=StopReason.CANCELLED, **about):
+    trace.keep([(run.pk, event) for event in events])
+    trace.close(run.pk, trace.Ending(reason, **about))
+    return [(s.action, s.parent, s.status) for s in run.steps.filter(kind="tool")]
+
+
+def test_a_call_in_doubt_stays_in_doubt_when_its_question_is_withdrawn(run):
+    emit = Stamp("helper")
+    function = {"name": "send", "arguments": "{}"}
+    asks = {"digest": "x", "why": "unknown", "thought": "", "tool": "", "turn": 1}
+
+    found = close(
+        run,
+        emit(Type.STEP_STARTED, step=1, turn=1, kind="thought", request={}),
+        decided(emit, 1, "a"),
+        called(emit, 2, "a"),
+        emit(Type.APPROVAL_REQUESTED, step=2, id="a", function=function, **asks),
+        emit(Type.RUN_PAUSED, reason="approval", turn=1),
+    )
+
+    assert found == [("send", None, "unknown")]
+    assert Approval.objects.get().verdict == "withdrawn"
+
+
+def test_what_another_agent_did_not_come_to_is_named_under_its_task(run):
+    emit = Stamp("helper")
+    under = {"parent": 2}
+
+    found = close(
+        run,
+        emit(Type.STEP_STARTED, step=1, turn=1, kind="thought", request={}),
+        decided(emit, 1, "ask", "later"),
+        called(emit, 2, "ask", effect=""),
+        emit(Type.STEP_STARTED, step=3, turn=1, kind="thought", request={}, **under),
+        decided(emit, 3, "a", "b", **under),
+        called(emit, 4, "a", **under),
+        is_sure=False,
+    )
+
+    assert found == [
+        ("send", None, "unknown"),
+        ("send", 2, "unknown"),
+        ("send", None, "unstarted"),
+        ("send", 2, "unstarted"),
+    ]
+
+
+def test_an_agent_that_has_come_back_has_nothing_left_to_do(run):
+    emit = Stamp("helper")
+    under = {"parent": 2}
+
+    found = close(
+        run,
+        emit(Type.STEP_STARTED, step=1, turn=1, kind="thought", request={}),
+        decided(emit, 1, "ask"),
+        called(emit, 2, "ask", effect=""),
+        emit(Type.STEP_STARTED, step=3, turn=1, kind="thought", request={}, **under),
+        decided(emit, 3, "a", **under),
+        emit(Type.HANDOFF_RETURN, answer="", stopped_reason="budget", **under),
+    )
+
+    assert [status for *_, status in found] == ["cancelled"]
+
+
+@pytest.mark.parametrize(
+    ("effect", "status"),
+    [("read", "failed"), ("idempotent", "unknown"), ("at_most_once", "unknown")],
+)
+def test_a_run_that_fails_during_a_call_does_not_say_that_nothing_was_done(run, effect, status):
+    emit = Stamp("helper")
+
+    found = close(
+        run,
+        emit(Type.STEP_STARTED, step=1, turn=1, kind="thought", request={}),
+        decided(emit, 1, "a"),
+        called(emit, 2, "a", effect=effect),
+        reason=StopReason.ERROR,
+    )
+
+    assert found == [("send", None, status)]
+
+
+def test_what_is_only_read_is_cancelled_by_a_stop_that_nobody_obeys(run):
+    emit = Stamp("helper")
+
+    found = close(
+        run,
+        emit(Type.STEP_STARTED, step=1, turn=1, kind="thought", request={}),
+        decided(emit, 1, "a"),
+        called(emit, 2, "a", effect="read"),
+        is_sure=False,
+    )
+
+    assert found == [("send", None, "cancelled")]
+
+
+def ended(run, effect, status="done", how="completed"):
+    emit = Stamp("helper")
+    trace.keep(
+        [
+            (run.pk, emit(Type.STEP_STARTED, step=1, turn=1, kind="thought", request={})),
+            (run.pk, decided(emit, 1, "a")),
+            (run.pk, called(emit, 2, "a", effect=effect)),
+            (run.pk, emit(Type.STEP, step=2, kind="tool", status=status)),
+        ]
+    )
+    Run.objects.filter(pk=run.pk).update(status=how, stopped_reason=how)
+    return RunView(Run.objects.get(pk=run.pk))
+
+
+def test_what_cannot_be_undone_is_named_where_the_steps_are_hidden(run):
+    view = ended(run, "at_most_once")
+
+    html = render_to_string("_run.html", {"view": view})
+    assert '<section class="effects" data-when="answer"' in html
+    assert "irreversible" in html
+
+
+def test_a_run_that_ended_well_does_not_name_what_it_only_wrote(run):
+    assert ended(run, "idempotent").effects is None
+
+
+def test_a_run_that_ended_early_names_its_effects_in_every_density(run):
+    view = ended(run, "idempotent", how="stopped")
+
+    html = render_to_string("_run.html", {"view": view})
+    assert '<section class="effects" aria-label="Side effects">' in html
+
+
+def test_the_trace_lists_what_was_not_started(run):
+    emit = Stamp("helper")
+    close(
+        run,
+        emit(Type.STEP_STARTED, step=1, turn=1, kind="thought", request={}),
+        decided(emit, 1, "a", "b"),
+        called(emit, 2, "a"),
+        is_sure=False,
+    )
+
+    ledger = RunView(Run.objects.get(pk=run.pk), place="trace").ledger
+    assert [step.outcome_label for step in ledger.rows] == ["may have been done", "not started"]
+    assert (ledger.irreversible, len(ledger.not_started)) == (1, 1)
