@@ -97,7 +97,7 @@ def _ranked(scores: Scores, language: str) -> list[Passage]:
     found = [
         Passage(
             document=chunk.document.title,
-            source=chunk.document.source,
+            source=chunk.document.name,
             heading=chunk.heading,
             chunk=chunk.ordinal,
             text=chunk.text,

@@ -1,5 +1,7 @@
 """What is known: documents, and the passages they are searched by."""
 
+from pathlib import PureWindowsPath
+
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
@@ -26,6 +28,11 @@ class Document(models.Model):
 
     def __str__(self) -> str:
         return self.title
+
+    @property
+    def name(self) -> str:
+        """The file's name: in which folder of the server it is only administrators see."""
+        return PureWindowsPath(self.source).name or self.source
 
 
 class Chunk(models.Model):

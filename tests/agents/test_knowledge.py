@@ -8,7 +8,7 @@ from django.db import connection
 from agents import knowledge, samples
 from agents.engine import faults
 from agents.models import Chunk, Document
-from agents.tools.search import SearchTool
+from agents.tools.search import SearchTool, cited
 
 pytestmark = pytest.mark.django_db
 
@@ -64,9 +64,10 @@ def handbook():
 
 def test_a_question_finds_its_section_of_the_handbook(handbook):
     for question, source, heading in ENGLISH + JAPANESE:
-        found = [(p.source, p.heading) for p in knowledge.search(question, top_k=3)]
+        passages = knowledge.search(question, top_k=3)
+        found = [(f"{p.lang}/{p.source}", p.heading) for p in passages]
 
-        assert any(s.endswith(source) and heading in h for s, h in found), (question, found)
+        assert any(s == source and heading in h for s, h in found), (question, found)
 
 
 NOTHING = [
@@ -174,6 +175,17 @@ def test_the_parts_of_a_word_are_looked_for_side_by_side(query):
 @pytest.mark.parametrize(("query", "language"), [("HOST PORT", "en"), ("HOST と PORT", "ja")])
 def test_a_passage_in_the_language_of_the_question_comes_first(handbook, query, language):
     assert knowledge.search(query)[0].lang == language
+
+
+@pytest.mark.parametrize(
+    "source", ["/srv/secret/place/manual.md", "docs/manual.md", "C:\\secret\\manual.md"]
+)
+def test_a_passage_does_not_say_in_which_folder_of_the_server_it_is(source):
+    knowledge.add("# Manual\n\nThe heron is under the mat.", source=source, title="ignored")
+
+    [passage] = knowledge.search("herons")
+
+    assert cited([passage]).startswith("[1] Manual (manual.md #1)\n")
 
 
 def test_a_passage_says_where_it_stands():
