@@ -1,0 +1,66 @@
+"""Runs a management command, and says in a sentence what keeps it from the database."""
+
+import sqlite3
+import sys
+from collections.abc import Iterator, Sequence
+
+from django.core.management import execute_from_command_line
+
+from agents.engine.secrets import masked
+
+# What PostgreSQL says of a table, a column or a schema that is not there.
+UNKNOWN = {"42P01", "42703", "3F000"}
+NOT_SET_UP = (
+    "The database isn't set up for this version ({reason}). Run “python manage.py setup” first."
+)
+NOT_REACHED = "Can't use the database at {place}: {reason}. {advice}"
+OF_A_FILE = "Check the folder in ASHIATO_DATA and who may write to it, then try again."
+OF_A_SERVER = "Check that it is running and ASHIATO_DATABASE_URL, then try again."
+
+
+def run(arguments: Sequence[str]) -> None:
+    """Whatever the command, a missing database is no traceback; with --traceback it is."""
+    # Only now: the errors of Django's databases come with its settings.
+    from django.db import DatabaseError
+
+    try:
+        execute_from_command_line(list(arguments))
+    except DatabaseError as error:
+        told = sentence(error)
+        if told is None or "--traceback" in arguments:
+            raise
+        sys.exit(told)
+
+
+def sentence(error: BaseException) -> str | None:
+    """Return what is wrong with the database; None where it is the program that is wrong."""
+    from django.db import OperationalError, connection
+
+    reason = masked(str(error).strip().splitlines()[0].rstrip(".")) if str(error) else "?"
+    if _is_not_set_up(error):
+        return NOT_SET_UP.format(reason=reason)
+    if not isinstance(error, OperationalError) and not _is_no_database(error):
+        return None
+    about = connection.settings_dict
+    is_file = connection.vendor == "sqlite"
+    place = about["NAME"] if is_file else f"{about['HOST'] or 'localhost'}/{about['NAME']}"
+    advice = OF_A_FILE if is_file else OF_A_SERVER
+    return NOT_REACHED.format(place=place, reason=reason, advice=advice)
+
+
+def _is_not_set_up(error: BaseException) -> bool:
+    told = str(error).startswith(("no such table", "no such column"))
+    has_no_column = " has no column named " in str(error)
+    codes = {getattr(each, "sqlstate", None) for each in _chain(error)}
+    return told or has_no_column or bool(UNKNOWN & codes)
+
+
+def _is_no_database(error: BaseException) -> bool:
+    known = {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT}
+    return any(getattr(each, "sqlite_errorcode", None) in known for each in _chain(error))
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__
