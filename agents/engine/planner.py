@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Se
 from contextlib import aclosing
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from typing import Any, Literal, Protocol, Self
 
@@ -14,6 +14,7 @@ from .discretion import TOLD, Discretion
 from .errors import EmptyReply, ModelError, PlanParseError, ProviderFailed, TruncatedReply
 from .gate import Gate
 from .guardrails import TokenCounter, estimate_tokens
+from .invisible import visible_message, visible_value
 from .react import ReactReader, parse_react
 from .state import OBSERVATION, AgentState, Message
 from .stream import Deadlines, handfuls
@@ -86,13 +87,19 @@ class Slow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """Exactly what the model is sent."""
+    """Exactly what the model is sent: nothing in it that a person could not see."""
 
     messages: list[Message]
     tools: list[dict[str, Any]] | None
     parameters: Mapping[str, Any]
     dropped: int = 0
     shortened: int = 0
+
+    def __post_init__(self) -> None:
+        put = partial(object.__setattr__, self)
+        put("messages", list(map(visible_message, self.messages)))
+        put("tools", visible_value(self.tools))
+        put("parameters", visible_value(self.parameters))
 
 
 class ReActPlanner:
