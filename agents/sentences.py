@@ -19,6 +19,7 @@ TEMPLATES = (
     _("There are %(count)s JSON values in the answer, and it must be one."),
     _("The answer has more than %(limit)s characters."),
     _("The answer is nested more than %(levels)s levels deep."),
+    _("The text of this error was withheld: %(sentence)s"),
     _("It matches the rule %(rule)s."),
     _("What matches the rule %(rule)s is masked."),
     _("The rule %(rule)s would have allowed it."),

@@ -14,6 +14,7 @@ from time import monotonic
 from typing import Literal
 
 from .errors import AgentConnectionError, AgentError, CircuitOpen
+from .privacy import mask
 
 StateWord = Literal["closed", "open", "half_open"]
 Clock = Callable[[], float]
@@ -108,7 +109,7 @@ class CircuitBreaker:
         if round != self._round:
             return
         self._failures += 1
-        self._error = error
+        self._error = mask(error).text  # operators read it, and it may quote a question
         if self._until is not None or self.policy.opens(self._failures):
             self._open(asked)
 

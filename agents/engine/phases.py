@@ -81,7 +81,7 @@ class OutputPhase:
                 if failures > MOST_RETRIES:
                     self._leave(heard)
                     raise
-                self._show_again(_text(heard), error)
+                self._show_again(_text(heard), _allowed(heard, str(error)))
             except AgentError as error:
                 if not self._may_be_about_the_form(error, heard):
                     self._leave(heard)
@@ -144,7 +144,7 @@ class OutputPhase:
         messages = _followed(request.messages, planner.hidden(self._asked))
         return replace(request, messages=messages, parameters=parameters)
 
-    def _show_again(self, text: str, error: OutputDecodingFailed) -> None:
+    def _show_again(self, text: str, error: str) -> None:
         said = sendable(text)[:MOST_SHOWN_AGAIN] or "…"
         wish = f"{error} Write the whole JSON again so that it fits."
         self._asked += [
@@ -206,8 +206,11 @@ def _unmasked(heard: Listening) -> str:
 
 def _text(heard: Listening) -> str:
     """The same as it may be shown."""
-    rules = heard.guardrails.at_any_length()
-    return rules.inspect(_said(heard, heard.plan), "output").text
+    return _allowed(heard, _said(heard, heard.plan))
+
+
+def _allowed(heard: Listening, text: str) -> str:
+    return heard.guardrails.at_any_length().inspect(text, "output").text
 
 
 def _said(heard: Listening, plan: PlanResult | None) -> str:

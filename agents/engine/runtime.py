@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from .approval import Asking
 from .breaker import Circuits
 from .course import Course, Events
+from .error_filter import filter_errors
 from .events import Event, Stamp, numbered, replayed
 from .fallback import FallbackStrategy
 from .guardrails import Guardrails
@@ -75,7 +76,8 @@ class AgentRuntime:
 
     def stream(self, query: str, state: AgentState | None = None) -> Events:
         """Ask, and watch. The last event is `run_finished`, or `run_paused` where it waits."""
-        return numbered(self.begin(Trail.start(self.name, query, state)), after=0)
+        events = self.begin(Trail.start(self.name, query, state))
+        return numbered(filter_errors(events, self.guardrails), after=0)
 
     def resume(self, events: Sequence[Event], history: AgentState | None = None) -> Events:
         """Go on where these events ended, wherever that was.
@@ -83,7 +85,8 @@ class AgentRuntime:
         `history` is what was said before the run. What was decided meanwhile is followed.
         """
         trail = retrace(events, Stamp(self.name), history or AgentState())
-        return numbered(self.go_on(trail), after=trail.emit.seq)
+        further = filter_errors(self.go_on(trail), self.guardrails)
+        return numbered(further, after=trail.emit.seq)
 
     async def rerun(
         self,

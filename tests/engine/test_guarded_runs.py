@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from agents.engine import GuardrailAction, Guardrails, ToolResult
+from agents.engine import GuardrailAction, Guardrails, ModelError, RetryPolicy, ToolResult
+from agents.engine.errors import ProviderFailed
 from agents.engine.events import Type
 from agents.engine.guardrails import Pattern
 from agents.engine.output import OutputSchema
@@ -170,3 +171,37 @@ async def test_a_guarded_run_comes_to_the_same_end_wherever_it_is_cut(agent, sta
             sent = [m for r in runtime.planner.llm.requests for m in r["messages"]]
             asked = [m["content"] for m in sent if m["role"] == "user"]
             assert not [words for words in asked if words == "swordfish?"]
+
+
+@pytest.mark.parametrize("action", [MASK, BLOCK])
+async def test_what_a_provider_says_of_its_failure_is_checked_like_an_answer(agent, action):
+    failures = [ProviderFailed("You asked: what is swordfish?"), ModelError("No swordfish.")]
+    retry = RetryPolicy(max_retries=1, pause=0)
+    runtime = agent(*failures, guardrails=rules(stage="output", action=action), retry=retry)
+
+    events = await events_of(runtime)
+
+    assert "swordfish" not in everything(events)
+    assert events[-1].data["stopped_reason"] == "error"
+    assert ("‹word›" if action is MASK else "withheld") in events[-1].data["detail"]
+
+
+async def test_what_a_schema_quotes_of_an_answer_is_checked_too(agent):
+    schema = {"type": "object", "properties": {"a": {"enum": ["x"]}}, "required": ["a"]}
+    runtime = agent(
+        *[Says(answer='{"a": "sword\\u0066ish"}')] * 3,
+        guardrails=rules(stage="output"),
+        output=OutputSchema(schema),
+    )
+
+    events = await events_of(runtime)
+
+    assert "swordfish" not in everything(events)
+
+
+async def test_a_rule_that_blocks_may_match_its_own_words(agent):
+    guardrails = rules(pattern="word", stage="output", action=BLOCK, message="No such word.")
+
+    events = await events_of(agent(Says(answer="A word."), guardrails=guardrails))
+
+    assert events[-1].data["detail"] == "No such word."
