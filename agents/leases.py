@@ -19,7 +19,7 @@ from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.models import DurationField, ExpressionWrapper, F, Q, Value
 from django.db.models.functions import Now
 
-from agents.models import Run
+from agents.models import AgentStep, Run
 from agents.models.driver import fetch
 
 # A number of its own: in a container every process has the same id as the one before it.
@@ -30,7 +30,7 @@ PLACE = f"{BOOT.read_text()[:8]}.{NAMESPACE.stat().st_ino}" if BOOT.exists() els
 HOST = f"{socket.gethostname()}/{PLACE}"
 BEAT = 5.0
 LEASE = 20.0
-MOST_TAKEOVERS = 5
+MOST_CRASHES = 5
 
 
 def owner() -> str:
@@ -106,8 +106,34 @@ def take(run: Run) -> Run | None:
         same = same.filter(_silent())
     # One that stood in line had no owner yet.
     before = 1 if run.owner else 0
-    ours = {"owner": owner(), "heartbeat_at": Now()}
+    ours = {"owner": owner(), "heartbeat_at": Now(), **_crashed(run)}
     return _taken(same, run, **ours, takeovers=F("takeovers") + before)
+
+
+def is_given_up(run: Run) -> bool:
+    """Whether it ended one process after the other without getting a step further."""
+    is_stuck = _recorded(run) <= run.steps_at_crash
+    return not _was_handed_over(run) and is_stuck and run.crashes >= MOST_CRASHES
+
+
+def _crashed(run: Run) -> dict[str, Any]:
+    """What is counted when a run is taken over; one that was handed over did nobody harm."""
+    if not run.owner or _was_handed_over(run):
+        return {}
+    recorded = _recorded(run)
+    if recorded > run.steps_at_crash:
+        return {"crashes": 0, "steps_at_crash": recorded}
+    return {"crashes": F("crashes") + 1}
+
+
+def _was_handed_over(run: Run) -> bool:
+    return run.heartbeat_at is None
+
+
+def _recorded(run: Run) -> int:
+    """The steps that came to an end; one that is cut off is taken again, and is no progress."""
+    unfinished = [AgentStep.Status.RUNNING, AgentStep.Status.WAITING, AgentStep.Status.CUT]
+    return run.steps.exclude(status__in=unfinished).count()
 
 
 def wake(run: Run) -> Run | None:

@@ -250,8 +250,7 @@ def _left_behind(mine: set[int]) -> tuple[list[Run], list[tuple[Run, list[Event]
     for run in leases.abandoned():
         if run.pk in known:
             continue
-        # One that was left in good order is no danger, however often that was.
-        if run.heartbeat_at is not None and run.takeovers >= leases.MOST_TAKEOVERS:
+        if leases.is_given_up(run):
             events = trace.close(run.pk, trace.Ending(StopReason.INTERRUPTED), run.epoch)
             ended += [(run, events)] if events else []
         elif settings.WORKERS:

@@ -181,6 +181,15 @@ class Run(models.Model):
         help_text=_("Its owner is asked to end it."),
     )
     takeovers = models.PositiveSmallIntegerField(_("takeovers"), default=0)
+    crashes = models.PositiveSmallIntegerField(
+        _("crashes"),
+        default=0,
+        db_default=0,
+        help_text=_("Processes that ended without a word since its last recorded step."),
+    )
+    steps_at_crash = models.PositiveIntegerField(
+        _("steps at the last crash"), default=0, db_default=0
+    )
     marks = models.TextField(
         _("marks"),
         blank=True,

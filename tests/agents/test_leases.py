@@ -196,7 +196,7 @@ async def test_what_was_said_before_a_restart_is_no_answer_to_what_is_asked_afte
 
 async def test_a_run_that_ends_every_process_is_given_up(monkeypatch):
     late = timezone.now() - timedelta(seconds=leases.LEASE + 1)
-    run = await sync_to_async(running)("a", heartbeat_at=late, takeovers=leases.MOST_TAKEOVERS)
+    run = await sync_to_async(running)("a", heartbeat_at=late, crashes=leases.MOST_CRASHES)
 
     assert await runs.take_over() == 0
 
@@ -206,7 +206,7 @@ async def test_a_run_that_ends_every_process_is_given_up(monkeypatch):
 
 async def test_whoever_reads_the_journal_hears_that_a_run_was_given_up(monkeypatch):
     late = timezone.now() - timedelta(seconds=leases.LEASE + 1)
-    run = await sync_to_async(running)("a", heartbeat_at=late, takeovers=leases.MOST_TAKEOVERS)
+    run = await sync_to_async(running)("a", heartbeat_at=late, crashes=leases.MOST_CRASHES)
     heard = []
     monkeypatch.setattr(
         runs.journal, "readers", [lambda run, events: heard.append((run, events))]
@@ -221,10 +221,57 @@ async def test_whoever_reads_the_journal_hears_that_a_run_was_given_up(monkeypat
 
 
 async def test_a_run_left_in_good_order_is_taken_however_often_that_was():
-    taken = {"heartbeat_at": None, "takeovers": leases.MOST_TAKEOVERS}
+    taken = {"heartbeat_at": None, "crashes": leases.MOST_CRASHES}
     await sync_to_async(running)("a", **taken)
 
     assert await runs.take_over() == 1
+
+
+def crash(run):
+    """The process that drives it is gone, and another one takes over if it may."""
+    Run.objects.filter(pk=run.pk).update(owner=f"{dead()}.abcd@{leases.HOST}")
+    run = Run.objects.get(pk=run.pk)
+    return None if leases.is_given_up(run) else leases.take(run)
+
+
+def record(run, number, status="done"):
+    now = timezone.now()
+    AgentStep.objects.create(
+        run=run, number=number, kind="thought", status=status, started_at=now, ended_at=now
+    )
+
+
+def test_a_run_that_gets_on_between_crashes_is_taken_over_as_often_as_it_takes():
+    run = running("a")
+
+    for number in range(1, 3 * leases.MOST_CRASHES):
+        record(run, number)
+        assert crash(run) is not None
+
+    assert Run.objects.get(pk=run.pk).takeovers == 3 * leases.MOST_CRASHES - 1
+
+
+def test_a_run_that_gets_no_further_is_given_up_after_five_crashes():
+    run = running("a")
+    record(run, 1)
+    assert crash(run) is not None
+
+    for number in range(leases.MOST_CRASHES):
+        record(run, number + 2, "cut")
+        assert crash(run) is not None
+
+    assert crash(run) is None
+
+
+def test_orderly_restarts_never_count():
+    run = running("a")
+
+    for _ in range(3 * leases.MOST_CRASHES):
+        leases.release(Run.objects.get(pk=run.pk))
+        assert leases.take(Run.objects.get(pk=run.pk)) is not None
+
+    assert Run.objects.get(pk=run.pk).crashes == 0
+    assert crash(run) is not None
 
 
 async def test_a_former_owner_cannot_end_what_is_anothers_now():

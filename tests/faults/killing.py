@@ -1,4 +1,4 @@
-"""F01–F05 and F35: the server dies, or is asked to go, and comes back."""
+"""F01–F05, F35 and F36: the server dies, or is asked to go, and comes back."""
 
 import asyncio
 import random
@@ -15,6 +15,8 @@ RECOVERS = 30
 NTH = {"P1": 2, "P2": 2, "P3": 3, "P4": 4, "P5": 20, "P6": 3, "P7": 2, "P8": 2, "P13": 2}
 LATE, LATE_IN_A_PLAN = max(NTH.values()), 2
 PLANNED = "look:{0} sign:{0} pay:{0} wait:0.3 words:5"
+WALK = "wait:3 look:a wait:3.1 look:b wait:3.2 look:c wait:3.3 look:d wait:3.4 words:90@0.1"
+CUT_OFF = {"running", "waiting", "cut"}
 UNKNOWN = ("What became of pay?", "may have been done", "Make it again", "It was done")
 
 
@@ -121,3 +123,45 @@ async def f05(ground: Ground, times: int) -> Result:
         found.violations += unless(before == 1, f"done {before} times before it was asked")
         result.add(found)
     return result
+
+
+@row("F36", "six kills and a deploy in one run that gets on between them", times=1)
+async def f36(ground: Ground, times: int, kills: int = 6) -> Result:
+    """Only crashes without a new step count against a run, and a deploy never does."""
+    result = Result()
+    folder = ground.folder / "many"
+    with Ground(folder, chats=times, ASHIATO_GRACE="0.2") as many:
+        async with many:
+            for _ in range(times):
+                result.add(await _walked(many, kills))
+    return result
+
+
+async def _walked(ground: Ground, kills: int) -> Result:
+    tab = await ground.tab()
+    await tab.ask(WALK)
+    recorded = 0
+    for number in range(kills):
+        recorded = await _further(ground, tab, recorded)
+        if number == kills // 2:
+            await asyncio.to_thread(ground.product.stop)
+            await ground.restart()
+        await asyncio.to_thread(ground.product.kill)
+        await ground.restart()
+    result = await ground.played(RECOVERS)
+    kept = await asyncio.to_thread(ground.product.dump, [tab.chat])
+    [run] = kept["runs"]
+    result.violations += unless(run["status"] == "completed", f"it ended {run['status']}")
+    result.violations += unless(run["takeovers"] >= kills, f"{run['takeovers']} takeovers")
+    return result
+
+
+async def _further(ground: Ground, tab: Tab, recorded: int) -> int:
+    """Come back when more of its steps have ended than before."""
+    async with asyncio.timeout(RECOVERS):
+        while True:
+            kept = await asyncio.to_thread(ground.product.dump, [tab.chat])
+            ended = sum(step["status"] not in CUT_OFF for step in kept["steps"])
+            if ended > recorded:
+                return ended
+            await asyncio.sleep(0.1)

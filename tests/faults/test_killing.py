@@ -25,3 +25,7 @@ async def test_f05_what_may_have_been_done_is_asked_about_and_never_repeated(hol
 @pytest.mark.parametrize("point", ["P9", "P12"])
 async def test_f35_plans_go_on_after_a_kill_at_a_point(holds, point):
     await holds(killing.f35, 2, points=[point])
+
+
+async def test_f36_a_run_that_gets_on_outlives_any_number_of_restarts(holds):
+    await holds(killing.f36)
