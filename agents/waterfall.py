@@ -96,8 +96,7 @@ class Waterfall:
         self._below = self._waits_below()
         self.gaps = [gap for gap in self._idle() if gap[1] - gap[0] > LONG_WAIT]
         self.kept = self.whole - sum(end - start for start, end in self.gaps)
-        begun = (s for s in self.steps if s.status != AgentStep.Status.UNSTARTED)
-        self._beside = Counter(map(_call, begun))
+        self._beside = Counter(map(_call, filter(_was_begun, self.steps)))
 
     @property
     def is_compressible(self) -> bool:
@@ -116,7 +115,7 @@ class Waterfall:
             pieces=self._drawn(parts, step, self._at),
             short=self._drawn(parts, step, self._at_short) if self.gaps else [],
             share=max(0.0, end - start - waited) / self.whole,
-            beside=self._beside[_call(step)],
+            beside=max(1, self._beside[_call(step)] * _was_begun(step)),
         )
 
     def _waits_below(self) -> Mapping[int, list[Interval]]:
@@ -185,6 +184,10 @@ class Waterfall:
 
 def _kind(step: AgentStep) -> str:
     return "failed" if step.status == AgentStep.Status.FAILED else "work"
+
+
+def _was_begun(step: AgentStep) -> bool:
+    return step.status != AgentStep.Status.UNSTARTED
 
 
 def _call(step: AgentStep) -> tuple[int | None, int, str | int]:

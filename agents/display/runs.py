@@ -311,7 +311,8 @@ class RunView:
         """What was found by a run that has no answer: nobody should have to look for it."""
         if self.run.is_live or self.run.answer or self.run.status == Run.Status.BLOCKED:
             return []
-        done = [step for step in self.steps if step.kind == AgentStep.Kind.TOOL]
+        calls = [step for step in self.steps if step.kind == AgentStep.Kind.TOOL]
+        done = [call for call in calls if not call.step.has_effects]  # those stand below
         found = [step for step in done if step.status == AgentStep.Status.DONE]
         return found[-MOST_FINDINGS:]
 

@@ -68,10 +68,12 @@ class Server:
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
 
-    def manage(self, *arguments: str) -> None:
+    def manage(self, *arguments: str) -> str:
+        """What the command says."""
         command = [sys.executable, "manage.py", *arguments]
-        place = {"cwd": PROJECT, "env": self.environment}
-        subprocess.run(command, **place, check=True, capture_output=True, timeout=ENDS_WITHIN)
+        place = {"cwd": PROJECT, "env": self.environment, "text": True}
+        how = {"check": True, "capture_output": True, "timeout": ENDS_WITHIN}
+        return subprocess.run(command, **place, **how).stdout
 
     @property
     def sample(self) -> Path:

@@ -35,15 +35,17 @@ def test_an_agent_is_begun_from_a_template_tried_saved_changed_and_restored(page
     page.get_by_label("What is changed, and why").fill("So that one hears it.")
     page.get_by_role("button", name="Save and continue editing").click()
     page.get_by_role("link", name="Versions (2)").click()
-    expect(page.locator(".versions tbody tr").first).to_contain_text("So that one hears it.")
+    expect(page.locator(".agents-versions tbody tr").first).to_contain_text(
+        "So that one hears it."
+    )
 
     page.get_by_role("link", name="Version 2").click()
-    expect(page.locator(".change ins")).to_have_text("Count aloud")
+    expect(page.locator(".agents-change ins")).to_have_text("Count aloud")
     page.go_back()
     page.get_by_role("link", name="Version 1", exact=True).click()
     page.get_by_role("button", name="Restore this version").click()
     expect(page.locator(".messagelist .success")).to_have_text("Version 1 is in use again.")
-    expect(page.locator(".versions tbody tr")).to_have_count(3)
+    expect(page.locator(".agents-versions tbody tr")).to_have_count(3)
 
     page.locator(".breadcrumbs").get_by_role("link", name=name).click()
     expect(page.locator("[name=instructions]")).to_have_value(re.compile("^You answer"))

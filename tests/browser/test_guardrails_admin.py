@@ -44,7 +44,7 @@ def test_matches_are_marked_while_one_types(page: Page):
 
     trial = page.locator("#trial")
     expect(trial.locator("mark")).to_have_text("ｓｗｏｒｄfish")
-    expect(trial.locator(".verdicts .marked").first).to_have_text("A ‹Fish›.")
+    expect(trial.locator(".guardrails-verdicts .marked").first).to_have_text("A ‹Fish›.")
 
     page.locator("[name=pattern]").fill("sword(")
     expect(trial.locator(".problem")).to_contain_text("missing )")
@@ -57,7 +57,7 @@ def test_a_pattern_is_tested_on_the_past_before_it_is_kept(page: Page):
     page.get_by_role("button", name="Would it have fired?").click()
 
     expect(page.locator("#backtest .calm")).to_contain_text("It would have fired in")
-    page.locator("#backtest .examples a").first.click()
+    page.locator("#backtest .guardrails-examples a").first.click()
     expect(page).to_have_url(re.compile("/traces/"))
 
 

@@ -2,9 +2,11 @@ import sqlite3
 import time
 from contextlib import closing, contextmanager
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conversation import LOOKUP, ask, begin, html, last_run, tool_step
+from tests.browser.stopped import letters
 
 WITHIN = 2
 SLOW_ORDERS = """
@@ -73,6 +75,83 @@ def test_asking_again_does_not_throw_away_what_is_being_written(slow_page: Page)
 
     expect(slow_page.locator("#text")).to_have_value("Something else")
     expect(slow_page.locator(".message")).to_have_count(1)
+
+
+@pytest.fixture(scope="module")
+def stopped_letters(server) -> tuple[int, int]:
+    return letters(server, is_stopped=True)
+
+
+@pytest.mark.parametrize("density", ["answer", "steps", "everything"])
+def test_after_a_stop_every_call_with_effects_is_named(page: Page, stopped_letters, density):
+    chat, _ = stopped_letters
+    page.goto(f"/chat/{chat}/")
+    page.locator(f"[name=density][value={density}]").check(force=True)
+
+    effects = last_run(page).get_by_role("region", name="Side effects")
+    expect(effects).to_be_visible()
+    for to, became in {
+        "ada": "done",
+        "ben": "may have been done",
+        "eve": "not started",
+    }.items():
+        row = effects.locator("li", has_text=f"{to}@example.org")
+        expect(row).to_contain_text("irreversible")
+        expect(row.locator(".status")).to_have_text(became)
+    steps = last_run(page).locator(".step[data-kind=tool]")
+    expect(steps).to_have_count(3)
+    if density != "answer":
+        expect(steps.last).to_be_visible()
+        expect(steps.last).to_have_attribute("data-status", "unstarted")
+
+
+def test_what_cannot_be_undone_is_named_where_only_the_answer_is_shown(page: Page, server):
+    chat, _ = letters(server, is_stopped=False)
+    page.goto(f"/chat/{chat}/")
+    effects = last_run(page).get_by_role("region", name="Side effects")
+
+    page.locator("[name=density][value=answer]").check(force=True)
+    expect(effects).to_contain_text("ada@example.org")
+    expect(effects.locator(".status")).to_have_text("done")
+
+    page.locator("[name=density][value=steps]").check(force=True)
+    expect(effects).to_be_hidden()
+    expect(last_run(page).locator(".step[data-kind=tool]")).to_be_visible()
+
+
+def test_the_table_of_side_effects_has_its_headings_above_its_columns(
+    page: Page, stopped_letters
+):
+    _, run = stopped_letters
+    page.goto(f"/traces/{run}/")
+    table = page.locator(".effects-table")
+
+    heads = [cell.bounding_box() for cell in table.locator("thead th").all()]
+    rows = table.locator("tbody tr").all()
+    assert (len(heads), len(rows)) == (5, 3)
+    for row in rows:
+        for head, cell in zip(heads, row.locator("td").all(), strict=True):
+            box = cell.bounding_box()
+            assert box["y"] >= head["y"] + head["height"] - 1
+            assert abs(box["x"] - head["x"]) < 1
+    in_doubt = table.locator(".status[data-status=unknown]")
+    expect(in_doubt).to_have_text("may have been done")
+    assert ink(in_doubt) == ink(page.locator("body"), "--amber")
+
+
+def ink(locator, variable: str = "") -> str:
+    """The colour of an element's text, or the one that a variable of the page stands for."""
+    return locator.evaluate(
+        """(element, variable) => {
+          if (!variable) return getComputedStyle(element).color;
+          const probe = element.appendChild(document.createElement("i"));
+          probe.style.color = `var(${variable})`;
+          const color = getComputedStyle(probe).color;
+          probe.remove();
+          return color;
+        }""",
+        variable,
+    )
 
 
 def stopped(page: Page, stop) -> float:

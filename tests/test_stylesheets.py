@@ -1,0 +1,79 @@
+"""A class belongs to one stylesheet: what two of them style looks like neither."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SHEETS = Path(__file__).parents[1] / "static" / "css"
+SHARED = "base.css"
+# `{`, `}`, `;` and what is before them; quoted text and comments may hold any of the three.
+PARTS = re.compile(r"""/\*.*?\*/|((?:"[^"]*"|'[^']*'|[^{};"'/]|/(?!\*))*)([{};])""", re.DOTALL)
+CLASS = re.compile(r"\.(-?[A-Za-z_][\w-]*)")
+
+
+def selectors(text: str) -> Iterator[str]:
+    """Every selector of a sheet, with those that it is nested in before it."""
+    around: list[list[str]] = []
+    for part in PARTS.finditer(text):
+        words, end = (part[1] or "").strip(), part[2]
+        if end == "}":
+            around.pop()
+        elif end == "{":
+            is_rule = not words.startswith("@")
+            outer = next((each for each in reversed(around) if each), [""])
+            found = [f"{o} {s}".strip() for o in outer for s in listed(words)]
+            around.append(found if is_rule else [])
+            yield from found if is_rule else ()
+    assert not around
+
+
+def listed(words: str) -> list[str]:
+    """The selectors of a list; commas within brackets separate none."""
+    found, depth = [""], 0
+    for character in words:
+        depth += (character in "([") - (character in ")]")
+        if character == "," and not depth:
+            found.append("")
+        else:
+            found[-1] += character
+    return [each.strip() for each in found]
+
+
+def owned(text: str) -> set[str]:
+    """The classes that a sheet styles wherever they stand, within nothing of its own."""
+    named = (set(CLASS.findall(selector)) for selector in selectors(text))
+    return {next(iter(classes)) for classes in named if len(classes) == 1}
+
+
+def shared_classes(sheets: dict[str, str]) -> dict[str, list[str]]:
+    owners = defaultdict(list)
+    for name, text in sorted(sheets.items()):
+        for each in owned(text):
+            owners[each].append(name)
+    return {
+        each: names for each, names in owners.items() if len(names) > 1 and SHARED not in names
+    }
+
+
+def test_no_two_stylesheets_style_the_same_class():
+    """Name it after its component (.plan-changes), or say within what of yours it stands."""
+    sheets = {path.name: path.read_text() for path in SHEETS.glob("*.css")}
+
+    assert shared_classes(sheets) == {}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "found"),
+    [
+        (".changes { color: red }", "@media print { .changes th { margin: 0 } }", {"changes"}),
+        (".changes { color: red }", ".plan .changes { color: green }", set()),
+        (".changes { color: red }", ".plan { > li { } .changes { color: green } }", set()),
+        ("/* .a { } */ .b { content: '.c { }' }", ".a { } .c { }", set()),
+        (".a, .b { }", ":is(.b, .c) { } li.a { }", {"a"}),
+    ],
+)
+def test_what_two_sheets_style_is_found(one, other, found):
+    assert set(shared_classes({"one.css": one, "other.css": other})) == found
