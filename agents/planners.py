@@ -16,7 +16,7 @@ from agents.engine.errors import ModelError
 from agents.engine.gate import Gate, Limits
 from agents.engine.planner import LLM, ReActPlanner
 from agents.engine.stream import Deadlines
-from agents.llm import discovery, tokens, windows
+from agents.llm import discovery, parameters, tokens, windows
 from agents.llm.configured_model import ClosedModel, ConfiguredModel
 from agents.llm.demo_model import DemoModel
 from agents.llm.direct_model import DirectModel
@@ -69,7 +69,10 @@ def chain(agent: Agent, model: str, asker: Callable[[], Any] = lambda: None) -> 
     found = {name: _row(name, rows) for name in [model, *others.split()]}
     named = [row for row in found.values() if row]
     closed = _closed_to(asker(), named) if named else set()
-    return [Setup(name=name, row=row, why=_trouble(row, closed)) for name, row in found.items()]
+    return [
+        Setup(name=name, row=row, why=_trouble(name, row, closed))
+        for name, row in found.items()
+    ]
 
 
 def check(agent: Agent, model: str, user: Any) -> None:
@@ -83,8 +86,8 @@ def trouble(name: str) -> NotReady | None:
     """What is wrong with how a model is set up, for whoever may use it."""
     row = _row(name, _rows())
     if row is None and "/" not in name and name != DEMO and not windows.is_listed(name):
-        return NotReady(f"There is no model called {name}.")
-    return _trouble(row, set())
+        return NotReady(wrong_name(name))
+    return _trouble(name, row, set())
 
 
 def label(name: str) -> str:
@@ -121,9 +124,9 @@ def _closed_to(user: Any, rows: Sequence[LanguageModel]) -> set[int]:
     return keys - set(usable.values_list("pk", flat=True))
 
 
-def _trouble(row: LanguageModel | None, closed: set[int]) -> NotReady | None:
+def _trouble(name: str, row: LanguageModel | None, closed: set[int]) -> NotReady | None:
     if row is None:
-        return None
+        return _unnamed(name)
     if row.pk in closed:
         return NotReady(f"You may not use the model {row.label}.")
     if not row.enabled:
@@ -131,13 +134,31 @@ def _trouble(row: LanguageModel | None, closed: set[int]) -> NotReady | None:
     return _unconnected(row)
 
 
+def wrong_name(name: str) -> str:
+    """Why no model can be meant by a name that is nobody's label; empty where one can."""
+    if "/" not in name and not windows.is_listed(name):
+        return f"There is no model called {name}."
+    sentence = parameters.wrong_name(name)
+    return f"The model {name} can't be used: {sentence}" if sentence else ""
+
+
+def _unnamed(name: str) -> NotReady | None:
+    """What is wrong with a name of a provider's; a bare one is found out when it is asked."""
+    if "/" not in name or not (sentence := wrong_name(name)):
+        return None
+    return None if name == default_model().model else NotReady(sentence)
+
+
 def _unconnected(row: LanguageModel) -> NotReady | None:
     """What it lacks to be reached, as far as that can be seen from here."""
     try:
         has_key = bool(row.api_key.reveal() or row.secrets.reveal())
+        problem = next(parameters.problems(settings_of(row)), None)
     except Unreadable:
         return NotReady(f"The key of the model {row.label} cannot be read any more.")
-    provider = provider_of(row.model)
+    if problem:
+        return NotReady(f"The model {row.label} can't be used: {problem.sentence}")
+    provider = provider_of(parameters.full_name(row.model))
     if provider is None:
         return None
     # A key of the environment goes only to an address that is from there as well.
@@ -180,7 +201,7 @@ def _planner(agent: Agent, setup: Setup, discretion: Discretion | None) -> ReAct
 
 
 def _parameters(agent: Agent, setup: Setup) -> dict[str, Any]:
-    if setup.name == DEMO:
+    if setup.name == DEMO or setup.why:
         return {}
     own = setup.row.parameters if setup.row else {}
     most = min(agent.max_output_tokens, own.get("max_tokens", agent.max_output_tokens))
@@ -226,13 +247,39 @@ def connected(setup: Setup) -> LLM:
 
 
 def by_row(row: LanguageModel) -> LLM:
-    """As an administrator set it up; the row need not be kept."""
-    key, secrets, provider = row.api_key.reveal(), row.secrets.reveal(), provider_of(row.model)
-    own = provider.base_url if provider and key else None  # a key is for its provider alone
-    about = {"api_version": row.api_version, "aws_region_name": row.region, **row.options}
-    about = {name: value for name, value in about.items() if value not in ("", None)}
-    asked = _by_road(row.model, key or None, row.base_url or own, about, secrets)
+    """As an administrator set it up; the row need not be kept.
+
+    What isn't allowed is refused here, so that nothing of it gets as far as a library.
+    """
+    told, provider = settings_of(row), provider_of(row.model)
+    try:
+        parameters.check(told)
+    except parameters.NotAllowed as error:
+        return ClosedModel(error)
+    own = provider.base_url if provider and told.api_key else None  # it is for its provider
+    asked = _by_road(row.model, told.api_key, row.base_url or own, told.merged, told.secrets)
     return ConfiguredModel(asked, row.model, _price(row))
+
+
+def settings_of(row: LanguageModel, *, secrets: bool = True) -> parameters.Settings:
+    """How the row says that its model is reached; raises Unreadable where no key fits."""
+    return parameters.Settings(
+        model=row.model,
+        base_url=row.base_url,
+        api_key=(row.api_key.reveal() or None) if secrets else None,
+        api_version=row.api_version,
+        region=row.region,
+        options=_set(row.options),
+        secrets=_set(row.secrets.reveal()) if secrets else {},
+        parameters=_set(row.parameters),
+    )
+
+
+def _set(values: Any) -> dict[str, Any]:
+    """What is filled in; a row that holds no object at all is refused by what it holds."""
+    if not isinstance(values, Mapping):
+        return {"": values} if values else {}
+    return {name: value for name, value in values.items() if value not in ("", None)}
 
 
 def llm(model: str) -> LLM:

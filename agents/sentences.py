@@ -59,6 +59,18 @@ TEMPLATES = (
     _("The key of the model %(model)s cannot be read any more."),
     _("You may not use the model %(model)s."),
     _("There is no model called %(model)s."),
+    _("The model %(model)s can't be used: %(why)s"),
+    _("There is no provider called %(name)s."),
+    _(
+        "The name %(name)s doesn't say which provider it belongs to. "
+        "Write it as provider/model."
+    ),
+    _("%(name)s isn't allowed for %(provider)s. Allowed: %(names)s."),
+    _("%(name)s isn't allowed for %(provider)s, which takes none here."),
+    _("%(name)s has to be %(words)s."),
+    _("%(name)s refers to a variable, a file or a service. Enter the value itself."),
+    _("%(name)s has no API version."),
+    _("%(name)s has no region."),
     _("Try again in %(seconds)s seconds."),
     _("A run may take %(limit)s seconds."),
     _("A run may use %(limit)s tokens."),
@@ -161,6 +173,21 @@ REASONS = (
     _("the connection was refused"),
 )
 SENTENCES = (
+    _("Write it as provider/model, without spaces, addresses or references."),
+    _("This is the address of a metadata service, which has no models."),
+    _("Leave this empty: its address follows from the region."),
+    _("Write a whole address such as https://host/v1."),
+    _("It holds a password: put it into the key."),
+    _(
+        "aws_bedrock_runtime_endpoint needs a key of its own: enter a key, or "
+        "aws_access_key_id and aws_secret_access_key."
+    ),
+    _(
+        "aws_bedrock_runtime_endpoint can't be used while the environment names a role or a "
+        "profile for Amazon: its identity would be used there."
+    ),
+    _("This model is set up with something that isn't allowed."),
+    _("No provider of this name is known."),
     _("A pattern cannot be empty."),
     _("A pattern cannot take characters apart, byte by byte."),
     _("This pattern matches everything, even an empty text."),

@@ -19,6 +19,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from agents import planners
+from agents.llm import windows
 from agents.models import Agent, AgentVersion, GuardrailPattern, LanguageModel
 from agents.sentences import told
 
@@ -92,6 +93,15 @@ class AgentForm(forms.ModelForm):
         if self.instance.pk:
             self.initial["given"] = list(self.instance.links.select_related("tool"))
 
+    def clean_model(self) -> str:
+        """A label that is not there yet is warned of; a provider nobody knows is refused."""
+        name: str = self.cleaned_data["model"]
+        labels = LanguageModel.objects.filter(label=name)
+        is_named = "/" in name or windows.is_listed(name)
+        if is_named and not labels.exists() and (sentence := planners.wrong_name(name)):
+            raise forms.ValidationError(told(sentence))
+        return name
+
     def clean_fallback_models(self) -> str:
         lines = self.cleaned_data["fallback_models"].splitlines()
         names = {number: line.strip() for number, line in enumerate(lines, 1) if line.strip()}
@@ -104,6 +114,15 @@ class AgentForm(forms.ModelForm):
                     _("Line %(line)d, %(name)s: write it as provider/model, without spaces.")
                     % {"line": line, "name": name}
                     for line, name in wrong
+                ]
+            )
+        mistaken = {line: planners.wrong_name(name) for line, name in unlabelled if "/" in name}
+        if any(mistaken.values()):
+            raise forms.ValidationError(
+                [
+                    _("Line %(line)d: %(why)s") % {"line": line, "why": told(why)}
+                    for line, why in mistaken.items()
+                    if why
                 ]
             )
         return "\n".join(dict.fromkeys(names.values()))

@@ -15,8 +15,9 @@ from django.utils.decorators import method_decorator
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
-from agents import planners
+from agents import audit, planners
 from agents.assembly import CIRCUITS
+from agents.llm import parameters as gate
 from agents.llm.providers import BY_PREFIX
 from agents.models import Agent, LanguageModel
 from agents.models.secret import Unreadable, WriteOnly
@@ -53,25 +54,21 @@ SHOWN_FOR = {
     "base_url": [Provider.AZURE, Provider.OLLAMA, Provider.COMPATIBLE, Provider.OTHER],
     "api_version": [Provider.AZURE],
     "region": [Provider.BEDROCK],
-    "secrets": [Provider.BEDROCK, Provider.OTHER],
+    "secrets": [Provider.AZURE, Provider.BEDROCK, Provider.OTHER],
     "options": [Provider.AZURE, Provider.BEDROCK, Provider.COMPATIBLE, Provider.OTHER],
 }
 NEED_ADDRESS = {Provider.AZURE, Provider.COMPATIBLE}
+TESTED = {"provider", "model", "base_url", "api_key", "api_version", "region", "secrets"}
+TESTED |= {"options", "parameters"}
 CONNECTION = [
     *("provider", "model", "base_url", "api_key", "forget_key"),
     *("api_version", "region", "secrets", "options"),
 ]
-PARAMETERS = {
-    *("temperature", "top_p", "top_k", "min_p", "max_tokens", "stop", "seed", "service_tier"),
-    *("presence_penalty", "frequency_penalty", "reasoning_effort", "thinking", "verbosity"),
-    "parallel_tool_calls",
-}
-OURS = {"model", "messages", "tools", "stream", "stream_options", "base_url", "api_base"}
-OURS |= {"api_key", "timeout", "max_retries", "num_retries", "response_format"}
 LOOKS_SECRET = re.compile(r"key|token|secret|password|credential", re.I)
-NAME = re.compile(r"[^\s/]+/\S*[^\s/]")
 MONEY = {"class": "vIntegerField", "step": "any", "min": 0}
 VISIBLE = re.compile(r"[!-~]+")
+# The row itself says these of its address.
+SAID_BY_THE_ROW = {gate.NO_ADDRESS, gate.WITH_PASSWORD}
 
 
 class ModelForm(forms.ModelForm):
@@ -107,8 +104,8 @@ class ModelForm(forms.ModelForm):
             "api_version": _("Of Azure, such as 2024-10-21. Empty: the usual one."),
             "region": _("Of Amazon Bedrock, such as eu-central-1."),
             "options": _(
-                "A JSON object of what else LiteLLM or the server wants to know, such as "
-                '{"vertex_project": "…"}.'
+                'A JSON object, such as {"num_ctx": 8192}. Only settings that are listed for '
+                "the provider are allowed."
             ),
             "parameters": example(
                 _("What every request asks for. Agents have limits of their own."),
@@ -144,8 +141,8 @@ class ModelForm(forms.ModelForm):
                 label = BY_PREFIX[before].label
                 raise ValidationError(SOMEBODY_ELSES, params={"provider": label})
             name = f"{prefixes[0]}/{name}"
-        if not NAME.fullmatch(name):
-            raise ValidationError(_("Write it as provider/model, without spaces."))
+        if sentence := gate.wrong_name(name):
+            raise ValidationError(told(sentence))
         return name
 
     def clean_api_key(self) -> str:
@@ -156,17 +153,13 @@ class ModelForm(forms.ModelForm):
 
     def clean_options(self) -> dict[str, Any]:
         options = self.cleaned_data["options"] or {}
-        _refuse(options.keys() & OURS, NOT_HERE)
-        _refuse({name for name in options if LOOKS_SECRET.search(name)}, SECRET_NAMES)
+        allowed = gate.allowed_options(gate.prefix_of(self.cleaned_data.get("model", "")))
+        secret = {name for name in options if LOOKS_SECRET.search(name)} - allowed.keys()
+        _refuse(secret, SECRET_NAMES)
         return options
 
     def clean_parameters(self) -> dict[str, Any]:
-        parameters = self.cleaned_data["parameters"] or {}
-        _refuse(parameters.keys() - PARAMETERS, UNKNOWN)
-        most = parameters.get("max_tokens", 1)
-        if not isinstance(most, int) or isinstance(most, bool) or most < 1:
-            raise ValidationError(_("max_tokens has to be a whole number above 0."))
-        return parameters
+        return self.cleaned_data["parameters"] or {}
 
     def clean_secrets(self) -> Any:
         secrets = self.cleaned_data["secrets"]
@@ -174,7 +167,6 @@ class ModelForm(forms.ModelForm):
             return secrets
         if not isinstance(secrets, dict) or {*map(type, secrets.values())} - {str}:
             raise ValidationError(_("Write a JSON object of texts: {…}."))
-        _refuse(secrets.keys() & OURS, NOT_HERE)
         try:
             json.dumps(secrets, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
@@ -186,25 +178,43 @@ class ModelForm(forms.ModelForm):
         if self.cleaned_data.get("label", self.instance.label) in names:
             raise ValidationError(_("It cannot fall back to itself."))
         known = {planners.DEMO, *LanguageModel.objects.values_list("label", flat=True)}
-        if wrong := [name for name in names if name not in known and not NAME.fullmatch(name)]:
-            raise ValidationError([told(f"There is no model called {name}.") for name in wrong])
+        others = [name for name in names if name not in known]
+        if wrong := [planners.wrong_name(name) for name in others if planners.wrong_name(name)]:
+            raise ValidationError([told(sentence) for sentence in wrong])
         return "\n".join(names)
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean()
-        self._check_address(cleaned.get("provider"), cleaned.get("base_url"))
+        if cleaned.get("provider") in NEED_ADDRESS and cleaned.get("base_url") == "":
+            self.add_error("base_url", _("Say where it is."))
         kept = LanguageModel.objects.filter(pk=self.instance.pk).first()
         if cleaned.get("forget_key"):
             self.instance.api_key = ""
         for name, sentence in ENTER_AGAIN.items():
             self._check_kept(name, sentence, cleaned, kept)
+        if "model" in cleaned:
+            self._check_settings(cleaned)
         return cleaned
 
-    def _check_address(self, provider: str | None, address: str | None) -> None:
-        if provider in NEED_ADDRESS and address == "":
-            self.add_error("base_url", _("Say where it is."))
-        if provider == Provider.BEDROCK and address:
-            self.add_error("base_url", BY_REGION)
+    def _check_settings(self, cleaned: dict[str, Any]) -> None:
+        """The same that is checked before each request, told of the fields that say it."""
+        try:
+            settings = planners.settings_of(self._meant(cleaned))
+        except Unreadable:
+            return  # which is an error of the field already
+        for problem in gate.problems(settings):
+            is_here = problem.field in self.fields and problem.field not in self.errors
+            if is_here and problem.sentence not in SAID_BY_THE_ROW:
+                self.add_error(problem.field, told(problem.sentence))
+
+    def _meant(self, cleaned: dict[str, Any]) -> LanguageModel:
+        """The row as it would be saved; a secret that nobody typed stays as it is."""
+        row = LanguageModel()
+        for name in TESTED:
+            typed = cleaned.get(name)
+            is_kept = name not in cleaned or (name in ENTER_AGAIN and typed in (None, ""))
+            setattr(row, name, getattr(self.instance, name) if is_kept else typed)
+        return row
 
     def _check_kept(
         self, name: str, sentence: str, cleaned: dict[str, Any], kept: LanguageModel | None
@@ -218,20 +228,13 @@ class ModelForm(forms.ModelForm):
         except Unreadable as error:
             self.add_error(name, told(str(error)))
             return
-        if kept and _is_elsewhere(cleaned, kept):
+        if kept and _destination(self._meant(cleaned)) != _destination(kept):
             self.add_error(name, sentence)
 
 
-def _is_elsewhere(cleaned: dict[str, Any], kept: LanguageModel) -> bool:
+def _destination(row: LanguageModel) -> tuple[Any, ...]:
     """Asked of the row: of what is changed, a form believes its own hidden fields."""
-    model = cleaned.get("model", kept.model)
-    is_another = model != kept.model if cleaned.get("provider") == Provider.OTHER else False
-    return (
-        is_another
-        or model.partition("/")[0] != kept.model.partition("/")[0]
-        or cleaned.get("base_url", kept.base_url) != kept.base_url
-        or cleaned.get("options", kept.options) != kept.options
-    )
+    return gate.destination(planners.settings_of(row, secrets=False), row.provider)
 
 
 def _refuse(names: set[str], sentence: str) -> None:
@@ -240,9 +243,7 @@ def _refuse(names: set[str], sentence: str) -> None:
 
 
 SOMEBODY_ELSES = _("This is a model of %(provider)s. Choose that as the provider.")
-NOT_HERE = _("%(names)s: not here. It has a field of its own, or is seen to.")
 SECRET_NAMES = _("%(names)s: put it into the further secrets, which are kept encrypted.")
-UNKNOWN = _("%(names)s: not a parameter that is known here. Put it into the further settings.")
 KEY_SET = _("It is set. Leave this empty to keep it.")
 KEY_NOT_SET = _(
     "Kept encrypted and never shown again. Empty: the key that the environment has for this "
@@ -252,10 +253,6 @@ SECRETS_SET = _("They are set. Leave this empty to keep them; {} takes them away
 SECRETS_NOT_SET = _(
     "A JSON object of texts, kept encrypted and never shown again: "
     '{"aws_access_key_id": "…", "aws_secret_access_key": "…"}'
-)
-BY_REGION = _(
-    "Leave this empty: where Amazon Bedrock is follows from the region, or from "
-    "aws_bedrock_runtime_endpoint in the further settings."
 )
 ENTER_AGAIN = {
     "api_key": _("It was set for another address: enter it again, or have it forgotten."),
@@ -358,10 +355,17 @@ class LanguageModelAdmin(ConsoleAdmin):
         wrong = [
             trials.Line(part=str(form[name].label), is_good=False, sentence=" ".join(errors))
             for name, errors in form.errors.items()
-            if name in CONNECTION
+            if name in TESTED
         ]
         about = {**self.admin_site.each_context(request), "opts": self.opts, "original": row}
+        _record_test(request.user, form.instance, wrong)
         return trials.answer(request, form.instance, about, wrong)
+
+
+def _record_test(user: Any, row: LanguageModel, wrong: list[trials.Line]) -> None:
+    """Saved before anything is asked: a test sends the key to the address that was typed."""
+    refused = {"refused": [line.part for line in wrong]} if wrong else {}
+    audit.record(user, audit.MODEL_TESTED, trials.subject(row), **trials.facts(row), **refused)
 
 
 STILL_NAMED = _("%(model)s is gone, and these agents still name it: %(agents)s.")

@@ -1,12 +1,12 @@
 """A model tried out, in words: on the page as they come, or all at once as a page."""
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
-from asgiref.sync import async_to_sync
+from asgiref.sync import async_to_sync, sync_to_async
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
@@ -14,7 +14,7 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents import planners
+from agents import audit, planners
 from agents.llm.trial import Result, trial
 from agents.models import LanguageModel
 from agents.sentences import told
@@ -42,25 +42,25 @@ def answer(
     `wrong` is what has to be mended in the form first.
     """
     if request.accepts(LINES) and not request.accepts("text/html"):
-        pieces = _pieces(row, wrong, translation.get_language() or "en")
+        pieces = _pieces(request.user, row, wrong, translation.get_language() or "en")
         # Nobody in between may hold it back until it is whole.
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         return StreamingHttpResponse(pieces, content_type=LINES, headers=headers)
-    words, results = ("", []) if wrong else async_to_sync(_heard)(row)
+    words, results = ("", []) if wrong else async_to_sync(_heard)(request.user, row)
     lines = [*wrong, *map(_line, results), *_whole(results)]
     context = {**about, "title": _("Test"), "words": words, "lines": lines}
     return render(request, PAGE, context)
 
 
 async def _pieces(
-    row: LanguageModel, wrong: Sequence[Line], language: str
+    user: Any, row: LanguageModel, wrong: Sequence[Line], language: str
 ) -> AsyncIterator[str]:
     """Words as they are; everything else as an element for the page."""
     results: list[Result] = []
     if wrong:
         yield _shown(wrong, language)
         return
-    async with aclosing(_trial(row)) as pieces:
+    async with aclosing(asked(user, row)) as pieces:
         async for piece in pieces:
             if isinstance(piece, str):
                 yield _json(said=piece)
@@ -74,14 +74,45 @@ async def _pieces(
     yield _shown(whole, language)
 
 
-async def _heard(row: LanguageModel) -> tuple[str, list[Result]]:
-    pieces = [piece async for piece in _trial(row)]
+async def _heard(user: Any, row: LanguageModel) -> tuple[str, list[Result]]:
+    pieces = [piece async for piece in asked(user, row)]
     words = "".join(piece for piece in pieces if isinstance(piece, str))
     return words, [piece for piece in pieces if isinstance(piece, Result)]
 
 
-def _trial(row: LanguageModel) -> Any:
-    return trial(planners.by_row(row), row.label or row.model, row.parameters)
+async def asked(user: Any, row: LanguageModel) -> AsyncGenerator[str | Result, None]:
+    """The test itself; what came of it is recorded, also where nobody waited for its end."""
+    results: list[Result] = []
+    tried = trial(planners.by_row(row), row.label or row.model, row.parameters)
+    try:
+        async with aclosing(tried) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, Result):
+                    results.append(piece)
+                yield piece
+    finally:
+        outcome = _outcome(results)
+        record = sync_to_async(audit.record, thread_sensitive=True)
+        await record(user, audit.MODEL_TEST_ENDED, subject(row), **facts(row), outcome=outcome)
+
+
+def subject(row: LanguageModel) -> Any:
+    return row if row.pk else "languagemodel"
+
+
+def facts(row: LanguageModel) -> dict[str, str]:
+    """What the log is told of a model: where it is asked, and no secret."""
+    told = {"model": row.model, "provider": row.provider, "address": row.base_url}
+    endpoint = row.options.get("aws_bedrock_runtime_endpoint") or row.region
+    told["address"] = told["address"] or str(endpoint or "")
+    return {name: value for name, value in told.items() if value}
+
+
+def _outcome(results: Sequence[Result]) -> str:
+    if not results:
+        return "cancelled"
+    reply = results[0]
+    return f"failed: {reply.error}" if reply.error else "answered" if reply.works else "empty"
 
 
 def _shown(lines: Sequence[Line], language: str) -> str:

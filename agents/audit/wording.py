@@ -37,6 +37,8 @@ SENTENCES = {
     audit.CHANGED: gettext_lazy("%(who)s changed %(what)s."),
     audit.DELETED: gettext_lazy("%(who)s deleted %(what)s."),
     audit.SERVER_TESTED: gettext_lazy("%(who)s tested the connection to %(what)s."),
+    audit.MODEL_TESTED: gettext_lazy("%(who)s tested %(what)s."),
+    audit.MODEL_TEST_ENDED: gettext_lazy("The test of %(what)s by %(who)s ended."),
     audit.TOOL_RUN: gettext_lazy("%(who)s ran %(what)s by hand."),
     audit.TOOL_ACCEPTED: gettext_lazy("%(who)s accepted the change of %(what)s."),
     audit.CONFIG_EXPORTED: gettext_lazy("%(who)s exported the configuration."),
@@ -74,6 +76,7 @@ ABOUT = {
     "rights": gettext_lazy("Rights"),
     "console": gettext_lazy("What is set up"),
     "server": gettext_lazy("MCP servers"),
+    "model": gettext_lazy("Models"),
     "tool": gettext_lazy("Tools"),
     "configuration": gettext_lazy("Configuration as a file"),
     "workflow": gettext_lazy("Workflows"),
@@ -100,6 +103,7 @@ FLAWS = {
 
 # What entries tell besides, where its key is not the word that people use.
 FACTS = {
+    "address": gettext_lazy("address"),
     "agentstep_count": gettext_lazy("steps"),
     "apart": gettext_lazy("rights of their own"),
     "approval_count": gettext_lazy("approvals"),
@@ -122,7 +126,11 @@ FACTS = {
     "kinds": gettext_lazy("kinds"),
     "link": gettext_lazy("link number"),
     "message_count": gettext_lazy("messages"),
+    "model": gettext_lazy("model"),
+    "outcome": gettext_lazy("outcome"),
+    "provider": gettext_lazy("provider"),
     "reason": gettext_lazy("reason"),
+    "refused": gettext_lazy("refused"),
     "reruns": gettext_lazy("runs again of it"),
     "role": gettext_lazy("role"),
     "rule": gettext_lazy("pattern"),

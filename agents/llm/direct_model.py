@@ -10,6 +10,7 @@ import aiohttp
 
 from agents.engine.turn import Chunk, Words
 from agents.llm import connection, request, windows
+from agents.llm import parameters as gate
 from agents.llm.failures import StreamFailed, StreamGarbled, explain
 from agents.llm.roads import Endpoint, Road, endpoint
 from agents.llm.sse import EventReader
@@ -57,6 +58,13 @@ class DirectModel:
         tools: list[dict[str, Any]] | None = None,
         **parameters: Any,
     ) -> AsyncGenerator[Chunk, None]:
+        settings = gate.Settings(
+            model=model,
+            base_url=self.base_url,
+            api_key=self._api_key,
+            options=self.parameters,
+        )
+        gate.check(settings, parameters)
         there = endpoint(model, self._environ, base_url=self.base_url, api_key=self._api_key)
         quirks = there.provider.quirks_of(there.name)
         asked = request.body(

@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from agents.llm import providers
+from agents.llm import parameters, providers
 
 DEMO = "demo"
 PROBE_SECONDS = 0.3
@@ -133,7 +133,7 @@ async def _probe(server: LocalServer) -> Choice | None:
     deadline = asyncio.get_running_loop().time() + PROBE_SECONDS
     try:
         async with asyncio.timeout_at(deadline):
-            names = [name for name in await _names(server) if not NO_CHAT.search(name)]
+            names = [name for name in await _names(server) if _can_be_asked(name)]
     except (OSError, ValueError):
         return None
     if not names:
@@ -145,6 +145,10 @@ async def _probe(server: LocalServer) -> Choice | None:
         label=f"{server.label} {name}",
         base_url=f"http://127.0.0.1:{server.port}/v1",
     )
+
+
+def _can_be_asked(name: str) -> bool:
+    return not NO_CHAT.search(name) and not parameters.wrong_name(f"openai/{name}")
 
 
 async def _names(server: LocalServer) -> list[str]:

@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import Any
 
 from agents.engine.turn import Chunk
+from agents.llm import parameters as gate
 from agents.llm.failures import StreamFailed, StreamGarbled, explain
 
 logger = logging.getLogger(__name__)
@@ -40,7 +41,6 @@ CLIENTS = (
     ("litellm.llms.openai.common_utils", "BaseOpenAILLM", "_get_async_http_client"),
 )
 GEMINI = "litellm.llms.vertex_ai.gemini.vertex_and_google_ai_studio_gemini"
-NO_KEY = "not-needed"
 LONGEST_LINE = 32 * 1024 * 1024
 DELTA = (
     "content",
@@ -95,10 +95,10 @@ class LiteLLMModel:
         tools: list[dict[str, Any]] | None = None,
         **parameters: Any,
     ) -> AsyncGenerator[Chunk, None]:
-        litellm = await asyncio.wrap_future(warm())
         request = self._request(model, messages, tools, parameters)
+        litellm = await asyncio.wrap_future(warm())
         try:
-            if modules := BESIDES.get(model.partition("/")[0]):
+            if modules := BESIDES.get(gate.prefix_of(model)):
                 await asyncio.wrap_future(_with(modules))
             async with (
                 aclosing(await litellm.acompletion(**request)) as answer,
@@ -118,15 +118,25 @@ class LiteLLMModel:
         tools: list[dict[str, Any]] | None,
         parameters: Mapping[str, Any],
     ) -> dict[str, Any]:
+        """Raises NotAllowed where it holds anything that LiteLLM must not be given."""
+        settings = gate.Settings(
+            model=model,
+            base_url=self.base_url,
+            api_key=self._api_key,
+            options=self.parameters,
+            secrets=self._secrets,
+        )
+        gate.check(settings, parameters)
         httpx = import_module("httpx")
         return {
             **self.parameters,
             **parameters,
             **self._secrets,
+            **gate.without_others(settings),
             **({"tools": tools} if tools else {}),
-            "model": model,
+            "model": gate.full_name(model),
             "messages": messages,
-            "api_key": self._api_key or (NO_KEY if self.base_url else None),
+            "api_key": gate.key_for(settings, os.environ),
             "base_url": self.base_url,
             "stream": True,
             "stream_options": {"include_usage": True},

@@ -62,7 +62,7 @@ NEWER_THINKER = Quirks(
 )
 GROK_UNSTOPPED = Quirks(dropped=frozenset({"stop", "frequency_penalty"}), takes_names=False)
 
-PROVIDERS = (
+PROVIDERS: tuple[Provider, ...] = (
     Provider(
         prefix="anthropic",
         label="Anthropic",
@@ -230,6 +230,73 @@ PROVIDERS = (
         )
         for prefix in ("ollama", "ollama_chat")
     ),
+)
+# Asked through LiteLLM, with a key and perhaps an address, and with nothing else. A provider is
+# listed once a test has seen that LiteLLM sends it no other secret of the environment.
+WITH_AN_ADDRESS_OF_THEIR_OWN = {
+    "ai21_chat": ("AI21", "AI21_API_KEY"),
+    "aiml": ("AI/ML API", "AIML_API_KEY"),
+    "amazon_nova": ("Amazon Nova", "AMAZON_NOVA_API_KEY"),
+    "baseten": ("Baseten", "BASETEN_API_KEY"),
+    "chutes": ("Chutes", "CHUTES_API_KEY"),
+    "codestral": ("Codestral", "CODESTRAL_API_KEY"),
+    "cohere": ("Cohere", "COHERE_API_KEY", "CO_API_KEY"),
+    "cohere_chat": ("Cohere", "COHERE_API_KEY", "CO_API_KEY"),
+    "cometapi": ("CometAPI", "COMETAPI_KEY", "COMETAPI_API_KEY"),
+    "dashscope": ("DashScope", "DASHSCOPE_API_KEY"),
+    "deepinfra": ("DeepInfra", "DEEPINFRA_API_KEY"),
+    "featherless_ai": ("Featherless", "FEATHERLESS_AI_API_KEY"),
+    "fireworks_ai": ("Fireworks", "FIREWORKS_API_KEY", "FIREWORKS_AI_API_KEY"),
+    "friendliai": ("FriendliAI", "FRIENDLIAI_API_KEY", "FRIENDLI_TOKEN"),
+    "github": ("GitHub Models", "GITHUB_API_KEY"),
+    "hyperbolic": ("Hyperbolic", "HYPERBOLIC_API_KEY"),
+    "inception": ("Inception", "INCEPTION_API_KEY"),
+    "lambda_ai": ("Lambda", "LAMBDA_API_KEY"),
+    "maritalk": ("MariTalk", "MARITALK_API_KEY"),
+    "meta_llama": ("Meta Llama", "LLAMA_API_KEY"),
+    "minimax": ("MiniMax", "MINIMAX_API_KEY"),
+    "modelscope": ("ModelScope", "MODELSCOPE_API_KEY"),
+    "moonshot": ("Moonshot", "MOONSHOT_API_KEY"),
+    "morph": ("Morph", "MORPH_API_KEY"),
+    "novita": ("Novita", "NOVITA_API_KEY"),
+    "nscale": ("Nscale", "NSCALE_API_KEY"),
+    "ovhcloud": ("OVHcloud", "OVHCLOUD_API_KEY"),
+    "perplexity": ("Perplexity", "PERPLEXITYAI_API_KEY", "PERPLEXITY_API_KEY"),
+    "poe": ("Poe", "POE_API_KEY"),
+    "publicai": ("PublicAI", "PUBLICAI_API_KEY"),
+    "sambanova": ("SambaNova", "SAMBANOVA_API_KEY"),
+    "scaleway": ("Scaleway", "SCW_SECRET_KEY"),
+    "synthetic": ("Synthetic", "SYNTHETIC_API_KEY"),
+    "tencent": ("Tencent", "TENCENT_API_KEY"),
+    "v0": ("v0", "V0_API_KEY"),
+    "vercel_ai_gateway": ("Vercel AI Gateway", "VERCEL_AI_GATEWAY_API_KEY"),
+    "volcengine": ("Volcengine", "VOLCENGINE_API_KEY", "ARK_API_KEY"),
+    "wandb": ("W&B Inference", "WANDB_API_KEY"),
+    "xiaomi_mimo": ("Xiaomi MiMo", "XIAOMI_MIMO_API_KEY"),
+    "zai": ("Z.ai", "ZAI_API_KEY"),
+}
+AT_AN_ADDRESS = {
+    "azure_ai": ("Azure AI", "AZURE_AI_API_BASE", "AZURE_AI_API_KEY"),
+    "heroku": ("Heroku", "HEROKU_API_BASE", "HEROKU_API_KEY"),
+    "snowflake": ("Snowflake", "SNOWFLAKE_API_BASE", "SNOWFLAKE_JWT"),
+}
+PROVIDERS += (
+    *(
+        Provider(prefix=prefix, label=label, keys=tuple(keys), speaks_openai=False)
+        for prefix, (label, *keys) in WITH_AN_ADDRESS_OF_THEIR_OWN.items()
+    ),
+    *(
+        Provider(
+            prefix=prefix, label=label, addresses=(address,), keys=(key,), speaks_openai=False
+        )
+        for prefix, (label, address, key) in AT_AN_ADDRESS.items()
+    ),
+    # These may have a role that the machine was given, and so need no key.
+    *(
+        Provider(prefix=prefix, label="Amazon SageMaker", speaks_openai=False, needs_key=False)
+        for prefix in ("sagemaker", "sagemaker_chat")
+    ),
+    Provider(prefix="vertex_ai", label="Vertex AI", speaks_openai=False, needs_key=False),
 )
 BY_PREFIX = {provider.prefix: provider for provider in PROVIDERS}
 

@@ -72,6 +72,11 @@ def is_listed(model: str) -> bool:
     return model in _table()
 
 
+def provider(model: str) -> str:
+    """Whose a model is that is listed by its name alone; empty where nobody's is known."""
+    return str(_table().get(model, {}).get("litellm_provider") or "")
+
+
 def is_on_another_wire(model: str) -> bool:
     """Whether its provider has this model under `/responses` only."""
     return _of_provider(model).get("mode") == "responses"

@@ -219,7 +219,9 @@ def test_a_name_that_is_neither_a_label_nor_a_models_is_noticed():
     added()
 
     assert str(planners.trouble("slow")) == "There is no model called slow."
-    assert [planners.trouble(name) for name in ["fast", "gpt-4.1", "x/y", "demo"]] == [None] * 4
+    known = ["fast", "gpt-4.1", "mistral/y", "demo"]
+    assert [planners.trouble(name) for name in known] == [None] * 4
+    assert "There is no provider called x." in str(planners.trouble("x/y"))
 
 
 @pytest.mark.parametrize("limit", ["concurrency", "requests_per_minute", "tokens_per_minute"])

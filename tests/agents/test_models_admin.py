@@ -172,10 +172,10 @@ def test_a_key_stays_unless_another_is_typed_or_it_is_to_be_forgotten(root):
     [
         {"base_url": "https://elsewhere.example/v1"},
         {"provider": "anthropic", "model": "claude-x"},
-        {"provider": "other", "model": "openai/https://elsewhere.example"},
-        {"options": '{"aws_bedrock_runtime_endpoint": "https://elsewhere.example"}'},
+        {"provider": "other", "model": "mistral/small"},
+        {"provider": "compatible", "base_url": "https://api.openai.com/v1"},
     ],
-    ids=["address", "provider", "name", "settings"],
+    ids=["address", "provider", "name", "same host, typed"],
 )
 def test_a_key_does_not_follow_to_somebody_else(root, fields):
     row = saved(root)
@@ -183,6 +183,39 @@ def test_a_key_does_not_follow_to_somebody_else(root, fields):
     errors = wrong(change(root, row, **fields))
     assert "enter it again" in " ".join(errors["api_key"])
     assert change(root, row, api_key=OTHER, **fields).status_code == 302
+
+
+BEDROCK = {"provider": "bedrock", "model": "anthropic.x", "region": "eu-central-1"}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"region": "us-east-1"},
+        {"options": '{"aws_bedrock_runtime_endpoint": "https://elsewhere.example"}'},
+        {"options": '{"aws_role_name": "arn:aws:iam::123456789012:role/other"}'},
+        {"model": "bedrock/us-west-2/anthropic.x"},
+        {"model": "bedrock/arn:aws:bedrock:us-east-1:123456789012:inference-profile/x"},
+    ],
+    ids=["region", "endpoint", "account", "region in the name", "account in the name"],
+)
+def test_a_key_for_amazon_stays_with_its_region_and_account(root, fields):
+    secrets = {"secrets": '{"aws_access_key_id": "AKIAEXAMPLE", "aws_secret_access_key": "s"}'}
+    row = saved(root, **BEDROCK | secrets)
+    kept = BEDROCK | {"model": row.model}
+
+    errors = wrong(change(root, row, **kept | fields))
+    assert "enter it again" in " ".join(errors["api_key"])
+    assert "enter them again" in " ".join(errors["secrets"])
+    assert change(root, row, **kept | fields | secrets | {"api_key": OTHER}).status_code == 302
+
+
+def test_another_version_of_azures_api_needs_the_key_again(root):
+    azure = {"provider": "azure", "base_url": "https://x.openai.azure.com"}
+    row = saved(root, **azure, api_version="2024-10-21")
+
+    errors = wrong(change(root, row, **azure, api_version="2025-01-01-preview"))
+    assert "enter it again" in " ".join(errors["api_key"])
 
 
 def test_another_model_of_the_same_provider_keeps_the_key(root):

@@ -31,7 +31,7 @@ def installation(agent, person):
     """One of everything, with a secret wherever there can be one."""
     group = Group.objects.create(name="Sales")
     LanguageModel.objects.create(
-        label="fast", model="openai/gpt-fast", api_key=KEY, options={"zone": "eu"}
+        label="fast", model="openai/gpt-fast", api_key=KEY, options={"num_ctx": 8192}
     )
     weather = ToolRegistration.objects.create(
         name="weather",

@@ -170,11 +170,11 @@ async def test_another_model_is_asked_from_there_on(origin, scripted, person, mo
     model = scripted(END)
     monkeypatch.setattr(planners, "llm", lambda name: names.append(name) or model)
 
-    run = await again(origin, 3, person, model="other/model", fallback="third/model")
+    run = await again(origin, 3, person, model="mistral/other", fallback="mistral/third")
 
-    assert names == ["other/model", "third/model"]
-    assert run.model == "other/model"
-    assert run.overrides["fallback_models"] == "third/model"
+    assert names == ["mistral/other", "mistral/third"]
+    assert run.model == "mistral/other"
+    assert run.overrides["fallback_models"] == "mistral/third"
 
 
 async def test_a_guardrail_can_be_switched_off(scripted, person):

@@ -25,6 +25,7 @@ class Command(BaseCommand):
     def handle(self, host: str, port: int, **options) -> None:
         check_free(host, port)
         check_egress()
+        check_model()
         self.stdout.write("")
         call_command("setup", stdout=self.stdout)
         if not settings.WORKERS and (left := len(leases.abandoned())) > 0:
@@ -77,6 +78,13 @@ def check_egress() -> None:
         servers.egress()
     except ValueError as error:
         raise CommandError(f"ASHIATO_EGRESS_ALLOW: {error}") from error
+
+
+def check_model() -> None:
+    """Say at once where the model that the environment names can't be asked."""
+    name = settings.ENVIRONMENT.model
+    if name and name != planners.DEMO and (sentence := planners.wrong_name(name)):
+        raise CommandError(f"ASHIATO_MODEL: {sentence}")
 
 
 def _shown(host: str) -> str:

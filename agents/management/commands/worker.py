@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from agents import jobs, leases, pulse, runs, samples
-from agents.management.commands.serve import check_egress, warm
+from agents.management.commands.serve import check_egress, check_model, warm
 from agents.models import ServerProcess
 
 logger = logging.getLogger(__name__)
@@ -33,6 +33,7 @@ class Command(BaseCommand):
         if not settings.WORKERS:
             raise CommandError("Workers are off: set ASHIATO_WORKERS=true for all processes.")
         check_egress()
+        check_model()
         if not settings.SAMPLE_DATABASE.exists():  # which is a file of each machine
             samples.make_database(settings.SAMPLE_DATABASE, timezone.localdate())
         warm()

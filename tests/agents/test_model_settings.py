@@ -1,0 +1,288 @@
+"""Free settings of a model as an attacker uses them: typed, imported, tested and planted."""
+
+import json
+import os
+from contextlib import aclosing
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.core.management import CommandError
+from django.forms import modelform_factory
+from django.test import AsyncClient, Client
+from django.urls import reverse
+
+from agents import runs
+from agents.admin import trials
+from agents.admin.catalog import AgentForm
+from agents.configuration.importing import look, take
+from agents.configuration.rights import Terminal
+from agents.management.commands.serve import check_model
+from agents.models import Agent, AuditEntry, LanguageModel
+from tests.conftest import asked
+from tests.llm.able import able
+from tests.wire import WireServer, fail, say
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+KEY = "sk-of-this-row-0123456789"
+ADD = reverse("admin:agents_languagemodel_add")
+TEST = reverse("admin:agents_languagemodel_test_new")
+FIELDS = {
+    "label": "fast",
+    "provider": "openai",
+    "model": "gpt-4.1",
+    "api_key": KEY,
+    "enabled": "on",
+    **dict.fromkeys(["base_url", "api_version", "region", "secrets", "options"], ""),
+    **dict.fromkeys(["parameters", "fallbacks", "context_window"], ""),
+}
+ROLE = "arn:aws:iam::123456789012:role/x"
+BEDROCK = {"provider": "bedrock", "model": "anthropic.claude-x", "region": "eu-central-1"}
+# The field that is to blame, and what is typed; {address} is where the attacker listens.
+ATTACKS = {
+    "a variable to Amazon's tokens": (
+        "secrets",
+        BEDROCK,
+        {
+            "aws_web_identity_token": "oidc/env/ASHIATO_SECRET_KEY",
+            "aws_role_name": ROLE,
+            "aws_session_name": "x",
+            "aws_sts_endpoint": "{address}",
+        },
+    ),
+    "an endpoint among the secrets": (
+        "secrets",
+        BEDROCK,
+        {"aws_bedrock_runtime_endpoint": "{address}"},
+    ),
+    "an endpoint for tokens": ("options", BEDROCK, {"aws_sts_endpoint": "{address}"}),
+    "a model to fall back to": (
+        "options",
+        {},
+        {"fallbacks": [{"model": "openai/x", "api_base": "{address}", "api_key": None}]},
+    ),
+    "the same as a parameter": (
+        "parameters",
+        {},
+        {"fallbacks": [{"model": "openai/x", "api_base": "{address}"}]},
+    ),
+    "an address": ("options", {}, {"api_base": "{address}"}),
+    "a header": ("options", {}, {"extra_headers": {"Authorization": "x", "Host": "{address}"}}),
+    "a reference": ("options", {}, {"user": "os.environ/ASHIATO_SECRET_KEY"}),
+    "a file": (
+        "secrets",
+        {"provider": "other", "model": "vertex_ai/gemini-x"},
+        {"vertex_credentials": "/etc/passwd"},
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def secrets_around(monkeypatch):
+    for name in [name for name in os.environ if name.endswith(("_API_KEY", "_API_BASE"))]:
+        monkeypatch.delenv(name)
+    for name in ("ASHIATO_SECRET_KEY", "OPENAI_API_KEY", "AWS_BEARER_TOKEN_BEDROCK"):
+        monkeypatch.setenv(name, f"mark-{name}")
+
+
+@pytest.fixture
+def root(administrator):
+    client = Client()
+    client.force_login(administrator)
+    return client
+
+
+@pytest.fixture
+def tester(administrator):
+    client = AsyncClient()
+    client.force_login(administrator)
+    return client
+
+
+def typed(attack, address):
+    field, fields, value = attack
+    return field, FIELDS | fields | {field: json.dumps(value).replace("{address}", address)}
+
+
+async def lines(client, fields, address=TEST):
+    answer = await client.post(address, fields, headers={"accept": "application/x-ndjson"})
+    return "".join([part.decode() async for part in answer])
+
+
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
+def test_what_leads_elsewhere_is_not_saved(root, attack):
+    field, fields = typed(attack, "https://evil.example")
+    errors = root.post(ADD, fields).context["adminform"].form.errors
+
+    assert list(errors) == [field]
+    assert not LanguageModel.objects.exists()
+
+
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
+async def test_what_leads_elsewhere_is_not_tested_and_that_is_recorded(tester, attack):
+    async with WireServer(lambda request: fail(400, "no")) as server:
+        _, fields = typed(attack, server.url)
+        html = await lines(tester, fields)
+
+    assert server.requests == []
+    assert "mark-" not in html
+    entry = await AuditEntry.objects.aget(action="model.tested")
+    assert entry.detail["refused"]
+    assert not await AuditEntry.objects.filter(action="model.test_ended").aexists()
+
+
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
+async def test_a_planted_row_ends_its_run_with_a_sentence_and_asks_nobody(agent, attack):
+    field, fields, value = attack
+    agent.model = "fast"
+    await agent.asave()
+    async with WireServer(lambda request: say("Hello.")) as server:
+        about = {"model": f"bedrock/{fields['model']}"} if fields is BEDROCK else fields
+        given = {"model": "openai/gpt-4.1", "api_key": KEY, **about}
+        value = json.loads(json.dumps(value).replace("{address}", server.url))
+        row = await LanguageModel.objects.acreate(label="fast", **given)
+        run = await sync_to_async(runs.prepare)(query="Hello?", topic="chat.1", agent=agent)
+        setattr(row, field, value)
+        await row.asave()  # meanwhile
+        runs.launch(run)
+        await runs.wait(run)
+        await run.arefresh_from_db()
+
+    assert server.requests == []
+    assert run.status == "failed"
+    assert run.detail.startswith("The model fast can't be used: ")
+    assert "mark-" not in run.detail
+    types = [event.type async for event in run.events.order_by("seq")]
+    assert "error" in types
+
+
+def test_what_leads_elsewhere_is_not_imported():
+    for number, (field, fields, value) in enumerate(ATTACKS.values()):
+        if field == "secrets":
+            continue  # files hold none
+        told = {"provider": "openai", "model": "gpt-4.1", **fields, field: value}
+        text = f"ashiato: 1\nmodels:\n  m{number}: {json.dumps(told)}\n"
+        outcome = take(text, Terminal())
+        (problem,) = [problem for thing in outcome.things for problem in thing.problems]
+        assert "isn't allowed" in problem.message or "Enter the value" in problem.message
+    assert not LanguageModel.objects.exists()
+
+
+MOVED = {
+    "the region": {"region": "us-east-1"},
+    "an endpoint": {"options": '{"aws_bedrock_runtime_endpoint": "{address}"}'},
+    "a role": {"options": json.dumps({"aws_role_name": ROLE})},
+    "the region in its name": {"model": "bedrock/us-east-1/anthropic.claude-x"},
+    "the provider": {"provider": "openai", "model": "gpt-4.1", "region": ""},
+    "the address": {
+        "provider": "compatible",
+        "model": "openai/x",
+        "base_url": "{address}",
+        "region": "",
+    },
+}
+
+
+@pytest.mark.parametrize("change", MOVED.values(), ids=MOVED)
+async def test_a_key_that_is_left_empty_is_tested_where_it_was_entered_for_alone(
+    tester, change
+):
+    about = {"provider": "bedrock", "model": "bedrock/anthropic.claude-x"}
+    row = await LanguageModel.objects.acreate(
+        label="fast", api_key=KEY, region="eu-central-1", **about
+    )
+    async with WireServer(lambda request: fail(400, "no")) as server:
+        place = server.url.removesuffix("/v1")
+        moved = {name: value.replace("{address}", place) for name, value in change.items()}
+        fields = FIELDS | BEDROCK | {"model": row.model, "api_key": ""} | moved
+        at = reverse("admin:agents_languagemodel_test", args=[row.pk])
+        html = await lines(tester, fields, at)
+
+    assert "enter it again" in html
+    assert server.requests == []
+
+
+async def test_a_test_is_recorded_with_where_it_went_and_what_came_of_it(tester, administrator):
+    async with WireServer(able("tools", "vision", "schema")) as server:
+        about = {"provider": "compatible", "base_url": server.url}
+        await lines(tester, FIELDS | about)
+    async with WireServer([fail(401, f"Incorrect API key provided: {KEY}")]) as other:
+        await lines(tester, FIELDS | about | {"base_url": other.url})
+
+    entries = [entry async for entry in AuditEntry.objects.order_by("number")]
+    told = [(entry.action, entry.detail) for entry in entries if "model." in entry.action]
+    where = {"model": "openai/gpt-4.1", "provider": "compatible", "address": server.url}
+    assert told[:2] == [
+        ("model.tested", where),
+        ("model.test_ended", {**where, "outcome": "answered"}),
+    ]
+    assert told[2] == ("model.tested", {**where, "address": other.url})
+    assert "did not accept the key" in told[3][1]["outcome"]
+    assert KEY not in str(told)
+    assert {entry.person.user_id async for entry in _with_people()} == {administrator.pk}
+
+
+def _with_people():
+    return AuditEntry.objects.filter(action__startswith="model.").select_related("person")
+
+
+async def test_a_test_that_nobody_waits_for_is_recorded_as_cancelled(administrator):
+    async with WireServer(lambda request: say("Hello there.", chunks=6, delay=0.2)) as server:
+        about = {"provider": "compatible", "base_url": server.url}
+        row = LanguageModel(label="fast", model="openai/x", api_key=KEY, **about)
+        async with aclosing(trials.asked(administrator, row)) as pieces:
+            await anext(pieces)
+
+    ended = await AuditEntry.objects.aget(action="model.test_ended")
+    assert ended.detail["outcome"] == "cancelled"
+
+
+# Providers
+
+
+@pytest.mark.parametrize("model", ["nobody/x", "gigachat/x", "openai/https://evil.example"])
+def test_a_model_of_an_unknown_provider_is_not_saved(root, model):
+    fields = FIELDS | {"provider": "other", "model": model}
+    errors = root.post(ADD, fields).context["adminform"].form.errors
+
+    assert "model" in errors
+    fields = FIELDS | {"fallbacks": model}
+    errors = root.post(ADD, fields).context["adminform"].form.errors
+    assert "can't be used" in errors["fallbacks"][0]
+
+
+@pytest.mark.parametrize("field", ["model", "fallback_models"])
+def test_an_agent_with_a_model_of_an_unknown_provider_is_not_saved(agent, field):
+    form = modelform_factory(Agent, AgentForm, fields=[field])
+    errors = form({field: "nobody/x"}, instance=agent).errors
+    assert "There is no provider called nobody." in str(errors)
+
+    assert not form({field: "mistral/x"}, instance=agent).errors
+
+
+def test_a_model_of_an_unknown_provider_is_not_imported():
+    models = "models:\n  a: {provider: other, model: nobody/x}\n"
+    agents = "agents:\n  helper: {model: nobody/x}\n"
+    for text in (models, agents):
+        outcome = look(f"ashiato: 1\n{text}", Terminal())
+        problems = [problem.message for thing in outcome.things for problem in thing.problems]
+        assert "There is no provider called nobody." in problems[0]
+
+
+def test_a_name_of_an_unknown_provider_in_the_environment_stops_the_start(
+    monkeypatch, settings
+):
+    monkeypatch.setattr(settings.ENVIRONMENT, "model", "nobody/x")
+    with pytest.raises(
+        CommandError, match="ASHIATO_MODEL: .*There is no provider called nobody"
+    ):
+        check_model()
+
+
+async def test_a_name_that_was_planted_is_refused_when_run(agent):
+    await Agent.objects.aupdate(model="openai/https://evil.example")
+    await agent.arefresh_from_db()
+    with pytest.raises(Exception, match="can't be used"):
+        await asked("Hello?", agent=agent)

@@ -1,0 +1,214 @@
+"""LiteLLM itself, in an environment full of secrets: none of them goes where it is not meant.
+
+Every variable that LiteLLM's own code reads is set to a mark of its own, and every request
+that any of its clients would send is caught with all that is in it.
+"""
+
+import asyncio
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+
+from agents.engine.errors import AgentError
+from agents.llm.litellm_model import LiteLLMModel, warm
+from agents.llm.parameters import NotAllowed
+from agents.llm.providers import BY_PREFIX
+from tests.wire import WireServer, fail
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Items? '.*' on TypedDict class:UserWarning"),
+    pytest.mark.filterwarnings("ignore:Accessing the 'model_:DeprecationWarning"),
+]
+READS = re.compile(r"(?:get_secret\w*|getenv|environ(?:\.get)?)[(\[]\s*\"([A-Z][A-Z0-9_]+)\"")
+# What says how LiteLLM works, or where somebody is, rather than who asks.
+NO_SECRET = re.compile(
+    r"PROXY|SSL|FILE|PATH|DIR$|_BASE$|URL$|URI$|ENDPOINT|HOST|HOME$|LITELLM_|TIMEOUT|MAX|MIN_"
+    r"|DEFAULT|DEBUG|REGION|PROFILE|LOCATION|ROLE|TTL|SIZE|VERSION|^DD_|^OTEL|^USE_|MODE$|LIMIT"
+    r"|COUNT|SECONDS|INTERVAL|LEVEL|ORGANIZATION|PROJECT|ENABLE|DISABLE|^AWS_CONTAINER|^OR_|^PYTHON|^CI$"
+)
+MARK = re.compile(r"mark-[A-Z0-9_]+")
+HELLO = [{"role": "user", "content": "hello"}]
+AWS = {"aws_access_key_id": "AKIAOFTHISROW", "aws_secret_access_key": "never-shown-1"}
+
+
+@pytest.fixture(scope="module")
+def variables():
+    litellm = Path(httpx.__file__).parents[1] / "litellm"
+    texts = (path.read_text(errors="replace") for path in litellm.rglob("*.py"))
+    names = {name for text in texts for name in READS.findall(text)}
+    assert {"OPENAI_API_KEY", "AZURE_CLIENT_SECRET", "AWS_BEARER_TOKEN_BEDROCK"} <= names
+    return {name for name in names if not NO_SECRET.search(name)}
+
+
+@pytest.fixture
+async def sent(variables, monkeypatch):
+    """The requests that were to be sent, to whichever host."""
+    await asyncio.wrap_future(warm())
+    for name in variables | {"ASHIATO_SECRET_KEY", "DATABASE_URL"}:
+        monkeypatch.setenv(name, f"mark-{name}")
+    caught: list[httpx.Request] = []
+
+    def keep(request):
+        caught.append(request)
+        raise httpx.ConnectError("caught", request=request)
+
+    async def send(client, request, **options):
+        keep(request)
+
+    monkeypatch.setattr(httpx.AsyncClient, "send", send)
+    monkeypatch.setattr(httpx.Client, "send", lambda client, request, **options: keep(request))
+    return caught
+
+
+async def ask(llm, model):
+    with pytest.raises(AgentError) as caught:
+        async for _ in llm.stream(model=model, messages=HELLO, max_tokens=5):
+            pass
+    return caught.value
+
+
+def marks(requests):
+    seen: set[str] = set()
+    for request in requests:
+        text = f"{request.headers.multi_items()} {request.url} {request.content!r}"
+        seen |= {mark.removeprefix("mark-") for mark in MARK.findall(text)}
+    return seen
+
+
+@pytest.mark.parametrize("prefix", sorted(BY_PREFIX))
+async def test_an_address_that_was_typed_gets_no_secret_of_the_environment(prefix, sent):
+    error = await ask(LiteLLMModel(base_url="http://typed.invalid/v1"), f"{prefix}/some-model")
+
+    assert marks(sent) == set()
+    if not isinstance(error, NotAllowed):
+        assert {request.url.host for request in sent} == {"typed.invalid"}, error
+
+
+@pytest.mark.parametrize("prefix", sorted(BY_PREFIX))
+async def test_a_providers_own_address_gets_its_own_key_alone(prefix, sent):
+    await ask(LiteLLMModel(), f"{prefix}/some-model")
+
+    provider = BY_PREFIX[prefix]
+    own = {*provider.keys, "AWS_ACCESS_KEY_ID", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"}
+    assert marks(sent) <= (own if prefix.startswith(("bedrock", "sage")) else {*provider.keys})
+    if not provider.keys:
+        return
+    sent.clear()
+    await ask(LiteLLMModel(api_key="sk-of-this-row"), f"{prefix}/some-model")
+    assert marks(sent) == set()
+
+
+ATTACKS = {
+    "a variable for Amazon's security tokens": (
+        "bedrock/anthropic.claude-x",
+        {
+            "parameters": {"aws_region_name": "eu-central-1", "aws_session_name": "x"},
+            "secrets": {
+                "aws_web_identity_token": "oidc/env/ASHIATO_SECRET_KEY",
+                "aws_role_name": "arn:aws:iam::123456789012:role/x",
+                "aws_sts_endpoint": "{address}",
+            },
+        },
+    ),
+    "the same among the settings": (
+        "bedrock/anthropic.claude-x",
+        {
+            "parameters": {
+                "aws_web_identity_token": "oidc/env/DATABASE_URL",
+                "aws_role_name": "arn:aws:iam::123456789012:role/x",
+                "aws_session_name": "x",
+                "aws_sts_endpoint": "{address}",
+            }
+        },
+    ),
+    "a model to fall back to": (
+        "openai/gpt-4.1",
+        {
+            "parameters": {
+                "fallbacks": [{"model": "openai/x", "api_base": "{address}", "api_key": None}]
+            }
+        },
+    ),
+    "an endpoint among the secrets": (
+        "bedrock/anthropic.claude-x",
+        {"api_key": "sk-stored", "secrets": {"aws_bedrock_runtime_endpoint": "{address}"}},
+    ),
+    "an endpoint without a key": (
+        "bedrock/anthropic.claude-x",
+        {"parameters": {"aws_bedrock_runtime_endpoint": "{address}"}},
+    ),
+    "a token for Azure": (
+        "azure/x",
+        {"base_url": "{address}", "secrets": {"azure_ad_token": "oidc/env/DATABASE_URL"}},
+    ),
+    "a reference as the key": (
+        "openai/x",
+        {"base_url": "{address}", "api_key": "os.environ/ASHIATO_SECRET_KEY"},
+    ),
+    "a header": (
+        "openai/x",
+        {"base_url": "{address}", "parameters": {"extra_headers": {"Host": "x"}}},
+    ),
+    "a name that is an address": ("openai/{address}", {}),
+    "a file of Google's": (
+        "vertex_ai/gemini-x",
+        {
+            "parameters": {"vertex_project": "mine-1"},
+            "secrets": {"vertex_credentials": "/etc/x"},
+        },
+    ),
+}
+
+
+def filled(value, address):
+    if isinstance(value, str):
+        return value.replace("{address}", address)
+    if isinstance(value, dict):
+        return {name: filled(item, address) for name, item in value.items()}
+    return [filled(item, address) for item in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize(("model", "options"), ATTACKS.values(), ids=ATTACKS)
+async def test_nobody_is_asked_where_a_setting_leads_elsewhere(model, options, monkeypatch):
+    for name in ("ASHIATO_SECRET_KEY", "DATABASE_URL", "OPENAI_API_KEY"):
+        monkeypatch.setenv(name, f"mark-{name}")
+    async with WireServer(lambda request: fail(400, "no")) as server:
+        llm = LiteLLMModel(**filled(options, server.url))
+        error = await ask(llm, filled(model, server.url))
+
+    assert isinstance(error, NotAllowed)
+    assert "mark-" not in str(error)
+    assert server.requests == []
+
+
+async def test_an_endpoint_of_bedrock_is_asked_with_the_keys_of_the_row_alone(monkeypatch):
+    for name in ("AWS_BEARER_TOKEN_BEDROCK", "AWS_SESSION_TOKEN", "AWS_ACCESS_KEY_ID"):
+        monkeypatch.setenv(name, f"mark-{name}")
+    async with WireServer() as server:
+        place = {"aws_bedrock_runtime_endpoint": server.url.removesuffix("/v1")}
+        about = {"parameters": {"aws_region_name": "eu-central-1", **place}}
+        await ask(LiteLLMModel(**about, secrets=AWS), "bedrock/anthropic.claude-x")
+        await ask(LiteLLMModel("sk-of-this-row", **about), "bedrock/anthropic.claude-x")
+
+    signed, plain = (request.headers for request in server.requests)
+    assert "mark-" not in str(dict(signed)) + str(dict(plain))
+    assert "Credential=AKIAOFTHISROW/" in signed["authorization"]
+    assert plain["authorization"] == "Bearer sk-of-this-row"
+    assert "never-shown" not in str(dict(signed))
+
+
+@pytest.mark.parametrize(
+    "name", ["AWS_ROLE_NAME", "AWS_PROFILE_NAME", "AWS_WEB_IDENTITY_TOKEN"]
+)
+async def test_an_identity_of_the_environment_goes_to_no_endpoint_of_bedrock(name, monkeypatch):
+    monkeypatch.setenv(name, "of-the-environment")
+    async with WireServer() as server:
+        place = {"aws_bedrock_runtime_endpoint": server.url.removesuffix("/v1")}
+        about = {"aws_region_name": "eu-central-1", **place}
+        llm = LiteLLMModel(parameters=about, secrets=AWS)
+        error = await ask(llm, "bedrock/anthropic.claude-x")
+
+    assert isinstance(error, NotAllowed)
+    assert server.requests == []
