@@ -76,7 +76,7 @@ class Parts:
     patterns: list[GuardrailPattern]
     colleagues: list[Agent]
     is_rerun: bool
-    groups: frozenset[str] = frozenset()  # of people, where somebody may be asked by role
+    experts: tuple[str, ...] = ()  # the groups of people that it may ask
     limits: dict[str, int] = field(default_factory=dict)  # how often a tool may be called
 
 
@@ -142,7 +142,7 @@ async def _team(
         agent = parts.agent
         more: list[Tool] = [_handoff(colleague, team) for colleague in parts.colleagues]
         # A plan may always ask a person, whatever tools its writer has.
-        more += [AskPerson()] if agent.mode == Agent.Mode.PLAN else []
+        more += [_person(parts)] if agent.mode == Agent.Mode.PLAN else []
         # What a person reads again may not be what they want done again.
         careful = {"asks_before_writing": True} if parts.is_rerun else {}
         tools = await registry(parts.tools, parts.own, more, **careful)
@@ -154,6 +154,10 @@ async def _team(
             name=agent.name,
         )
     return team
+
+
+def _person(parts: Parts) -> AskPerson:
+    return AskPerson(parts.experts, asker_approves=parts.agent.asker_approves_questions)
 
 
 def _runtime(
@@ -207,7 +211,7 @@ def _planned(parts: Parts, asks: bool) -> dict[str, Any]:
         "shows_plan": parts.agent.shows_plan and asks,
         "max_replans": parts.agent.max_replans,
         "roles": _roles(parts.colleagues),
-        "people": parts.groups,
+        "people": frozenset(name.lower() for name in parts.experts),
     }
 
 
@@ -337,6 +341,11 @@ def _parts(run: Run, agent: Agent, closed: Closed, discretion: Discretion) -> Pa
     tools = [link.given() for link in links]
     others = [other for other in asked if other.pk not in closed.agents]
     colleagues = [other for other in others if other != agent]
+    own = toolset.made(tools)
+    experts = _experts(run, agent) if _may_ask_people(agent, own) else ()
+    for person in (tool for tool in own if isinstance(tool, AskPerson)):
+        person.experts = experts
+        person.asker_approves = agent.asker_approves_questions
     return Parts(
         agent,
         planners.of(
@@ -346,11 +355,11 @@ def _parts(run: Run, agent: Agent, closed: Closed, discretion: Discretion) -> Pa
             _discretion(run, agent, discretion),
         ),
         tools,
-        toolset.made(tools),
+        own,
         _rules(run, agent),
         [other for other in colleagues if chosen is None or other.asked_as in chosen],
         is_rerun=run.is_rerun and not run.goes_on_for,
-        groups=_groups() if agent.mode == Agent.Mode.PLAN else frozenset(),
+        experts=experts,
         limits=_limits(links),
     )
 
@@ -391,8 +400,17 @@ def _rules(run: Run, agent: Agent) -> list[GuardrailPattern]:
     return [row for row in _patterns(agent.pk) if row.name not in off]
 
 
-def _groups() -> frozenset[str]:
-    return frozenset(name.lower() for name in Group.objects.values_list("name", flat=True))
+def _may_ask_people(agent: Agent, own: Iterable[Tool]) -> bool:
+    is_planner = agent.mode == Agent.Mode.PLAN
+    return is_planner or any(isinstance(tool, AskPerson) for tool in own)
+
+
+def _experts(run: Run, agent: Agent) -> tuple[str, ...]:
+    """The groups that an administrator gave it to ask."""
+    if run.is_trial and agent.pk == run.agent_id:
+        return tuple(group.name for group in _draft(run).many.get("experts", ()))
+    given = Group.objects.filter(agents_that_ask=agent.pk).order_by("name")
+    return tuple(given.values_list("name", flat=True))
 
 
 def _overridden(agent: Agent, overrides: dict[str, Any]) -> Agent:

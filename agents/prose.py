@@ -412,6 +412,17 @@ def render_exact(text: str) -> SafeString:
     return mark_safe(UNUSUAL.sub(_seen, escape(text)))
 
 
+def revealed(text: str) -> str:
+    """The same as plain text, for where no markup can stand."""
+    return UNUSUAL.sub(
+        lambda match: _code(match[0]) if _is_invisible(match[0]) else match[0], text
+    )
+
+
+def _code(character: str) -> str:
+    return f"[U+{ord(character):04X}]"
+
+
 def _seen(match: re.Match[str]) -> str:
     character = match.group()
     if not _is_invisible(character):

@@ -8,7 +8,6 @@ from functools import cached_property
 from itertools import chain, islice
 from typing import Any, Self
 
-from django.contrib.auth.models import Group
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
@@ -53,9 +52,11 @@ class Means:
         told = begun.order_by("-seq").values_list("data__tools", flat=True)
         tools = next(filter(None, told), ())
         functions = {tool["function"]["name"]: tool["function"] for tool in tools}
-        groups = Group.objects.values_list("name", flat=True)
+        # Whom it may ask is said with the question tool; agents have the roles of its steps.
+        person = functions.get(AskPerson.name, {}).get("parameters", {})
+        experts = person.get("properties", {}).get("role", {}).get("enum", ())
         named = {step.role.lower() for step in original(approval).walk()}
-        return cls(functions, frozenset(named | {name.lower() for name in groups}))
+        return cls(functions, frozenset(named | {name.lower() for name in experts}))
 
     @cached_property
     def tools(self) -> dict[str, Mapping[str, Any]]:

@@ -189,6 +189,7 @@ class AgentAdmin(WithTrials, WithHistory):
         (_("Model"), {"fields": ["model", "fallback_models", "dialect"]}),
         (_("Tools"), {"fields": ["given", "auto_execute_tools"]}),
         (_("Colleagues"), {"fields": ["handoffs"]}),
+        (_("Experts"), {"fields": ["experts", "asker_approves_questions"]}),
         (
             _("Limits"),
             {

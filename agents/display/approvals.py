@@ -1,7 +1,7 @@
 """What a person is asked, as it is shown."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.utils.functional import cached_property
@@ -13,7 +13,7 @@ from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
 from agents.meaning import decoded
 from agents.models import Approval
 from agents.outputs import OutputView, spoken
-from agents.prose import render_exact
+from agents.prose import render_exact, revealed
 from agents.readable import unfolded
 from agents.revision import MOST_EDITED, WHOLE, Draft, DraftStep, Means, as_text
 
@@ -63,8 +63,14 @@ class ApprovalView:
 
     @property
     def spoken(self) -> list[OutputView]:
-        """The question as it is read, its rows as tables."""
-        return spoken(self.question)
+        """The question as it is read, its rows as tables, and nothing in it unseen."""
+        return [_seen(part) for part in spoken(self.question)]
+
+    @property
+    def shared_with(self) -> str:
+        """The group that a question would go to."""
+        asked = decoded(self.approval.arguments)
+        return revealed(str(asked.get("role", ""))) if isinstance(asked, dict) else ""
 
     @property
     def asker_name(self) -> str:
@@ -157,6 +163,18 @@ class ApprovalView:
     def decided_by_name(self) -> str:
         person = self.approval.decided_by
         return person.get_username() if person else ""
+
+
+def _seen(part: OutputView) -> OutputView:
+    return replace(
+        part,
+        text=revealed(part.text),
+        caption=revealed(part.caption),
+        items=tuple(map(_seen, part.items)),
+        fields=tuple((revealed(name), _seen(value)) for name, value in part.fields),
+        columns=tuple(replace(column, name=revealed(column.name)) for column in part.columns),
+        rows=tuple(tuple(map(_seen, row)) for row in part.rows),
+    )
 
 
 def _plan(written: str) -> ExecutionPlan:

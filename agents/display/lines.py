@@ -10,6 +10,7 @@ from django.utils.translation import ngettext
 
 from agents.engine.plans.plan import FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
 from agents.graphs import ICONS, State
+from agents.prose import revealed
 from agents.readable import brief, one_line, shown
 
 
@@ -41,7 +42,7 @@ class Line:
 
     @property
     def values(self) -> list[tuple[str, str]]:
-        question = {_("Question"): self.step.ask} if self.step.ask else {}
+        question = {_("Question"): revealed(self.step.ask)} if self.step.ask else {}
         given = {**question, **self.step.arguments}
         return [(name, shown(value)) for name, value in given.items()]
 

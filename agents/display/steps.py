@@ -18,6 +18,7 @@ from agents.engine.plans.planning import PLANNER
 from agents.masking import Veil
 from agents.models import AgentStep, Run
 from agents.outputs import OutputView, few_rows, words
+from agents.prose import revealed
 from agents.readable import brief, one_line, only_one, shown, unpacked
 from agents.sentences import told
 from agents.waterfall import THINKING, Bar
@@ -164,8 +165,8 @@ class StepView:
         """What a person is asked, or somebody of a group."""
         asked = self.step.action_input
         asked = asked if isinstance(asked, dict) else {"question": brief(asked)}
-        question = words(str(asked.get("question", "")))
-        about = {"question": question, "role": asked.get("role", "")}
+        question = revealed(words(str(asked.get("question", ""))))
+        about = {"question": question, "role": revealed(str(asked.get("role") or ""))}
         if about["role"]:
             return _("Asks “%(role)s”: %(question)s") % about
         return _("Asks a person: %(question)s") % about

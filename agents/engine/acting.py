@@ -89,7 +89,10 @@ class Acting:
         return not is_settled and self._why(call) is not None
 
     def _why(self, call: ToolCall) -> Why | None:
-        return "unknown" if call.id in self.trail.unsure else self.asking.why(call)
+        if call.id in self.trail.unsure:
+            return "unknown"
+        why = self.asking.why(call)
+        return "question" if why == "sharing" and call.id in self.trail.shared else why
 
     def _ask(self) -> Iterator[Event]:
         """All that has to be asked in this turn, in one go."""
@@ -108,16 +111,12 @@ class Acting:
             tool=fingerprint(self.toolbox.registry.get(call.name)),
             why=why,
             effect="" if self._errand(call, step) else self._effect(call),
-            role=self._role(call),
+            # Nobody else sees it before the person who asked has approved.
+            role="" if why == "sharing" else self.asking.role(call),
             thought=self.trail.thought,
             step=step,
             turn=self.trail.turn,
         )
-
-    def _role(self, call: ToolCall) -> str:
-        """Who is asked, where it is not the person whose run this is."""
-        facts = call.readable if self._asks_person(call) else {}
-        return str(facts.get("role") or "") if isinstance(facts, dict) else ""
 
     def _asks_person(self, call: ToolCall) -> bool:
         registry = self.toolbox.registry

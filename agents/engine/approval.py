@@ -1,7 +1,7 @@
 """Asking a person first: which calls wait, and what was said about them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Literal, Self
@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 from .tool import Effect, Tool, ToolInput, ToolRegistry, ToolResult, specification
 from .turn import ToolCall
 
-Why = Literal["agent", "tool", "unknown", "plan", "step", "question"]
+Why = Literal["agent", "tool", "unknown", "plan", "step", "question", "sharing"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,9 @@ class Verdict:
 class AskPerson:
     """The tool with which an agent, or a plan, asks a person; the run waits for the answer.
 
-    One that does not wait is called like any other tool, and knows the answer.
+    `experts` are the roles that it may ask besides the person it works for, who has to approve
+    that unless `asker_approves` is off. One that does not wait is called like any other tool,
+    and knows the answer.
     """
 
     name = "ask_person"
@@ -77,33 +79,59 @@ class AskPerson:
         "or somebody has to decide. Takes long: find out yourself what you can."
     )
     effect: Effect = "read"
-    parameters: Mapping[str, Any] = {
-        "type": "object",
-        "properties": {
+
+    def __init__(self, experts: Iterable[str] = (), *, asker_approves: bool = True) -> None:
+        self.experts = tuple(sorted(experts))
+        self.asker_approves = asker_approves
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        properties: dict[str, Any] = {
             "question": {
                 "type": "string",
                 "description": "The question, with all that is needed to answer it: "
                 "whoever reads it has not seen this conversation.",
-            },
-            "role": {
+            }
+        }
+        if self.experts:
+            properties["role"] = {
                 "type": "string",
-                "description": "Whose expertise is needed, such as legal. "
+                "enum": list(self.experts),
+                "description": "Whose expertise is needed. "
                 "Leave it out to ask the person you work for.",
-            },
-        },
-        "required": ["question"],
-    }
+            }
+        return {"type": "object", "properties": properties, "required": ["question"]}
+
+    def expert(self, role: str) -> str | None:
+        """The role of this name as it was given to the agent; None where it was not."""
+        return next((name for name in self.experts if name.lower() == role.lower()), None)
 
     async def execute(self, input: ToolInput, /) -> ToolResult:
-        return ToolResult(error="There is nobody to ask here.", mendable=True)
+        role = "" if isinstance(input, str) else str(input.get("role") or "")
+        if not role:
+            return ToolResult(error="There is nobody to ask here.", mendable=True)
+        known = ", ".join(self.experts)
+        others = f", or one of: {known}" if known else ""
+        return ToolResult(
+            error=f"This agent may not ask {role!r}. Leave the role out to ask the person you "
+            f"work for{others}.",
+            mendable=True,
+        )
 
 
 class Asking:
-    """Which calls wait for a person: those of tools that ask, or all of them."""
+    """Which calls wait for a person: those of tools that ask, or all of them.
 
-    def __init__(self, registry: ToolRegistry, auto_execute: bool = True) -> None:
+    Calls that people wrote (`is_written`), as those of a workflow, may ask whom they name and
+    say that somebody has to agree. A model may not: what it says may be what it has read.
+    """
+
+    def __init__(
+        self, registry: ToolRegistry, auto_execute: bool = True, *, is_written: bool = False
+    ) -> None:
         self.registry = registry
         self.auto_execute = auto_execute
+        self.is_written = is_written
 
     def why(self, call: ToolCall) -> Why | None:
         """None where nobody has to be asked, or where the call cannot be made anyway."""
@@ -111,11 +139,30 @@ class Asking:
             return None
         tool = self.registry.get(call.name)
         if isinstance(tool, AskPerson) and tool.waits:
-            return "step" if call.readable.get("approves") else "question"
+            return self._why_person(tool, call, call.readable)
         if not self.auto_execute:
             return "agent"
         asks: bool = getattr(tool, "needs_approval", False)
         return "tool" if asks else None
+
+    def role(self, call: ToolCall) -> str:
+        """Who is asked, where it is not the person whose run this is; as the role is called."""
+        tool = self.registry.get(call.name) if self.registry.has(call.name) else None
+        if not isinstance(tool, AskPerson) or not isinstance(call.readable, dict):
+            return ""
+        named = str(call.readable.get("role") or "")
+        return named if self.is_written else tool.expert(named) or ""
+
+    def _why_person(
+        self, tool: AskPerson, call: ToolCall, facts: Mapping[str, Any]
+    ) -> Why | None:
+        if self.is_written:
+            return "step" if facts.get("approves") else "question"
+        if not facts.get("role"):
+            return "question"
+        if not self.role(call):
+            return None
+        return "sharing" if tool.asker_approves or not self.auto_execute else "question"
 
 
 def digest(call: ToolCall, why: Why = "tool", seq: int = 0) -> str:

@@ -47,6 +47,7 @@ def doubt(trail: Trail, registry: ToolRegistry) -> None:
         if is_lost or trail.tools.get(call.id, fingerprint(tool)) != fingerprint(tool):
             trail.verdicts.pop(call.id, None)
             trail.pending.discard(call.id)
+            trail.shared.discard(call.id)
 
 
 def last_plan(trail: Trail) -> PlanResult:

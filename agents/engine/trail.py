@@ -24,7 +24,8 @@ class Trail:
     `open` are the calls of its last turn that have no result yet; `begun` those of them that
     are under way, `asked` those that a person was asked about, each with its step; `pending`
     ones have no word yet, of `unsure` ones nobody knows whether they were made, and `barred`
-    ones are not made because a rule says so. `sent` is what its model was sent last, and
+    ones are not made because a rule says so. `shared` are questions that may go to others:
+    whoever asked has approved that. `sent` is what its model was sent last, and
     `replaced` what it was not shown, by alias. `path` are the agents that a task was handed on
     through, `budgets` theirs. `past` is what it was retraced from, and `cut` what was going on
     at its end.
@@ -47,6 +48,8 @@ class Trail:
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     pending: set[str] = field(default_factory=set)
     tools: dict[str, str] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+    shared: set[str] = field(default_factory=set)
     unsure: set[str] = field(default_factory=set)
     barred: set[str] = field(default_factory=set)
     out_of_order: set[str] = field(default_factory=set)
@@ -182,14 +185,21 @@ def _requested(trail: Trail, data: Data) -> None:
     # As it was asked about: what a rule masked stays so, whatever rules there are by then.
     trail.open = tuple(_call(data) if call.id == id else call for call in trail.open)
     trail.tools[id] = data["tool"]
+    trail.reasons[id] = data["why"]
     trail.pending.add(id)
     trail.verdicts.pop(id, None)
     trail.cut.is_decided = True
 
 
 def _resolved(trail: Trail, data: Data) -> None:
-    trail.pending.discard(data["id"])
-    trail.verdicts[data["id"]] = Verdict.from_dict(data)
+    id, verdict = data["id"], Verdict.from_dict(data)
+    trail.pending.discard(id)
+    if trail.reasons.get(id) == "sharing" and verdict.is_approved:
+        # Not the answer yet: the question may go out now, as it was approved.
+        trail.shared.add(id)
+        trail.open = tuple(verdict.of(call) if call.id == id else call for call in trail.open)
+    else:
+        trail.verdicts[id] = verdict
 
 
 def _called(trail: Trail, data: Data) -> None:

@@ -64,6 +64,10 @@ class Approval(models.Model):
         PLAN = "plan", _("This agent shows its plan before it begins.")
         STEP = "step", _("The next steps wait until somebody agrees.")
         QUESTION = "question", _("A person has to answer this.")
+        SHARING = (
+            "sharing",
+            _("This question goes to other people. They see the question and nothing else."),
+        )
 
     run = models.ForeignKey(
         Run, verbose_name=_("run"), on_delete=models.CASCADE, related_name="approvals"
@@ -120,6 +124,11 @@ class Approval(models.Model):
     @property
     def is_question(self) -> bool:
         return self.why == self.Why.QUESTION
+
+    @property
+    def is_sharing(self) -> bool:
+        """Whether it is about a question that would go to others."""
+        return self.why == self.Why.SHARING
 
     @property
     def is_plan(self) -> bool:

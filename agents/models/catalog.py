@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from copy import copy
 from typing import Any
 
+from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
@@ -97,6 +98,24 @@ class Agent(Restricted):
         help_text=_(
             "What it is good for, with commas between: steps of a plan that are meant for a "
             "role are given to it. People have the roles of their groups."
+        ),
+    )
+    experts = models.ManyToManyField(
+        Group,
+        verbose_name=_("experts it may ask"),
+        blank=True,
+        related_name="agents_that_ask",
+        help_text=_(
+            "Groups of people that this agent may send questions to. None: it asks only the "
+            "person who asked."
+        ),
+    )
+    asker_approves_questions = models.BooleanField(
+        _("asker approves questions to others"),
+        default=True,
+        db_default=True,
+        help_text=_(
+            "The person who asked sees a question, and may edit it, before it goes to experts."
         ),
     )
     tools = models.ManyToManyField(

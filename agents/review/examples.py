@@ -133,7 +133,7 @@ class Tape:
         return ToolRegistry([*(t for t in tools if t.name not in others), *others.values()])
 
     def _answering(self, tool: Tool) -> Tool:
-        return RecordedPerson(self) if isinstance(tool, AskPerson) else tool
+        return RecordedPerson(self, tool) if isinstance(tool, AskPerson) else tool
 
 
 class RecordedPerson(AskPerson):
@@ -141,7 +141,8 @@ class RecordedPerson(AskPerson):
 
     waits = False
 
-    def __init__(self, tape: Tape) -> None:
+    def __init__(self, tape: Tape, person: AskPerson) -> None:
+        super().__init__(person.experts, asker_approves=person.asker_approves)
         self.tape = tape
 
     async def execute(self, input: ToolInput, /) -> ToolResult:

@@ -93,7 +93,8 @@ def run(shop, dialect):
         return SEASONS[:top_k]
 
     async def whole(question, *, state=None, tools=None, **options):
-        own = [CalculatorTool(), ShopTool(shop), SearchTool(find), AskPerson()]
+        person = AskPerson(options.get("people", ()), asker_approves=False)
+        own = [CalculatorTool(), ShopTool(shop), SearchTool(find), person]
         parts = (ToolRegistry(tools or own), Guardrails(), FallbackStrategy(pause=0))
         planner = ReActPlanner(demo(), "demo", dialect=dialect)
         agent = Orchestrator(planner, *parts, name="planner", **options)

@@ -24,16 +24,29 @@ DONE = Says(answer="No: five years.")
 
 
 @pytest.fixture
-def expert(stranger):
+def legal():
+    return Group.objects.create(name="Legal")
+
+
+@pytest.fixture
+def expert(stranger, legal):
     """Somebody who has nothing else to do with the run."""
-    stranger.groups.add(Group.objects.create(name="legal"))
+    stranger.groups.add(legal)
     return stranger
 
 
 @pytest.fixture
-async def question(agent, scripted, person):
-    tool = await ToolRegistration.objects.aget(name="ask_person")
-    await agent.tools.aadd(tool)
+async def asks(agent, legal):
+    """An agent that may ask experts, without asking anybody first whether it may."""
+    await agent.tools.aadd(await ToolRegistration.objects.aget(name="ask_person"))
+    await agent.experts.aadd(legal)
+    agent.asker_approves_questions = False
+    await agent.asave()
+    return agent
+
+
+@pytest.fixture
+async def question(asks, scripted, person):
     scripted(ASK, DONE)
     run = await asked(f"Think about {SECRET}", user=person)
     assert run.status == "waiting"
@@ -188,14 +201,14 @@ async def test_an_open_inbox_is_told_of_what_is_new_and_of_what_is_gone(question
     assert "May we store" not in gone
 
 
-async def test_a_role_longer_than_any_group_is_kept_as_far_as_it_goes(agent, scripted, person):
+async def test_a_role_longer_than_any_group_is_nobodys(agent, scripted, person):
     await agent.tools.aadd(await ToolRegistration.objects.aget(name="ask_person"))
     scripted(Says.call("ask_person", question="?", role="r" * 500), DONE)
 
     run = await asked("Ask.", user=person)
 
-    assert run.status == "waiting"
-    assert (await Approval.objects.aget()).role == "r" * 150
+    assert run.status == "completed"
+    assert not await Approval.objects.aexists()
 
 
 ENDING = dict.fromkeys(("answer", "detail", "advice"), "") | {"stopped_reason": "error"}
@@ -219,3 +232,113 @@ async def test_a_question_is_withdrawn_when_its_step_is_given_up_or_its_run_ends
     await question.arefresh_from_db()
     assert question.verdict == Approval.Verdict.WITHDRAWN
     assert "May we store" not in await inbox(expert)
+
+
+@pytest.fixture
+async def sharing(asks, scripted, person):
+    """A question that waits until the person who asked has approved it."""
+    asks.asker_approves_questions = True
+    await asks.asave()
+    scripted(ASK, DONE)
+    run = await asked(f"Think about {SECRET}", user=person)
+    return await Approval.objects.aget(run=run)
+
+
+async def test_the_person_who_asked_approves_a_question_before_others_see_it(
+    sharing, expert, person
+):
+    assert (sharing.why, sharing.role) == ("sharing", "")
+    assert "May we store" not in await inbox(expert)
+    assert (await send(expert, sharing, "approve", "Five.")).status_code == 404
+    shown = await inbox(person)
+    assert "helper wants to ask the group “Legal”" in shown
+    assert "They see the question and nothing else." in shown
+
+    assert (await send(person, sharing, "approve", "")).status_code == 302
+    run = await Run.objects.aget()
+    await runs.wait(run)
+
+    asked_now = await Approval.objects.aget(run=run)
+    assert (asked_now.why, asked_now.role) == ("question", "Legal")
+    assert asked_now.digest != sharing.digest
+    assert "May we store" in await inbox(expert)
+    await send(expert, asked_now, "approve", "Five at most.")
+    run = await over(asked_now)
+    assert (run.status, run.answer) == ("completed", DONE.answer)
+    assert (await run.steps.aget(kind="tool")).observation == "Five at most."
+
+
+async def test_a_question_that_is_not_to_go_out_goes_to_nobody(sharing, expert, person):
+    await send(person, sharing, "reject", "Not about Kraken.")
+
+    run = await over(sharing)
+    assert run.status == "completed"
+    assert "May we store" not in await inbox(expert)
+    assert "declined" in (await run.steps.aget(kind="tool")).observation
+
+
+async def test_a_question_goes_out_as_the_person_who_asked_has_changed_it(
+    sharing, expert, person
+):
+    other = '{"question": "May we store addresses?", "role": "Legal"}'
+    await approvals.decide(
+        person, sharing.pk, Word(digest=sharing.digest, is_approved=True, arguments=other)
+    )
+    await runs.wait(await Run.objects.aget())
+
+    shown = await inbox(expert)
+    assert "May we store addresses?" in shown
+    assert "ten years" not in shown
+
+
+@pytest.mark.parametrize("role", ["sales", "person", "administrator", "reviewer", "\u212aegal"])
+async def test_a_model_asks_no_group_that_the_agent_was_not_given(
+    role, asks, scripted, person, stranger
+):
+    group, _ = await Group.objects.aget_or_create(name=role)
+    await stranger.groups.aadd(group)
+    scripted(Says.call("ask_person", question=QUESTION, role=role), DONE)
+
+    run = await asked("Ask them", user=person)
+
+    assert run.status == "completed"
+    assert not await Approval.objects.filter(run=run).aexists()
+    step = await run.steps.aget(kind="tool")
+    assert f"may not ask {role!r}" in step.observation
+    assert "one of: Legal" in step.observation
+
+
+async def test_a_built_in_group_counts_once_it_is_given(asks, scripted, person, stranger):
+    group, _ = await Group.objects.aget_or_create(name="reviewer")
+    await stranger.groups.aadd(group)
+    await asks.experts.aadd(group)
+    scripted(Says.call("ask_person", question=QUESTION, role="reviewer"), DONE)
+
+    await asked("Ask them", user=person)
+
+    assert "May we store" in await inbox(stranger)
+
+
+async def test_a_model_cannot_say_that_its_question_is_somebodys_agreement(
+    asks, scripted, person, expert
+):
+    scripted(
+        Says.call("ask_person", question=QUESTION, role="Legal", approves=True),
+        DONE,
+    )
+    await asked("Ask them", user=person)
+
+    assert (await Approval.objects.aget()).why == "question"
+
+
+async def test_what_nobody_could_see_in_a_question_is_seen(asks, scripted, person, expert):
+    rows = '{"columns": ["na\\u202eme"], "rows": [["T\u200bea"]], "truncated": false}'
+    hidden = f"Pay\u202e him?\U000e0041 {rows}"
+    scripted(Says.call("ask_person", question=hidden, role="Legal"))
+    await asked("Ask them", user=person)
+
+    shown = await inbox(expert)
+
+    for code in ("Pay[U+202E] him?[U+E0041]", "na[U+202E]me", "T[U+200B]ea"):
+        assert code in shown
+    assert not {"\u202e", "\u200b", "\U000e0041"} & {*shown}

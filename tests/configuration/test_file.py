@@ -2,6 +2,7 @@
 
 import pytest
 import yaml
+from django.contrib.auth.models import Group
 
 from agents.configuration.exporting import Selection, export
 from agents.configuration.importing import look, take
@@ -84,6 +85,21 @@ def test_a_text_that_looks_like_something_else_stays_a_text(agent, words):
     text = exported()
 
     assert changed(look(text, Terminal())) == {}
+
+
+def test_the_experts_of_an_agent_and_who_approves_are_in_the_file(installation):
+    legal = Group.objects.create(name="legal")
+    helper = Agent.objects.get(name="helper")
+    helper.experts.add(legal)
+    Agent.objects.filter(pk=helper.pk).update(asker_approves_questions=False)
+    text = exported(kinds=["agents"])
+    helper.experts.clear()
+    Agent.objects.update(asker_approves_questions=True)
+
+    assert changed(take(text, Terminal())) == {
+        "helper": ["asker_approves_questions", "experts"]
+    }
+    assert list(helper.experts.all()) == [legal]
 
 
 def test_only_what_was_chosen_is_in_the_file(installation):

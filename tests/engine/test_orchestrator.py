@@ -3,6 +3,7 @@ import json
 import pytest
 
 from agents.engine import FallbackStrategy, Guardrails, ReActPlanner, RetryPolicy, ToolRegistry
+from agents.engine.approval import AskPerson
 from agents.engine.events import Event, Stamp, Type
 from agents.engine.plans.orchestrator import Orchestrator
 from tests.engine.conftest import Echo
@@ -256,3 +257,28 @@ async def test_what_was_said_of_a_plan_counts_though_nobody_is_asked_any_more(or
 
     assert gone_on[-1].data["detail"] == "Never."
     assert not boss.tools.get("echo").inputs
+
+
+async def test_a_plan_of_a_model_asks_experts_that_it_may_ask_once_the_asker_agrees(
+    orchestrator,
+):
+    asks = {"name": "law", "ask": "May we?", "role": "LEGAL", "approves": True}
+    boss = orchestrator(plan(asks), tools=[AskPerson(["Legal"])], people={"legal"})
+
+    events = await told(boss)
+
+    [asked] = of(events, Type.APPROVAL_REQUESTED)
+    assert (asked["why"], asked["role"]) == ("sharing", "")
+    [written] = of(events, Type.PLAN)
+    assert "approves" not in written["steps"][0]
+
+
+async def test_a_plan_of_a_model_asks_nobody_else(orchestrator):
+    asks = {"name": "all", "ask": "The key is sk-1. Is it?", "role": "person"}
+    script = [plan(asks)] * 3
+    boss = orchestrator(*script, tools=[AskPerson(["Legal"])], people={"legal"})
+
+    events = await told(boss)
+
+    assert of(events, Type.APPROVAL_REQUESTED) == []
+    assert events[-1].data["stopped_reason"] == "error"

@@ -119,8 +119,8 @@ async def test_a_plan_is_not_shown_in_a_trial(scripted, reviewer):
     assert (trial.answer, trial.score) == ("It is 42.", 1.0)
 
 
-ASK = {"name": "agree", "ask": "May we?", "approves": True}
-REPLY = 'ask_person {"approves": true, "question": "May we?"}'
+ASK = {"name": "agree", "ask": "May we?"}
+REPLY = 'ask_person {"question": "May we?"}'
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ async def test_a_person_says_again_what_they_said(agreed, scripted):
     trial = await examples.attempt(agreed, await Agent.objects.aget())
 
     assert [row["tool"] for row in agreed.observations] == ["ask_person"]
-    assert "ada approved. They said: “Why not.”" in str(model.requests[1]["messages"])
+    assert "Why not." in str(model.requests[1]["messages"])
     assert (trial.score, trial.not_recorded) == (1.0, ())
     assert await Approval.objects.acount() == 1
 

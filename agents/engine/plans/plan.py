@@ -132,6 +132,15 @@ def _assigned(step: ExecutionStep, agents: Mapping[str, str]) -> ExecutionStep:
     return replace(step, ask=str(step.arguments.get("task") or step.name))
 
 
+def without_approvals(plan: ExecutionPlan) -> ExecutionPlan:
+    """The plan of a model, which cannot say that a question is somebody's agreement."""
+    steps = (
+        replace(s, approves=False, plan=without_approvals(s.plan) if s.plan else None)
+        for s in plan.steps
+    )
+    return replace(plan, steps=tuple(steps))
+
+
 def _named(step: ExecutionStep, number: int) -> ExecutionStep:
     plan = step.plan.named() if step.plan else None
     return replace(step, name=step.name or f"step {number}", plan=plan)

@@ -17,7 +17,7 @@ from ..tool import Tool, specification
 from ..turn import ToolCall
 from .ordering import consequences
 from .outcome import Outcome
-from .plan import ExecutionPlan
+from .plan import ExecutionPlan, without_approvals
 from .site import Site
 
 PLANNER = "planner"
@@ -221,7 +221,7 @@ class Planning:
             self.refusal = cancel
             return None
         try:
-            plan = ExecutionPlan.from_dict(value).named()
+            plan = without_approvals(ExecutionPlan.from_dict(value)).named()
             wrong = list(self.check(plan))
         except (TypeError, ValueError, AttributeError) as error:
             wrong = [f"It cannot be read: {error}"]

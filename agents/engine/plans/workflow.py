@@ -33,6 +33,7 @@ class Workflow(AgentRuntime):
         **more: Any,
     ) -> None:
         super().__init__(*args, **more)
+        self.asking.is_written = True
         self.plan = assigned(plan.named(), roles or {})
         self.most_at_once = most_at_once
 
