@@ -2,6 +2,7 @@
 
 from asgiref.sync import async_to_sync
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth import logout
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -42,7 +43,10 @@ def erase(request: HttpRequest) -> HttpResponse:
         return _page(request, problem=problem, status=422)
     user = request.user
     logout(request)
-    async_to_sync(erasure.erase)(user, None)
+    report = async_to_sync(erasure.erase)(user, None)
+    messages.success(request, _("Your account and your data are gone."))
+    for sentence in report.sentences:
+        messages.info(request, sentence)
     return redirect("login")
 
 

@@ -1,10 +1,13 @@
 """Everything of a person, taken away: what they said, what was made of it, and their name.
 
-Each bit is a transaction of its own, and none depends on a later one: whoever is cut off in
-the middle begins again, and finds less. The account goes last.
+First their words are replaced where others have them, as long as they are known; then goes
+what is theirs. Each bit is a transaction of its own, and none depends on a later one: whoever
+is cut off in the middle begins again, and finds less. The account goes last.
 """
 
-from collections.abc import Iterable
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +17,7 @@ from django.contrib.contenttypes.models import ContentType
 from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.db.models import Q, QuerySet
+from django.db.models.functions import Length
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -21,6 +25,7 @@ from agents import audit, database, runs
 from agents.engine.events import Type
 from agents.models import (
     AgentStep,
+    AgentVersion,
     Approval,
     AuditEntry,
     AuditPerson,
@@ -30,15 +35,12 @@ from agents.models import (
     Schedule,
 )
 from agents.people import roles, visits
-from agents.review.models import Comment, Note, Rating
-from chat import queue, removal, sharing
+from agents.review.models import Comment, Example, Label, Note, Rating, Review, SavedView
+from chat import free_space, queue, quotations, removal, sharing
 from chat.models import ChatSession, Message
 
-GONE = "‹…›"
 A_PAGE = 200
-# What is shorter may be anybody's: it goes only where it stands alone.
-TELLING = 12
-HELD = {Type.RUN_STARTED, Type.STEP_STARTED, Type.STEP, Type.STATUS, Type.HANDOFF}
+DECIDED = ("approved", "declined")
 
 
 class NotErased(Exception):
@@ -51,6 +53,7 @@ class Line:
 
     what: str
     count: int
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +62,51 @@ class Plan:
 
     goes: list[Line]
     stays: list[Line]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What was found where: rows that are gone, rows of others in which words were replaced,
+    what was left as it is, and whether the database has overwritten it all."""
+
+    removed: list[Line]
+    replaced: list[Line]
+    left: list[Line]
+    storage: str
+
+    @property
+    def sentences(self) -> list[str]:
+        """For whoever had it done."""
+        parts = [
+            (_("Removed: %(found)s."), self.removed),
+            (_("Words replaced in rows of others: %(found)s."), self.replaced),
+            (
+                _("Their words are still in what is set up here: %(found)s. Edit it by hand."),
+                self.left,
+            ),
+        ]
+        told = [said % {"found": _listed(lines)} for said, lines in parts if _listed(lines)]
+        return [*told, *([_said_of_storage()[self.storage]] if self.storage else [])]
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """For the audit log: counts, and nothing that says whose."""
+        kinds = {"removed": self.removed, "replaced": self.replaced, "left": self.left}
+        return {name: {line.kind: line.count for line in kinds[name]} for name in kinds}
+
+
+def _listed(lines: list[Line]) -> str:
+    return ", ".join(f"{line.what}: {line.count:,}" for line in lines if line.count)
+
+
+def _said_of_storage() -> dict[str, str]:
+    return {
+        free_space.OVERWRITTEN: _("The database has overwritten it, its log included."),
+        free_space.VACUUMED: _(
+            "PostgreSQL has marked its place as free, and overwrites it with new rows."
+        ),
+        free_space.LATER: _("The database was busy: it overwrites the rest of its log later."),
+    }
 
 
 def plan(user: Any) -> Plan:
@@ -98,12 +146,17 @@ def plan(user: Any) -> Plan:
     )
 
 
-async def erase(user: Any, by: Any) -> None:
-    """All of it: nothing new begins, what runs is stopped, and then it goes, bit by bit."""
+async def erase(user: Any, by: Any) -> Report:
+    """All of it: nothing new begins, what runs is stopped, and then it goes, bit by bit.
+
+    What runs where they took part is stopped, too: it would repeat what it was told.
+    """
     await database.ask(begin, user, by)
-    async for run in Run.objects.live().filter(_of(user)):
+    topics = await database.ask(_topics, user)
+    near = Run.objects.running().filter(topic__in=topics)
+    async for run in (Run.objects.live().filter(_of(user)) | near).distinct():
         await runs.stop(run)
-    await database.ask(finish, user)
+    return await database.ask(finish, user)
 
 
 def check(user: Any) -> None:
@@ -128,19 +181,190 @@ def begin(user: Any, by: Any) -> None:
     _end_visits(user)
 
 
-def finish(user: Any) -> None:
+def finish(user: Any) -> Report:
     """What is left, to the end."""
+    said = _Said(user)
+    removed = _counted(user)
+    since = quotations.newest()
+    found = said.replaced(_connected(user), {})
+    _forget_judgements(user)
+    _forget_decisions(user)
     for chat in ChatSession.objects.owned_by(user):
         queue.clear(chat)
         while removal.shrink(chat):
             pass
-    _forget_words(user)
+    elsewhere = Message.objects.filter(author=user)
+    answered = Run.objects.filter(message__in=elsewhere.values("pk"))
+    while removal.shrink_runs(answered):
+        pass
+    elsewhere.delete()
     while removal.shrink_runs(Run.objects.filter(_of(user))):
         pass
+    # What was asked meanwhile was asked with all that had been said before.
+    found += said.replaced(_connected(user, said.topics), since)
+    left = said.left()
     _leave(user)
-    _forget_decisions(user)
     with transaction.atomic():
         _forget_account(user)
+        # Nobody's: whoever had it done is named where it began.
+        person = said.person
+        lines = {"removed": removed, "replaced": _lines(found), "left": _lines(left)}
+        audit.record(None, audit.PERSON_ERASED, person, **Report(**lines, storage="").facts)
+    return Report(**lines, storage=free_space.wipe(_tables()))
+
+
+def _tables() -> set[str]:
+    models = [*quotations.PLACES, get_user_model(), Session]
+    return {model._meta.db_table for model in models}
+
+
+def _lines(found: Counter) -> list[Line]:
+    return [
+        Line(
+            what=str(model._meta.verbose_name_plural), count=count, kind=model._meta.model_name
+        )
+        for model, count in found.items()
+        if count
+    ]
+
+
+def _counted(user: Any) -> list[Line]:
+    """Rows that will be gone."""
+    theirs = Run.objects.filter(_of(user))
+    own = ChatSession.objects.owned_by(user)
+    rows: list[QuerySet[Any]] = [
+        own,
+        Message.objects.filter(Q(author=user) | Q(session__in=own)),
+        theirs,
+        AgentStep.objects.filter(run__in=theirs),
+        RunEvent.objects.filter(run__in=theirs),
+        Approval.objects.filter(run__in=theirs),
+        Rating.objects.filter(Q(user=user) | Q(run__in=theirs)),
+        Comment.objects.filter(Q(author=user) | Q(run__in=theirs)),
+        Note.objects.filter(run__in=theirs),
+        Example.objects.filter(run__in=theirs),
+        Schedule.objects.filter(user=user),
+        SavedView.objects.filter(user=user),
+    ]
+    return _lines(Counter({row.model: row.distinct().count() for row in rows}))
+
+
+class _Said:
+    """What a person said, as far as it is known, and where that is looked for."""
+
+    def __init__(self, user: Any) -> None:
+        self.person, self.topics = audit.person(user), _topics(user)
+        own = set(_texts(user))
+        own -= quotations.said_by_others(user, own)
+        told = Run.objects.filter(message__author=user).exclude(message__session__user=user)
+        answers = set(told.exclude(answer="").values_list("answer", flat=True))
+        name = user.get_username()
+        self._near = quotations.Words(
+            own | answers,
+            phrases=[f"{name} {what}" for what in DECIDED],
+            answers=dict(_decided(user).values_list("call_id", "reason")),
+        )
+        self._far = quotations.Words(filter(quotations.is_distinctive, own))
+        self._decided = list(_decided(user).exclude(reason="").values("run", "step", "reason"))
+
+    def replaced(self, near: set[int], since: dict[Any, int]) -> Counter:
+        """Replace it: all of it in what they had to do with, and what is long everywhere."""
+        found = quotations.replace_in(self._near, quotations.of_runs(sorted(near)))
+        here = self._near_sessions()
+        found += quotations.replace_in(self._near, here)
+        found[RunEvent] += quotations.replace_in_pieces(self._near, sorted(near))
+        found[AgentStep] += self._answers_replaced()
+        if self._far:
+            found += quotations.replace_in(self._far, quotations.everywhere(since))
+        return found
+
+    def left(self) -> Counter:
+        return quotations.repeated_in_setup(self._far) if self._far else Counter()
+
+    def _near_sessions(self) -> Iterator[tuple[Any, QuerySet[Any]]]:
+        pks = [
+            int(topic.partition(".")[2]) for topic in self.topics if topic.startswith("chat.")
+        ]
+        for at in range(0, len(pks), A_PAGE):
+            some = pks[at : at + A_PAGE]
+            yield ChatSession, ChatSession.objects.filter(pk__in=some)
+            yield Message, Message.objects.filter(session__in=some)
+
+    def _answers_replaced(self) -> int:
+        """What they were asked is answered in a step of its own, however short the answer."""
+        count = 0
+        for about in self._decided:
+            steps = AgentStep.objects.filter(run=about["run"], number=about["step"])
+            for step in steps.filter(observation__contains=about["reason"]):
+                text = step.observation.replace(about["reason"], quotations.GONE)
+                count += AgentStep.objects.filter(pk=step.pk).update(observation=text)
+            events = RunEvent.objects.filter(run=about["run"], type=Type.STEP)
+            for event in events.filter(data__step=about["step"]):
+                told = str(event.data.get("observation", ""))
+                data = {
+                    **event.data,
+                    "observation": told.replace(about["reason"], quotations.GONE),
+                }
+                if told and data != event.data:
+                    RunEvent.objects.filter(pk=event.pk).update(data=data)
+        return count
+
+
+def _texts(user: Any) -> Iterator[str]:
+    """Everything that they wrote and others may have seen."""
+    runs_ = Run.objects.filter(user=user)
+    masks = AgentStep.objects.filter(run__user=user, kind=AgentStep.Kind.GUARDRAIL)
+    decided = Approval.objects.filter(decided_by=user)
+    for rows, column in (
+        (Message.objects.filter(author=user), "text"),
+        (runs_, "query"),
+        (decided, "reason"),
+        (decided, "new_arguments"),
+        (Comment.objects.filter(author=user), "text"),
+        (Rating.objects.filter(user=user), "comment"),
+        (Note.objects.filter(author=user), "text"),
+        (Review.objects.filter(flagged_by=user), "why"),
+        (Review.objects.filter(corrected_by=user), "correction"),
+    ):
+        yield from rows.values_list(column, flat=True).iterator(A_PAGE)
+    for about in masks.values_list("action_input", flat=True).iterator(A_PAGE):
+        if isinstance(about, dict) and isinstance(about.get("text"), str):
+            yield about["text"]
+    for typed in decided.exclude(new_arguments="").values_list("new_arguments", flat=True):
+        yield from _leaves(json.loads(typed))
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    items: Iterable[Any] = value.values() if isinstance(value, dict) else value
+    if isinstance(value, dict | list):
+        for item in items:
+            yield from _leaves(item)
+
+
+def _topics(user: Any) -> set[str]:
+    """Where they said something among others, or decided for them."""
+    said = Message.objects.filter(author=user).exclude(session__user=user)
+    chats = ChatSession.objects.filter(pk__in=said.values("session"))
+    shared = Run.objects.filter(message__session__in=chats)
+    decided = Run.objects.filter(approvals__decided_by=user)
+    found = (shared | decided).values_list("topic", flat=True)
+    return {*found, *(chat.topic for chat in chats)}
+
+
+def _connected(user: Any, topics: Iterable[str] = ()) -> set[int]:
+    """Runs of others that may repeat them: where they took part, and what was run again."""
+    there = {*topics, *_topics(user)}
+    judged = Q(comments__author=user) | Q(review_notes__author=user) | Q(ratings__user=user)
+    near = Run.objects.filter(Q(topic__in=there) | judged)
+    found = set(near.exclude(_of(user)).values_list("pk", flat=True))
+    newly = found
+    while newly:
+        again = Run.objects.filter(origin__in=newly).exclude(_of(user))
+        newly = set(again.values_list("pk", flat=True)) - found
+        found |= newly
+    return found
 
 
 def _of(user: Any) -> Q:
@@ -168,50 +392,19 @@ def _end_visits(user: Any) -> None:
         last = page[-1].pk
 
 
-def _forget_words(user: Any) -> None:
-    """What they said to others is in what these were answered, and is taken out of it."""
-    said = Message.objects.filter(author=user).exclude(session__user=user)
-    for session in ChatSession.objects.filter(pk__in=said.values("session")):
-        here = said.filter(session=session).select_related("run")
-        words = {text for message in here for text in _words(message)}
-        for run in Run.objects.filter(message__session=session).exclude(user=user):
-            with transaction.atomic():
-                _rewrite(run, words)
-        while removal.shrink_runs(Run.objects.filter(message__in=here.values("pk"))):
-            pass
-        said.filter(session=session).delete()
-
-
-def _words(message: Message) -> Iterable[str]:
-    yield message.text
-    if message.run is not None and message.run.answer:
-        yield message.run.answer
-
-
-def _rewrite(run: Run, words: set[str]) -> None:
-    if (history := _without(run.history, words)) != run.history:
-        Run.objects.filter(pk=run.pk).update(history=history)
-    for step in run.steps.exclude(request=None):
-        if (request := _without(step.request, words)) != step.request:
-            AgentStep.objects.filter(pk=step.pk).update(request=request)
-    for event in run.events.filter(type__in=HELD):
-        if (data := _without(event.data, words)) != event.data:
-            RunEvent.objects.filter(pk=event.pk).update(data=data)
-
-
-def _without(value: Any, words: set[str]) -> Any:
-    if isinstance(value, str):
-        return GONE if value in words else _cleared(value, words)
-    if isinstance(value, dict):
-        return {name: _without(item, words) for name, item in value.items()}
-    return [_without(item, words) for item in value] if isinstance(value, list) else value
-
-
-def _cleared(text: str, words: set[str]) -> str:
-    for word in words:
-        if len(word) >= TELLING:
-            text = text.replace(word, GONE)
-    return text
+def _forget_judgements(user: Any) -> None:
+    """That something was judged stays, for the sake of what was; in which words does not."""
+    Note.objects.filter(author=user).update(text=quotations.GONE, author=None)
+    Review.objects.filter(flagged_by=user).exclude(why="").update(why=quotations.GONE)
+    corrected = Review.objects.filter(corrected_by=user).exclude(correction="")
+    corrected.update(correction=quotations.GONE)
+    AgentVersion.objects.filter(author=user).update(note="")
+    Label.objects.filter(author=user).annotate(size=Length("name")).filter(
+        size__gte=quotations.TELLING
+    ).delete()
+    for example in Example.objects.filter(saved_by=user):
+        name = f"{quotations.GONE} {example.pk}"
+        Example.objects.filter(pk=example.pk).update(name=name, expected="", saved_by=None)
 
 
 def _leave(user: Any) -> None:
@@ -239,4 +432,3 @@ def _forget_account(user: Any) -> None:
     kind = ContentType.objects.get_for_model(user)
     LogEntry.objects.filter(content_type=kind, object_id=str(user.pk)).delete()
     user.delete()
-    audit.record(None, audit.PERSON_ERASED, person)

@@ -46,9 +46,11 @@ def erase(request: HttpRequest, pk: int) -> HttpResponse:
     if problem := _hindrance(request, person):
         return _page(request, person, problem=problem, status=422)
     token = audit.person(person)
-    async_to_sync(erasure.erase)(person, request.user)
+    report = async_to_sync(erasure.erase)(person, request.user)
     token.refresh_from_db()
     messages.success(request, _("All data of this person is gone: %(name)s.") % {"name": token})
+    for sentence in report.sentences:
+        messages.info(request, sentence)
     return redirect("admin:auth_user_changelist")
 
 

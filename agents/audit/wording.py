@@ -124,6 +124,7 @@ FACTS = {
     "hours": gettext_lazy("hours"),
     "is_right": gettext_lazy("rightly"),
     "kinds": gettext_lazy("kinds"),
+    "left": gettext_lazy("still in what is set up"),
     "link": gettext_lazy("link number"),
     "message_count": gettext_lazy("messages"),
     "model": gettext_lazy("model"),
@@ -133,6 +134,8 @@ FACTS = {
     "refused": gettext_lazy("refused"),
     "reruns": gettext_lazy("runs again of it"),
     "role": gettext_lazy("role"),
+    "removed": gettext_lazy("removed"),
+    "replaced": gettext_lazy("words replaced in"),
     "rule": gettext_lazy("pattern"),
     "run": gettext_lazy("run"),
     "runevent_count": gettext_lazy("events"),
@@ -150,6 +153,8 @@ FACTS = {
 WAYS = {
     "all": gettext_lazy("everything but the password"),
     "code": gettext_lazy("code of the second step"),
+    "confirm": gettext_lazy("confirming who it is"),
+    "erase": gettext_lazy("deleting the account"),
     "link": gettext_lazy("link of an administrator"),
     "oidc": gettext_lazy("single sign-on"),
     "passkey": gettext_lazy("passkey"),
@@ -235,6 +240,10 @@ def _value(value: Any, people: Mapping[str, str]) -> str:
         return people.get(value, value) or "—"
     if isinstance(value, list):
         return ", ".join(_value(item, people) for item in value) or "—"
+    if isinstance(value, dict):
+        return (
+            ", ".join(f"{name} {_value(item, people)}" for name, item in value.items()) or "—"
+        )
     if value is None:
         return "—"
     if isinstance(value, bool):

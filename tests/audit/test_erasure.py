@@ -103,7 +103,7 @@ def test_what_was_decided_stays_and_who_decided_does_not(person, stranger):
 
     call_command("erase_person", "ada", "--yes")
 
-    assert holding(WORDS) == holding("ada") == []
+    assert holding(WORDS) == holding("'ada'") == holding('"ada"') == []
     assert Approval.objects.get().verdict == "approved"
 
 
@@ -188,6 +188,7 @@ def test_an_administrator_erases_whom_they_have_named(person, administrator):
     done = client.post(page, {"name": "ada"}, follow=True)
 
     assert "is gone" in done.content.decode()
+    assert "Removed: sessions: 1, messages: 1, runs: 1, " in done.content.decode()
     assert holding(WORDS) == holding("'ada'") == []
 
 
@@ -227,4 +228,5 @@ def test_somebody_deletes_their_account_with_their_password(django_user_model, s
     done = client.post("/account/erase/", {"name": "ada", "password": "a long walk"})
 
     assert done.headers["Location"] == "/login/"
+    assert "Your account and your data are gone." in client.get("/login/").content.decode()
     assert not django_user_model.objects.exists()

@@ -26,10 +26,12 @@ class Command(BaseCommand):
         if not yes:
             raise CommandError("Nothing was erased. Add --yes to do it: there is no way back.")
         try:
-            async_to_sync(_erase)(user)
+            report = async_to_sync(_erase)(user)
         except erasure.NotErased as reason:
             raise CommandError(str(reason)) from reason
         self.stdout.write("All of it is gone.")
+        for sentence in report.sentences:
+            self.stdout.write(sentence)
 
     def _tell(self, plan: erasure.Plan) -> None:
         for heading, lines in (("Goes", plan.goes), ("Stays without a name", plan.stays)):
@@ -38,8 +40,8 @@ class Command(BaseCommand):
                 self.stdout.write(f"  {line.count:>7}  {line.what}")
 
 
-async def _erase(user) -> None:
+async def _erase(user) -> erasure.Report:
     try:
-        await erasure.erase(user, None)
+        return await erasure.erase(user, None)
     finally:
         await runs.shut_down()

@@ -1,0 +1,356 @@
+"""Where words of a person are repeated: found in rows of others, and replaced there.
+
+A text is found as it was written, as JSON has it, and where it was cut off. Sentences of a
+longer text are found, too. What is short is anybody's, and so is what somebody else said
+in the same words.
+"""
+
+import json
+import os.path
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, islice
+from types import MappingProxyType
+from typing import Any
+
+import re2
+from django.contrib.admin.models import LogEntry
+from django.db import transaction
+from django.db.models import JSONField, Model, Q, QuerySet, TextField
+from django.db.models.functions import Cast
+
+from agents import masking
+from agents.engine.approval import AskPerson
+from agents.engine.events import Type
+from agents.models import (
+    Agent,
+    AgentStep,
+    AgentVersion,
+    Approval,
+    Chunk,
+    Run,
+    RunEvent,
+    Schedule,
+    WorkflowVersion,
+)
+from agents.review.models import Comment, Example, Label, Note, Rating, Review, SavedView
+from chat.models import ChatSession, Message
+
+GONE = "‹…›"
+# What is shorter may be anybody's words; what is longer is nobody else's by chance.
+TELLING, A_SENTENCE, DISTINCTIVE = 12, 30, 40
+CUT = 40  # so much of the beginning is enough to know a text that was cut off
+A_PATTERN, A_PAGE = 1_000, 500
+MOST_MEMORY = 64 << 20
+SENTENCES = re.compile(r"(?<=[.!?。！？])\s*|\n+")
+MASKS = re.compile(r"‹[^›]*›")
+DELTAS = (Type.DELTA, Type.THOUGHT_DELTA)
+
+# Everywhere that words of people get to.
+PLACES: dict[type[Model], tuple[str, ...]] = {
+    Message: ("text",),
+    ChatSession: ("title",),
+    Run: (
+        "query",
+        "history",
+        "answer",
+        "output",
+        "detail",
+        "advice",
+        "overrides",
+        "parameters",
+    ),
+    RunEvent: ("data",),
+    AgentStep: ("thought", "action_input", "observation", "request", "notes"),
+    Approval: ("arguments", "new_arguments", "reason"),
+    Rating: ("comment",),
+    Comment: ("text",),
+    Note: ("text",),
+    Label: ("name",),
+    Review: ("why", "correction"),
+    Example: ("name", "question", "history", "observations", "expected"),
+    SavedView: ("name", "query"),
+    Schedule: ("parameters", "trouble"),
+    AgentVersion: ("note",),
+    LogEntry: ("object_repr", "change_message"),
+}
+# What an installation is set up with belongs to it: that it repeats somebody is only told.
+SET_UP: dict[type[Model], tuple[str, ...]] = {
+    Agent: ("description", "instructions"),
+    AgentVersion: ("snapshot",),
+    WorkflowVersion: ("text",),
+    Chunk: ("text",),
+}
+# Names and kinds by which rows are read: whatever somebody wrote, these stay.
+STRUCTURE = {
+    *("role", "type", "kind", "status", "id", "tool_call_id", "call_id", "model", "digest"),
+    *("name", "tool", "effect", "agent", "why", "action", "stopped_reason", "limit"),
+}
+
+
+SAID = ("content", "content_preview", "observation")
+
+
+class Words:
+    """What somebody said, to be found in what others have."""
+
+    def __init__(
+        self,
+        texts: Iterable[str],
+        phrases: Iterable[str] = (),
+        answers: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """`phrases` go however short they are; `answers` are what was said to which call."""
+        told = {text.strip() for text in texts} - {"", GONE}
+        self._answers = {call: text for call, text in answers.items() if text}
+        self.short = {text for text in told if len(text) < TELLING}
+        whole = told - self.short
+        self._all = "\n".join(whole)
+        pieces = {piece for text in whole for piece in _pieces(text)} | {*phrases}
+        self._forms: dict[str, list[str]] = {}
+        for form in {form for piece in pieces for form in _written(piece)}:
+            self._forms.setdefault(form[:CUT], []).append(form)
+        keys = sorted(self._forms, key=len, reverse=True)
+        self._patterns = [_pattern(some) for some in _batched(keys, A_PATTERN)]
+
+    def __bool__(self) -> bool:
+        return bool(self._patterns or self.short or self._answers)
+
+    def are_in(self, text: str) -> bool:
+        return any(pattern.search(text) for pattern in self._patterns)
+
+    def may_be_in(self, text: str) -> bool:
+        """Whether it is worth to read it: what is short is known only by its place."""
+        has_place = '"role"' in text or f'"{AskPerson.name}"' in text
+        is_answer = any(call in text for call in self._answers)
+        return bool(self.short and has_place) or is_answer or self.are_in(text)
+
+    def without(self, value: Any) -> Any:
+        """The same value with these words replaced in all its texts."""
+        if isinstance(value, str):
+            return self._cleared(value)
+        if isinstance(value, list):
+            return [self.without(item) for item in value]
+        if isinstance(value, dict):
+            return {name: self._field(value, name, item) for name, item in value.items()}
+        return value
+
+    def _field(self, about: dict[str, Any], name: str, item: Any) -> Any:
+        if name in STRUCTURE and isinstance(item, str):
+            return item
+        if isinstance(item, str) and item in self.short and _is_said(about, name):
+            return GONE
+        if name in SAID and isinstance(item, str):
+            answer = self._answers.get(str(about.get("tool_call_id", "")))
+            item = item.replace(answer, GONE) if answer else item
+        if name == "replaced" and isinstance(item, dict):
+            # What stands for personal data in a request: an alias, and what it was.
+            return {alias: self._alias(value) for alias, value in item.items()}
+        return self.without(item)
+
+    def _alias(self, value: Any) -> Any:
+        is_theirs = isinstance(value, str) and value and value in self._all
+        return GONE if is_theirs else self.without(value)
+
+    def _cleared(self, text: str) -> str:
+        for pattern in self._patterns:
+            parts, done = [], 0
+            for found in pattern.finditer(text):
+                if found.start() >= done:
+                    parts += [text[done : found.start()], GONE]
+                    done = found.start() + self._length(text[found.start() :], found[0])
+            text = "".join([*parts, text[done:]])
+        return text
+
+    def _length(self, text: str, key: str) -> int:
+        """How far the text goes on as one of these does."""
+        forms = self._forms[key]
+        agreed = max((os.path.commonprefix([text, form]) for form in forms), key=len)
+        if agreed in forms:
+            return len(agreed)
+        # Half an escape of JSON would be the end of what it is in.
+        escape = agreed.rfind("\\", max(len(agreed) - 6, 0))
+        return len(agreed) if escape < 0 else max(escape, 1)
+
+
+def _is_said(about: dict[str, Any], name: str) -> bool:
+    """Whether a text has this place because a person said it."""
+    is_asked = name == "observation" and about.get("tool") == AskPerson.name
+    return is_asked or (name == "content" and about.get("role") == "user")
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """A text, its lines and sentences, also as they are where personal data is masked."""
+    yield text
+    yield " ".join(text.split())
+    sentences = [part.strip() for part in SENTENCES.split(text)]
+    yield from (part for part in sentences if len(part) >= A_SENTENCE)
+    masked = masking.masked_text(text)
+    if masked != text:
+        parts = [part.strip() for part in MASKS.split(masked)]
+        yield from (part for part in parts if len(part) >= TELLING)
+
+
+def _written(text: str) -> Iterator[str]:
+    """As it stands in a text, in JSON, and in JSON that stands in JSON."""
+    yield text
+    for is_ascii in (True, False):
+        once = json.dumps(text, ensure_ascii=is_ascii)[1:-1]
+        yield from (once, json.dumps(once, ensure_ascii=is_ascii)[1:-1])
+
+
+def _pattern(keys: Iterable[str]) -> Any:
+    options = re2.Options()
+    options.max_mem, options.log_errors = MOST_MEMORY, False
+    return re2.compile("|".join(map(re2.escape, keys)), options)
+
+
+def is_distinctive(text: str) -> bool:
+    """Whether nobody else writes just this by chance; signs of Japanese say more each."""
+    dense = sum(ord(sign) > 0x2E80 for sign in text)
+    return len(text) + dense >= DISTINCTIVE
+
+
+def replace_in(words: Words, rows: Iterable[tuple[type[Model], QuerySet[Any]]]) -> Counter:
+    """Replace these words in rows of these kinds; says in how many of each."""
+    counts: Counter = Counter()
+    for model, queryset in rows:
+        for page in _pages(queryset):
+            counts[model] += _replace(words, model, page)
+    return counts
+
+
+def replace_in_pieces(words: Words, runs: Iterable[int]) -> int:
+    """Replace them in words that were sent bit by bit, where no bit has all of them.
+
+    The first bit then says all of it, and the others nothing: none is missing.
+    """
+    count = 0
+    for run in runs:
+        with transaction.atomic():
+            bits = RunEvent.objects.filter(run=run, type__in=DELTAS).order_by("seq")
+            by_step = sorted(bits, key=lambda bit: (bit.type, bit.data.get("step", 0), bit.seq))
+            for _place, found in groupby(by_step, lambda b: (b.type, b.data.get("step", 0))):
+                count += _replace_bits(words, list(found))
+    return count
+
+
+def repeated_in_setup(words: Words) -> Counter:
+    """What an installation is set up with and repeats these words, which stays."""
+    counts: Counter = Counter()
+    for model, columns in SET_UP.items():
+        for page in _pages(model._default_manager.all()):
+            counts[model] += sum(
+                words.are_in(text) for _pk, text in _texts(model, page, columns)
+            )
+    return +counts
+
+
+def of_runs(runs: Sequence[int]) -> Iterator[tuple[type[Model], QuerySet[Any]]]:
+    """All rows of these runs and of what was said about them."""
+    for some in _batched(runs, A_PAGE):
+        for model in PLACES:
+            names = {field.name for field in model._meta.get_fields()}
+            if model is Run:
+                yield model, Run.objects.filter(pk__in=some)
+            elif model is RunEvent:
+                yield model, RunEvent.objects.filter(run__in=some).exclude(type__in=DELTAS)
+            elif "run" in names:
+                yield model, model._default_manager.filter(run__in=some)
+
+
+def everywhere(after: dict[type[Model], int]) -> Iterator[tuple[type[Model], QuerySet[Any]]]:
+    """All rows that words get to, or those that came after these numbers."""
+    for model in PLACES:
+        rows = model._default_manager.filter(pk__gt=after.get(model, 0))
+        yield model, rows.exclude(type__in=DELTAS) if model is RunEvent else rows
+
+
+def newest() -> dict[type[Model], int]:
+    """The last number of each kind."""
+    rows = {model: model._default_manager.order_by("-pk") for model in PLACES}
+    return {model: rows[model].values_list("pk", flat=True).first() or 0 for model in rows}
+
+
+def _replace(words: Words, model: type[Model], page: list[int]) -> int:
+    columns = PLACES[model]
+    hit = [pk for pk, text in _texts(model, page, columns) if words.may_be_in(text)]
+    if not hit:
+        return 0
+    count = 0
+    with transaction.atomic():
+        for row in model._default_manager.filter(pk__in=hit).order_by("pk"):
+            old = {name: getattr(row, name) for name in columns}
+            new = {name: words.without(value) for name, value in old.items()}
+            changed = {name: value for name, value in new.items() if value != old[name]}
+            if changed:
+                _save(model, row.pk, changed)
+                count += 1
+    return count
+
+
+def _save(model: type[Model], pk: int, changed: dict[str, Any]) -> None:
+    for name, value in changed.items():
+        most = getattr(model._meta.get_field(name), "max_length", None)
+        if most and isinstance(value, str):
+            changed[name] = value[:most]
+    if model is Example and "name" in changed:  # which has to be one of its kind
+        changed["name"] = f"{GONE} {pk}"
+    if model is Label and "name" in changed:
+        model._default_manager.filter(pk=pk).delete()
+        return
+    model._default_manager.filter(pk=pk).update(**changed)
+
+
+def _texts(
+    model: type[Model], page: list[int], columns: tuple[str, ...]
+) -> Iterator[tuple[int, str]]:
+    """Each row as one text: to read it as data takes longer, and mostly nothing is in it."""
+    fields = {name: model._meta.get_field(name) for name in columns}
+    as_text = {
+        f"text_of_{name}": Cast(name, TextField())
+        for name, field in fields.items()
+        if isinstance(field, JSONField)
+    }
+    plain = [name for name, field in fields.items() if not isinstance(field, JSONField)]
+    rows = model._default_manager.filter(pk__in=page).annotate(**as_text)
+    for pk, *texts in rows.order_by("pk").values_list("pk", *plain, *as_text):
+        yield pk, "\n".join(text for text in texts if text)
+
+
+def _pages(rows: QuerySet[Any]) -> Iterator[list[int]]:
+    last, ordered = 0, rows.order_by("pk").values_list("pk", flat=True)
+    while page := list(ordered.filter(pk__gt=last)[:A_PAGE]):
+        yield page
+        last = page[-1]
+
+
+def _replace_bits(words: Words, bits: list[RunEvent]) -> int:
+    said = "".join(str(bit.data.get("content", "")) for bit in bits)
+    left = words.without(said)
+    if left == said:
+        return 0
+    for at, bit in enumerate(bits):
+        data = bit.data | {"content": left if at == 0 else ""}
+        RunEvent.objects.filter(pk=bit.pk).update(data=data)
+    return len(bits)
+
+
+def said_by_others(user: Any, texts: Iterable[str]) -> set[str]:
+    """Those of these texts that somebody else has said, too, word by word."""
+    found: set[str] = set()
+    for some in _batched(texts, A_PAGE):
+        theirs = Message.objects.exclude(author=user).filter(text__in=some)
+        asked = Run.objects.exclude(Q(user=user) | Q(user=None)).filter(query__in=some)
+        found |= {
+            *theirs.values_list("text", flat=True),
+            *asked.values_list("query", flat=True),
+        }
+    return found
+
+
+def _batched(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    left = iter(items)
+    while some := list(islice(left, size)):
+        yield some
