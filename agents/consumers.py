@@ -3,8 +3,9 @@
 import asyncio
 import json
 import logging
+import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from typing import Any
@@ -21,7 +22,18 @@ from django.utils import timezone, translation
 from django.utils.functional import Promise as StrPromise
 from django.utils.translation import gettext_lazy as _
 
-from agents import audit, database, live, masking, pulse, storage, visitors
+from agents import (
+    audit,
+    connections,
+    database,
+    frames,
+    greetings,
+    live,
+    masking,
+    pulse,
+    storage,
+    visitors,
+)
 from agents.engine.aside import SMALL
 from agents.fragments import Watched
 from agents.masking import Veil
@@ -34,6 +46,8 @@ logger = logging.getLogger(__name__)
 MOST_FRAME = 1_048_576
 NOT_FOUND = 4404
 TRY_AGAIN = 1013  # what a browser's page does a little later
+REPLACED = 4409  # by a newer socket of the same page
+TOO_MANY = 4429
 FRAMES_AT_ONCE = 60
 FRAMES_A_SECOND = 10
 LOOK_WHILE_LIVE = 5
@@ -45,6 +59,8 @@ TOLD_WITHIN = timedelta(seconds=0.5)  # what is not as old may be on its way
 
 Events = Sequence[dict[str, Any]]
 Told = tuple[str, dict[str, Any]]
+Ask = Callable[..., Awaitable[Any]]
+Shown = str | list[str] | None
 
 
 class BadFrame(Exception):
@@ -88,16 +104,50 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         self.pace = Pace(FRAMES_AT_ONCE, FRAMES_A_SECOND)
         self.patience = Pace(1, 1)
         self.language = _language(self.scope)
+        query = self.scope["query_string"].decode("latin-1")
+        self.asked = parse_qs(query, keep_blank_values=True)
         await self.accept()
-        topic = await database.ask(self.find_topic)
+        if greetings.is_full():
+            await self.close(TRY_AGAIN)
+            return
+        topic = await database.ask_later(self.find_topic)
         if topic is None:
             await self.close(NOT_FOUND)
             return
-        for followed in (topic, live.of_person(self.scope["user"].pk)):
+        person, page = self.scope["user"].pk, self.asked.get("page", [""])[0]
+        name = f"{self.scope['path']} {page}" if page else secrets.token_hex(8)
+        try:
+            self.stack.enter_context(connections.opened(person, name, self._replaced))
+        except connections.TooManySockets:
+            await self.close(TOO_MANY)
+            return
+        self.begin()
+        for followed in (topic, live.of_person(person)):
             await self.stack.enter_async_context(live.following(followed, self.hear))
-        await self.greet()
-        for part in (self._show_told, self._beat):
-            self.stack.callback(self.tasks.create_task(part()).cancel)
+        self._go_on(self._watch())
+
+    def _go_on(self, part: Coroutine[Any, Any, None]) -> None:
+        """Beside what the page sends, for as long as it is there."""
+        self.stack.callback(self.tasks.create_task(part).cancel)
+
+    async def _watch(self) -> None:
+        """What a page sends meanwhile is not held up by what it is shown first."""
+        try:
+            await self.greet()
+        except greetings.TooMany:
+            await self._end(TRY_AGAIN)
+        self._go_on(self._show_told())
+        self._go_on(self._beat())
+
+    def _replaced(self) -> None:
+        self._go_on(self._end(REPLACED))
+
+    async def _end(self, code: int) -> None:
+        await self.close(code)
+        raise StopConsumer
+
+    def begin(self) -> None:
+        """Whoever watches was let in."""
 
     def hear(self, kind: str, facts: dict[str, Any]) -> None:
         """A page that is far behind misses some of it, and then reads the rows again."""
@@ -211,8 +261,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         """
         self.looked = time.monotonic()
         if await self.show(self._look) is None:
-            await self.close(self.last_word)
-            raise StopConsumer
+            await self._end(self.last_word)
 
     def _look(self) -> str | None:
         return None if self.find_topic() is None else self.missed()
@@ -234,12 +283,12 @@ class WatchingConsumer(AsyncWebsocketConsumer):
             if time.monotonic() - self.looked >= longest:
                 self.hear(live.LOOK_AGAIN, {})
 
-    async def show(self, fragment, *subject: Any) -> str | None:
+    async def show(self, fragment, *subject: Any, ask: Ask = database.ask) -> Shown:
         """In its turn: what was worked out first is sent first, whoever asked for it."""
         async with self.turn:
-            html = await database.ask(self._in_language, fragment, *subject)
-            if html:
-                await self.send(html)
+            html = await ask(self._in_language, fragment, *subject)
+            for each in [html] if isinstance(html, str) else html or ():
+                await self.send(each)
         return html
 
     def _in_language(self, fragment, *subject: Any) -> Any:
@@ -248,8 +297,11 @@ class WatchingConsumer(AsyncWebsocketConsumer):
 
     async def send(self, html: str) -> None:
         """A page that has gone in this very moment is no failure; there is nobody to tell."""
+        if not html:
+            return
         try:
-            await AsyncConsumer.send(self, {"type": "websocket.send", "text": html})
+            for frame in frames.bounded(html):
+                await AsyncConsumer.send(self, {"type": "websocket.send", "text": frame})
         except Disconnected:
             raise StopConsumer from None
 
@@ -296,10 +348,10 @@ class RunConsumer(WatchingConsumer):
 
     async def greet(self) -> None:
         try:
-            await self.show(self.look_in)
+            async with greetings.turn():
+                await self.show(self.look_in, ask=database.ask_later)
         except audit.NotRecorded:
-            await self.close(TRY_AGAIN)
-            raise StopConsumer from None
+            await self._end(TRY_AGAIN)
 
     def look_in(self) -> str:
         user, run = self.scope["user"], self.run
@@ -311,8 +363,7 @@ class RunConsumer(WatchingConsumer):
         watched.veil, self.watched[run.pk] = veil, watched
         # The page of a run that was over when it was loaded shows it as it is, unless it was
         # away: then something may have been said of it.
-        asked = parse_qs(self.scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        if "over" in asked and "away" not in asked and not run.is_live:
+        if "over" in self.asked and "away" not in self.asked and not run.is_live:
             watched.is_live = False
             return ""
         return watched.snapshot()

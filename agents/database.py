@@ -1,8 +1,12 @@
 """The way from an event loop to the thread that has the connection to the database."""
 
-from asyncio import AbstractEventLoop, get_running_loop
+from asyncio import AbstractEventLoop, get_running_loop, wrap_future
+from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextvars import copy_context
+from enum import IntEnum
+from threading import Lock
 from typing import Any, TypeVar
 
 from asgiref.sync import AsyncToSync, SyncToAsync
@@ -11,6 +15,69 @@ from django.db import close_old_connections
 
 Answer = TypeVar("Answer")
 
+# Of what is less urgent, one is taken after so many that were put before it.
+MOST_PASSED = 8
+
+
+class Urgency(IntEnum):
+    FIRST = 0  # what a person sends, and waits for an answer to
+    USUAL = 1
+    LATER = 2  # what a page is shown that has just come
+
+
+class UrgentFirst(Executor):
+    """One thread, in which the most urgent call is made next; of equal ones the oldest."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="database")
+        self._lock = Lock()
+        self._waiting: dict[Urgency, deque[_Call]] = {each: deque() for each in Urgency}
+        self._passed = 0
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return self.put(Urgency.USUAL, fn, *args, **kwargs)
+
+    def put(
+        self, urgency: Urgency, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> Future[Any]:
+        future: Future[Any] = Future()
+        with self._lock:
+            self._waiting[urgency].append((future, fn, args, kwargs))
+        # Not this very call: whichever is the most urgent when the thread gets there.
+        self._thread.submit(self._make_next)
+        return future
+
+    def waiting(self, urgency: Urgency) -> int:
+        return len(self._waiting[urgency])
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        self._thread.shutdown(wait)
+
+    def _make_next(self) -> None:
+        with self._lock:
+            future, fn, args, kwargs = self._next()
+        if not future.set_running_or_notify_cancel():
+            return
+        try:
+            answer = fn(*args, **kwargs)
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            future.set_result(answer)
+
+    def _next(self) -> "_Call":
+        lines = [line for line in self._waiting.values() if line]
+        is_turn = self._passed >= MOST_PASSED
+        chosen = lines[-1] if is_turn else lines[0]
+        self._passed = self._passed + 1 if chosen is not lines[-1] else 0
+        return chosen.popleft()
+
+
+_Call = tuple[Future[Any], Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+
+# The thread of everything that asks outside of a request, whichever way it asks.
+THREAD = SyncToAsync.single_thread_executor = UrgentFirst()
+
 
 async def ask(question: Callable[..., Answer], *subject: Any) -> Answer:
     """What this function finds, asked in the one thread in which all others ask, too.
@@ -18,11 +85,25 @@ async def ask(question: Callable[..., Answer], *subject: Any) -> Answer:
     As with Channels' database_sync_to_async, at less than half the cost; but a language that
     is chosen is not taken along, and whoever needs one chooses it there.
     """
+    return await _answered(Urgency.USUAL, question, *subject)
+
+
+async def ask_first(question: Callable[..., Answer], *subject: Any) -> Answer:
+    """The same before all else that waits: a person has said something."""
+    return await _answered(Urgency.FIRST, question, *subject)
+
+
+async def ask_later(question: Callable[..., Answer], *subject: Any) -> Answer:
+    """The same after all else that waits, if that has an end: a page has just come."""
+    return await _answered(Urgency.LATER, question, *subject)
+
+
+async def _answered(urgency: Urgency, question: Callable[..., Answer], *subject: Any) -> Answer:
     loop = get_running_loop()
     if _is_sent_elsewhere(loop):
         return await database_sync_to_async(question)(*subject)
-    visit, thread = copy_context().run, SyncToAsync.single_thread_executor
-    return await loop.run_in_executor(thread, visit, _asked, question, *subject)
+    visit = copy_context().run
+    return await wrap_future(THREAD.put(urgency, visit, _asked, question, *subject), loop=loop)
 
 
 def _asked(question: Callable[..., Answer], *subject: Any) -> Answer:

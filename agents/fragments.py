@@ -12,12 +12,14 @@ from django.utils.safestring import SafeString, mark_safe
 
 from agents import masking, trace
 from agents.display import (
+    MOST_THOUGHT,
     Outline,
     PlanView,
     RunView,
     StepView,
     Thread,
     step_views,
+    text_url,
     trace_url,
     unfolded,
 )
@@ -25,7 +27,7 @@ from agents.engine.events import Type
 from agents.masking import ANSWER, Veil
 from agents.models import Run, RunEvent
 from agents.models.prepared import prepared
-from agents.prose import GrowingProse
+from agents.prose import BoundedProse, GrowingProse
 from agents.templatetags import alike
 
 WORDS = {Type.DELTA, Type.THOUGHT_DELTA}
@@ -75,8 +77,9 @@ class Watched:
     is_owed: bool = False  # whether its plan went on, and was not shown again yet
     rests_until: float = 0.0
     growing: set[int] = field(default_factory=set)
+    thought: dict[int, int] = field(default_factory=dict)  # characters shown of each
     speaker: str = ""  # the agent that was heard last
-    prose: GrowingProse = field(default_factory=GrowingProse)
+    prose: GrowingProse = field(default_factory=BoundedProse)
     veil: Veil | None = None  # where personal data is masked for this page
     begun: Run | None = None  # the row of a run that was asked for just now
 
@@ -85,7 +88,7 @@ class Watched:
 
     def snapshot(self) -> SafeString:
         """The whole run as it is now; what comes afterwards is added to it."""
-        return _element("_run.html", {"view": self.view()})
+        return alike.run_section(self.view())
 
     def view(self) -> RunView:
         # The number first: what is kept while the row is read will be told. Of a run that
@@ -127,7 +130,9 @@ class Watched:
         rows = self._unfolded(view.steps)
         self.rows.take(rows)
         self.growing = {step.number for step in rows if step.speaks}
-        self.prose = view.prose if run.is_live else GrowingProse()
+        self.prose = view.prose if run.is_live else BoundedProse()
+        # Counted where a row is shown whole: from then on its words come one by one.
+        self.thought = {step.number: len(step.live_text) for step in rows if step.speaks}
         return view
 
     def last_kept(self) -> int:
@@ -204,7 +209,7 @@ class Watched:
         """The run is another one now: it ended, it waits, or it goes on again."""
         self.is_judged = False
         self.prose.feed(answer)
-        return _element("_run.html", {"view": self._whole(run)})
+        return alike.run_section(self._whole(run))
 
     def _rows(
         self, run: RunView, events: Sequence[dict[str, Any]], thoughts: dict[int, str]
@@ -233,6 +238,7 @@ class Watched:
         """A row is shown as it is now: its step may be over before its last words are told."""
         if step.speaks:
             self.growing.add(step.number)
+            self.thought[step.number] = len(step.live_text)
         else:
             self.growing.discard(step.number)
 
@@ -282,6 +288,11 @@ class Watched:
     def _thought(self, step: int, text: str) -> SafeString:
         if step not in self.growing:
             return SafeString()
+        shown = self.thought.get(step, 0)
+        text = text[: max(0, MOST_THOUGHT - shown)]
+        self.thought[step] = shown + len(text)
+        if not text:
+            return SafeString()
         target = f"beforeend:#step-{self._key(step)}-live"
         return format_html('<p hx-swap-oob="{}">{}</p>', target, text)
 
@@ -291,7 +302,14 @@ class Watched:
     def _answer(self, text: str) -> str:
         if not text:
             return ""
-        ended, tail = self.prose.feed(text), self._tail()
+        taken = self.prose.taken
+        ended = self.prose.feed(text)
+        if self.prose.left_out:
+            # A cut answer grows no more; only how long it is by now is told.
+            tail = self._tail() if self.prose.taken > taken else ""
+            tail += self._more()
+        else:
+            tail = self._tail()
         target = f"beforeend:#answer-{self.run_pk}-frozen"
         return f'<div hx-swap-oob="{target}">{ended}</div>{tail}' if ended else tail
 
@@ -301,14 +319,22 @@ class Watched:
         words = f'class="tail" hx-swap-oob="true">{self.prose.tail_html}'
         return f'<div id="answer-{self.run_pk}-tail" {words}</div>'
 
+    def _more(self) -> str:
+        """How much more of the answer there is than is shown."""
+        prose, about = self.prose, {"pk": str(self.run_pk), "is_live": True}
+        about |= {"size": prose.taken + prose.left_out, "shown": prose.taken}
+        return _element("_answer_more.html", about | {"href": text_url(self.run_pk, "answer")})
+
     def _taken_back(self, events: Sequence[dict[str, Any]]) -> str:
         """What looked like an answer was a thought: the answer begins anew."""
         last = max(at for at, event in enumerate(events) if _is_thought(event))
         said = _words(events[last + 1 :])[0]
         said = self.veil.begin(ANSWER, said) if self.veil else said
-        self.prose = GrowingProse(said, f"answer-{self.run_pk}")
+        was_cut = bool(self.prose.left_out)
+        self.prose = BoundedProse(said, f"answer-{self.run_pk}")
         words = f'class="frozen" hx-swap-oob="true">{self.prose.frozen}'
-        return f'<div id="answer-{self.run_pk}-frozen" {words}</div>{self._tail()}'
+        more = self._more() if was_cut or self.prose.left_out else ""
+        return f'<div id="answer-{self.run_pk}-frozen" {words}</div>{self._tail()}{more}'
 
 
 @prepared

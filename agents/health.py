@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from agents import live
+from agents import greetings, live
 from agents.models import ServerProcess
 
 logger = logging.getLogger(__name__)
@@ -44,6 +44,8 @@ async def alive(scope, receive, send) -> None:
 async def ready(scope, receive, send) -> None:
     """200 where this process may be sent people; 503 while it must not be."""
     trouble = ["leaving"] if _is_leaving else await _obstacles()
+    # Many have just come, and wait: whoever comes now is better off elsewhere.
+    trouble += ["connections"] if greetings.is_full() else []
     await _send(send, 503 if trouble else 200, "not ready" if trouble else "ready", trouble)
 
 
@@ -70,7 +72,8 @@ async def _send(send: Callable[..., Any], code: int, status: str, trouble: list[
 
 async def _troubles() -> list[str]:
     layer = [] if await layer_delay() is not None else ["layer"]
-    return layer + (["disk"] if space_left() < LEAST_SPACE else [])
+    crowd = ["connections"] if greetings.is_full() else []
+    return layer + (["disk"] if space_left() < LEAST_SPACE else []) + crowd
 
 
 async def layer_delay() -> float | None:

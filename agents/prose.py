@@ -55,6 +55,11 @@ LAST_TAGS = re.compile(
     r"|\n?</code></pre>\s*)+\Z"
 )
 CACHED = 20_000
+MOST_COLOURED = 100_000  # characters of HTML: each sign of dense code may have a tag of its own
+MOST_ANSWER = 20_000  # characters that a page shows of an answer
+MOST_ANSWER_HTML = 100_000
+LEAST_SHOWN = 500
+A_LOOK = 2_000  # characters, after which it is asked how much HTML they have become
 # One line of plain words, which Markdown leaves as it is: most of what is streamed.
 BEGINS_PLAIN = re.compile(r"[^\W\d_]|[@(]")
 GOES_ON_PLAIN = re.compile(r"[\w ,.;:?()%/@-]*")
@@ -129,6 +134,16 @@ def _unread(text: str) -> SafeString:
     return format_html('<div class="prose-rest">{}</div>\n', text.replace("\0", ""))
 
 
+def cut(text: str, most: int) -> str:
+    """The beginning of a text, up to the end of a paragraph, a line or a word."""
+    if len(text) <= most:
+        return text
+    for end in ("\n\n", "\n", " "):
+        if (at := text.rfind(end, most - most // 10, most)) > 0:
+            return text[:at]
+    return text[:most]
+
+
 def _plain(text: str, start: int = 0) -> int:
     """Up to where this is plain, if it is known to be so up to its start."""
     if not start and not BEGINS_PLAIN.match(text):
@@ -160,6 +175,8 @@ class GrowingProse:
     again and again. Where that is long, it happens at growing intervals, and what was written
     since is added to it as plain text.
     """
+
+    left_out = taken = 0  # characters, where not all of it is shown
 
     def __init__(self, text: str = "", name: str = "answer") -> None:
         self.tail = ""
@@ -272,6 +289,11 @@ class GrowingProse:
         return is_apart and "".join(self._said) == text.replace("\0", "")
 
     @property
+    def is_short(self) -> bool:
+        """Whether all of it is as much HTML as a page shows of an answer."""
+        return len(self.whole) <= MOST_ANSWER_HTML
+
+    @property
     def whole(self) -> SafeString:
         """All of it, now that nothing more will come."""
         return mark_safe(self.frozen + _blocks(self.tail, self._spent)[0])
@@ -284,6 +306,52 @@ def _with_rest(html: str, rest: str, name: str) -> SafeString:
     at = len(html) - len(end) + found.start() if found else len(html)
     added = f'<span id="{name}-rest" class="prose-rest">{escape(rest)}</span>'
     return mark_safe(html[:at] + added + html[at:])
+
+
+class BoundedProse(GrowingProse):
+    """Markdown that is still being written, as much of it as a page shows.
+
+    What comes after that costs nothing but to be counted.
+    """
+
+    def __init__(self, text: str = "", name: str = "answer") -> None:
+        self.left_out = self.taken = 0  # characters
+        self._room, self._html = MOST_ANSWER, 0  # characters left to take, and of HTML made
+        super().__init__(text, name)
+
+    def feed(self, text: str) -> SafeString:
+        ended: list[str] = []
+        while text and self._room:
+            piece = text[: min(self._room, A_LOOK - self.taken % A_LOOK)]
+            text = text[len(piece) :]
+            ended.append(super().feed(piece))
+            self._count(len(piece), len(ended[-1]))
+        self.left_out += len(text)
+        return mark_safe("".join(ended))
+
+    def _count(self, taken: int, html: int) -> None:
+        """Looked at in the same places, however it came."""
+        self.taken += taken
+        self._room -= taken
+        self._html += html
+        if self.taken % A_LOOK == 0 and self._html > MOST_ANSWER_HTML:
+            self._room = 0
+
+    def effort(self, text: str) -> int:
+        return super().effort(text[: self._room]) if self._room else 0
+
+    def is_whole(self, text: str) -> bool:
+        return not self.left_out and super().is_whole(text)
+
+
+def render_start(text: str, most: int = MOST_ANSWER) -> tuple[SafeString, int]:
+    """Safe HTML for the beginning of a text, and how many characters of it that is."""
+    text = cut(text, most)
+    html = render_markdown(text)
+    while len(html) > MOST_ANSWER_HTML and len(text) > LEAST_SHOWN:
+        text = cut(text, len(text) // 2)
+        html = render_markdown(text)
+    return html, len(text)
 
 
 def _closed(text: str) -> int:
@@ -356,7 +424,8 @@ def _highlighted(code: str, language: str) -> str:
         lexer = get_lexer_by_name(language)
     except ClassNotFound:
         return escape(code)
-    return highlight(code, lexer, HtmlFormatter(nowrap=True))
+    html = highlight(code, lexer, HtmlFormatter(nowrap=True))
+    return html if len(html) <= MOST_COLOURED else escape(code)
 
 
 def _image(tokens: list[Token], at: int, *_: Any) -> str:

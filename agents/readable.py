@@ -9,6 +9,8 @@ from django.utils.translation import gettext as _
 from agents.meaning import decoded
 
 MOST_SHOWN = 20_000
+MOST_IN_ROW = 4_000  # of each text of a step, in a chat
+MOST_QUESTION = 4_000
 MOST_INTENT = 140
 LINE = 72
 TURNING = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -17,14 +19,14 @@ TURNING = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _on_a_line = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def shown(value: Any) -> str:
+def shown(value: Any, most: int = MOST_SHOWN) -> str:
     """A value as text to read, its middle left out where it is very long."""
     if value is None:
         return ""
     text = value if isinstance(value, str) else unfolded(value)
-    if len(text) <= MOST_SHOWN:
+    if len(text) <= most:
         return text
-    half = MOST_SHOWN // 2
+    half = most // 2
     left_out = _("%(count)d characters left out") % {"count": len(text) - 2 * half}
     return f"{text[:half]}\n\n[… {left_out} …]\n\n{text[-half:]}"
 

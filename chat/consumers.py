@@ -4,26 +4,23 @@ import re
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from functools import partial
 from typing import Any
-from urllib.parse import parse_qs
 
-from django.core.exceptions import ObjectDoesNotExist
 from django.db import OperationalError
-from django.db.models import QuerySet
 from django.utils.functional import Promise as StrPromise
 from django.utils.translation import gettext_lazy as _
 
-from agents import absences, database, live, runs
+from agents import absences, database, greetings, live, runs
 from agents.consumers import BadFrame, Events, WatchingConsumer
 from agents.engine.events import Type
 from agents.fragments import Watched
 from agents.models import Run
 from agents.models.prepared import prepared
-from agents.review.models import Comment
 from chat import fragments, presence, questions, sessions, sharing
+from chat.conversation import MOST_PK, Conversation
 from chat.models import ChatSession, Message
 from chat.presence import Person, Presence
 
@@ -32,10 +29,6 @@ logger = logging.getLogger(__name__)
 # What changes what stands around the conversation, too.
 AROUND = {Type.RUN_FINISHED, Type.RUN_PAUSED, Type.APPROVAL_RESOLVED}
 SHOWN_OUT = 4403  # to whoever was let in before: to others, what is not theirs is not there
-MOST_PK = 2**63 - 1
-MOST_CORRECTED = 50
-MOST_COMMENTED = 50
-MOST_ON_PAGE = 30
 
 
 class ChatConsumer(WatchingConsumer):
@@ -44,7 +37,8 @@ class ChatConsumer(WatchingConsumer):
     is_late = False
     topic = ""  # once somebody was let in
     page = ""
-    is_discussed = False
+    conversation: Conversation | None = None
+    is_greeted = False
     begun = ""  # frames for what was said here just now
     attending: asyncio.Task[None] | None = None  # where others can be here, too
     shown_present: tuple[Person, ...] = ()
@@ -55,34 +49,40 @@ class ChatConsumer(WatchingConsumer):
         pk, user = self.scope["url_route"]["kwargs"]["pk"], self.scope["user"]
         for self.session in _sessions(user.pk, pk) if pk <= MOST_PK else ():
             self.may_write = sharing.may_write(self.session, user)
+            if self.conversation is not None:
+                self.conversation.session = self.session
+                self.conversation.may_write = self.may_write
             return self.session.topic
         if self.topic and ChatSession.objects.filter(pk=pk).exists():
             self.last_word = SHOWN_OUT
         return None
 
-    async def greet(self) -> None:
-        """Bring the page up to date: messages it has not, and the last run that it has."""
-        page = parse_qs(self.scope["query_string"].decode("latin-1"))
+    def begin(self) -> None:
         self.topic, self.tab = self.session.topic, secrets.token_hex(8)
-        self.last = _number(page.get("after", [""])[0]) or 0
-        self.page = _name(page.get("page", [""])[0])
-        self.around = fragments.Surroundings(self.scope["user"])
-        self.was_writing, self.was_away = self.may_write, "away" in page
-        await self.show(self._greeting)
-        await self._keep(self._came, _number(page.get("away", [""])[0]))
+        self.page = _name(self.asked.get("page", [""])[0])
+        last = _number(self.asked.get("after", [""])[0]) or 0
+        user, self.was_writing = self.scope["user"], self.may_write
+        self.conversation = Conversation(self.session, user, self.may_write, last)
+
+    async def greet(self) -> None:
+        """Bring the page up to date, in its turn; those that are alike are shown the same."""
+        about = self.conversation.last, "away" in self.asked, self.may_write, self.language
+        key = (self.session.pk, self.scope["user"].pk, *about)
+        shown, frames = await greetings.shared(key, self._greeting)
+        async with self.turn:
+            self.conversation.take(shown)
+            self.watched = self.conversation.watched
+            await self._keep(self._came, _number(self.asked.get("away", [""])[0]))
+            for frame in frames:
+                await self.send(frame)
+            self.is_greeted = True
         await self._attend()
 
-    def _greeting(self) -> str:
-        self.is_discussed = sharing.has_members(self.session)
-        answered = self.session.messages.filter(run__isnull=False, pk__lte=self.last)
-        shown = answered.order_by("pk").last()
-        frames = [] if shown is None else [self._watch(shown.run_id).snapshot()]
-        # Whoever was away was not told of what was corrected meanwhile, however long ago asked.
-        frames += [self.on_page(run).judged() for run in _corrected(self.session.pk)]
-        # Nor of what people said to each other: of late, and where there is a place for it.
-        said = _commented(self.session.pk) if self.was_away and self.is_discussed else ()
-        frames += [self.on_page(run).commented(step) for run, step in dict.fromkeys(said)]
-        return "".join([*frames, self._new_messages(), self.around.changes(self.session)])
+    async def _greeting(self) -> tuple[Conversation, list[str]]:
+        page = Conversation(
+            self.session, self.scope["user"], self.may_write, self.conversation.last
+        )
+        return page, await page.caught_up("away" in self.asked, self.language)
 
     def _came(self, away: int | None) -> None:
         if away is not None:
@@ -103,7 +103,8 @@ class ChatConsumer(WatchingConsumer):
     def _mine(self, runs: Iterable[int]) -> list[int]:
         """What others asked is shown as they saw it: whether we were there is not told."""
         mine = Run.objects.filter(pk__in=runs, user=self.scope["user"].pk)
-        return list(mine.values_list("pk", flat=True)) if self.is_discussed else list(runs)
+        is_discussed = self.conversation.is_discussed
+        return list(mine.values_list("pk", flat=True)) if is_discussed else list(runs)
 
     def _live_runs(self) -> list[int]:
         return [run for run, watched in self.watched.items() if watched.is_live]
@@ -118,9 +119,10 @@ class ChatConsumer(WatchingConsumer):
             logger.warning("That a page was away could not be kept: %s", error)
 
     def missed(self) -> str:
-        is_behind = self.around.is_behind(self.session)
-        around = self.around.changes(self.session) if is_behind else ""
-        return super().missed() + self._new_messages() + around
+        page = self.conversation
+        is_behind = page.around.is_behind(self.session)
+        around = page.around.changes(self.session) if is_behind else ""
+        return super().missed() + page.new_messages() + around
 
     async def handle(self, frame: dict[str, Any]) -> None:
         match frame:
@@ -147,9 +149,10 @@ class ChatConsumer(WatchingConsumer):
                     partial(fragments.composer_state, refused=client_id), self.session
                 )
             return
-        if not message.is_new:  # a new one, once it is shown, tells by itself that it was taken
+        # A new one, once it is shown, tells by itself that it was taken.
+        if not message.is_new or not self.is_greeted:
             state = partial(fragments.composer_state, acknowledged=client_id)
-            await self.show(state, self.session)
+            await self.show(state, self.session, ask=database.ask_first)
 
     async def _said(self, say: Callable[[], Message]) -> Message:
         """Once it is kept it is shown, before anything that comes of it."""
@@ -164,31 +167,17 @@ class ChatConsumer(WatchingConsumer):
     def _say(self, text: str, client_id: str, agent: str) -> Message:
         self._ask_again()
         message = sessions.say(self.session, self.scope["user"], text, client_id, agent)
-        if message.is_new and not message.is_queued:
-            self.begun = self._at_once(message)
+        if message.is_new and not message.is_queued and self.is_greeted:
+            self.begun = self.conversation.at_once(message)
+        if self.begun:
+            self.looked = time.monotonic()  # all that there is has just been read
         return message
 
-    def _at_once(self, message: Message) -> str:
-        """Frames for what was said here: it is all at hand, and need not be told of first."""
-        try:
-            if _first_after(self.session.pk, self.last) != [message.pk]:
-                return ""  # what others said before it is shown before it
-            frames = self._new_message(message, is_new=True)
-            frames += self.around.begun(self.session, message.run)
-        except Exception:  # it is kept, and this page is told of it as others are
-            logger.exception("Message %s could not be shown at once.", message.pk)
-            self.watched.pop(message.run_id, None)
-            self.around = fragments.Surroundings(self.scope["user"])
-            return ""
-        self.last = message.pk
-        self.looked = time.monotonic()  # all that there is has just been read
-        return frames
-
     async def stop(self, pk: int | None) -> None:
-        run = await database.ask(self._live, pk)
+        run = await database.ask_first(self._live, pk)
         if run is not None:
             await runs.stop(run)
-        await self.show(fragments.composer_state, self.session)
+        await self.show(fragments.composer_state, self.session, ask=database.ask_first)
 
     def _live(self, pk: int | None) -> Run | None:
         self._ask_again()
@@ -202,13 +191,13 @@ class ChatConsumer(WatchingConsumer):
             raise BadFrame(sharing.READS_ONLY)
 
     async def send_now(self, pk: int | None) -> None:
-        await database.ask(self._ask_again)
+        await database.ask_first(self._ask_again)
         if not await sessions.send_now(self.session, self.scope["user"], pk):
             self.hear("queue.changed", {})  # it was sent in this very moment, or withdrawn
 
     async def withdraw(self, pk: int | None) -> None:
         """Whoever takes a message back is given its text, to write it anew."""
-        await database.ask(self._ask_again)
+        await database.ask_first(self._ask_again)
         text = await sessions.withdraw(self.session, self.scope["user"], pk)
         if text is None:
             self.hear("queue.changed", {})
@@ -216,37 +205,21 @@ class ChatConsumer(WatchingConsumer):
             await self.show(partial(fragments.composer_state, returned=text), self.session)
 
     def on_page(self, run: int) -> Watched:
-        """All that a session is told of are in it, and may stand here without moving."""
-        return self.watched.get(run) or self._unwatched(run)
-
-    def _watch(self, run: int) -> Watched:
-        self.watched[run] = self._unwatched(run)
-        return self.watched[run]
-
-    def _unwatched(self, run: int) -> Watched:
-        viewer = self.scope["user"].pk
-        return Watched(run, self.place, self.may_write, viewer, self.is_discussed)
+        return self.conversation.on_page(run)
 
     async def message_added(self, told: dict[str, Any]) -> None:
-        if told["message"] > self.last:
-            await self.show(self._new_messages, told["run"])
+        if told["message"] > self.conversation.last:
+            await self.show(self.conversation.new_messages, told["run"])
 
     async def people_changed(self, told: dict[str, Any]) -> None:
         """Whoever was shown out sees no more, and what others may do can be another now."""
         await super().people_changed(told)
         await self._attend()
-        if self.session.is_shared and not self.is_discussed:
-            self.is_discussed = True
-            await self.show(self._now_discussed)
+        if self.session.is_shared and not self.conversation.is_discussed:
+            await self.show(self.conversation.now_discussed)
         if self.may_write != self.was_writing:
             self.was_writing = self.may_write
             await self.refuse(_("What you may do here has changed. Reload the page."))
-
-    def _now_discussed(self) -> str:
-        """What stands on the page, with a place to talk about it."""
-        answered = self.session.messages.filter(run__isnull=False, pk__lte=self.last)
-        newest = answered.order_by("-pk").values_list("run_id", flat=True)[:MOST_ON_PAGE]
-        return "".join(self._watch(run).snapshot() for run in newest)
 
     async def _attend(self) -> None:
         """Be seen by the others for as long as there are any who could."""
@@ -298,13 +271,13 @@ class ChatConsumer(WatchingConsumer):
             await self.show(fragments.present, others)
 
     async def queue_changed(self, told: dict[str, Any]) -> None:
-        await self.show(self.around.changes, self.session)
+        await self.show(self.conversation.around.changes, self.session)
 
     def news(self, run: int, events: Events) -> str:
-        frames = [] if run in self.watched else [self._new_messages()]
+        frames = [] if run in self.watched else [self.conversation.new_messages()]
         frames.append(super().news(run, events))
         if {event["type"] for event in events} & AROUND:
-            frames.append(self.around.turned(self.session))
+            frames.append(self.conversation.around.turned(self.session))
         return "".join(frames)
 
     async def storage_late(self, told: dict[str, Any]) -> None:
@@ -322,54 +295,10 @@ class ChatConsumer(WatchingConsumer):
     async def refuse(self, sentence: StrPromise | str) -> None:
         await self.show(fragments.notice, sentence)
 
-    def _new_messages(self, begun: int | None = None) -> str:
-        """Frames for messages this page has not; one whose run has just begun, as it began."""
-        frames = []
-        for message in _answered_after(self.session.pk, self.last):
-            # It may be over by now, elsewhere, and what was told of it may be lost.
-            is_new = message.run_id == begun and message.run.is_live
-            self.last = message.pk
-            with suppress(ObjectDoesNotExist):
-                frames.append(self._new_message(message, is_new))
-        return "".join([*frames, self.around.changes(self.session)]) if frames else ""
-
-    def _new_message(self, message: Message, is_new: bool) -> str:
-        watched = self._watch(message.run_id)
-        view = watched.begin(message.run) if is_new else watched.view()
-        return fragments.new_message(message, view, self.scope["user"])
-
 
 @prepared
 def _sessions(user, pk):
     return ChatSession.objects.for_user(user).filter(pk=pk)
-
-
-@prepared
-def _answered_after(session, pk):
-    messages = _after(session, pk).select_related("run", "author")
-    return messages.defer("run__history")
-
-
-@prepared
-def _first_after(session, pk):
-    return _after(session, pk).values_list("pk", flat=True)[:1]
-
-
-def _after(session, pk) -> QuerySet[Message]:
-    messages = Message.objects.filter(session=session, pk__gt=pk, run__isnull=False)
-    return messages.order_by("pk")
-
-
-@prepared
-def _commented(session):
-    said = Comment.objects.filter(run__message__session=session).order_by("-pk")
-    return said.values_list("run", "step")[:MOST_COMMENTED]
-
-
-@prepared
-def _corrected(session):
-    runs = Run.objects.filter(message__session=session, review__corrected_at__isnull=False)
-    return runs.order_by("-pk").values_list("pk", flat=True)[:MOST_CORRECTED]
 
 
 def _name(text: str) -> str:

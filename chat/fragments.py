@@ -9,9 +9,10 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from agents.display import RunView
+from agents.display import RunView, text_url
 from agents.models import Run
-from agents.prose import render_markdown
+from agents.prose import cut, render_markdown
+from agents.readable import MOST_QUESTION
 from chat import asked, listing, sessions
 from chat.models import ChatSession, Message
 from chat.presence import Person
@@ -20,6 +21,8 @@ __all__ = [
     "MessageView",
     "Surroundings",
     "composer_state",
+    "drawn",
+    "missed",
     "new_message",
     "notice",
     "present",
@@ -33,9 +36,23 @@ class MessageView:
 
     message: Message
     view: RunView | None
+    html: SafeString = SafeString()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.message, name)
+
+    @property
+    def shown_text(self) -> str:
+        """Of a long one the beginning."""
+        return cut(self.message.text, MOST_QUESTION)
+
+    @property
+    def text_left_out(self) -> bool:
+        return len(self.message.text) > MOST_QUESTION
+
+    @property
+    def text_href(self) -> str:
+        return text_url(self.message.run_id, "question")
 
     @classmethod
     def of(cls, message: Message, user: Any, **about: bool) -> "MessageView":
@@ -135,11 +152,23 @@ def _row(
 
 def new_message(message: Message, view: RunView, user: Any) -> SafeString:
     """A message at the end of the conversation, its run as the page watches it."""
-    if view.is_untold and message.author_id == user.pk:
+    is_long = len(message.text) > MOST_QUESTION
+    if view.is_untold and message.author_id == user.pk and not is_long:
         html = asked.drawn(message, view)
     else:
-        html = _part("message", {"message": MessageView(message, view), "user": user})
+        html = drawn(MessageView(message, view), user)
     return format_html('<div hx-swap-oob="beforeend:#messages">{}</div>', html)
+
+
+def missed(session: ChatSession, oldest: int, after: int) -> SafeString:
+    """A link to earlier messages, between what a page has and what it is shown now."""
+    about = {"session": session, "earlier": oldest, "missed_after": after or None}
+    html = _part("earlier", about)
+    return format_html('<div hx-swap-oob="beforeend:#messages">{}</div>', html)
+
+
+def drawn(message: MessageView, user: Any) -> SafeString:
+    return _part("message", {"message": message, "user": user})
 
 
 def composer_state(session: ChatSession, **about: str) -> SafeString:

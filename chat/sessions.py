@@ -53,7 +53,7 @@ async def said(say: Callable[[], Message]) -> Message:
 
 
 async def _said(say: Callable[[], Message]) -> Message:
-    message = await database.ask(say)
+    message = await database.ask_first(say)
     if message.is_new:
         await ask(message.session, message)
     return message

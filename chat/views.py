@@ -1,7 +1,9 @@
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from uuid import uuid4
 
+from django.db.models import Prefetch, QuerySet
+from django.db.models.functions import Left, Length
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import aget_object_or_404, get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -10,14 +12,14 @@ from django.views.decorators.http import require_GET, require_POST
 
 from agents import database, planners, runs
 from agents.display import model_label
-from agents.models import Agent, Workflow
+from agents.models import Agent, AgentStep, Workflow
+from agents.prose import MOST_ANSWER
+from agents.readable import MOST_SHOWN
 from agents.workflows import starting
-from chat import listing, questions, queue, sessions, sharing
+from chat import fragments, listing, questions, queue, sessions, sharing
+from chat.conversation import MOST_HTML, MOST_ON_PAGE
 from chat.fragments import MessageView
-from chat.models import ChatSession
-
-SHOWN = 30
-
+from chat.models import ChatSession, Message
 
 PROMISES = {
     Agent.PersonalData.HIDDEN: gettext_lazy(
@@ -68,9 +70,11 @@ def new(request: HttpRequest) -> HttpResponse:
 def session(request: HttpRequest, pk: int) -> HttpResponse:
     chat = get_object_or_404(ChatSession.objects.for_user(request.user), pk=pk)
     before = request.GET.get("before", "")
-    context = _context(request, chat) | _conversation(request, chat, before)
-    part = "#earlier" if request.htmx and request.GET.get("before") else ""
-    return render(request, f"chat/session.html{part}", context)
+    after = request.GET.get("after", "")
+    context = {"session": chat} | _conversation(request, chat, before, after)
+    if request.htmx and before:
+        return render(request, "chat/session.html#earlier", context)
+    return render(request, "chat/session.html", _context(request, chat) | context)
 
 
 @require_GET
@@ -217,8 +221,9 @@ def _context(request: HttpRequest, chat: ChatSession | None = None) -> dict:
 def _chosen(choices: list[AgentChoice], chat: ChatSession | None) -> str:
     """The agent that answers next: the one that was asked last here, else the default."""
     names = [choice.name for choice in choices]
-    last = chat and chat.messages.filter(run__agent_name__in=names).select_related("run").last()
-    return last.run.agent_name if last else (names or [""])[0]
+    asked = chat.messages.filter(run__agent_name__in=names).order_by("-pk") if chat else ()
+    last = asked and asked.values_list("run__agent_name", flat=True).first()
+    return last or (names or [""])[0]
 
 
 def _listed(request: HttpRequest) -> dict:
@@ -226,28 +231,70 @@ def _listed(request: HttpRequest) -> dict:
     return {"sessions": listing.found(request.user, query), "query": query}
 
 
-def _conversation(request: HttpRequest, chat: ChatSession, before: str = "") -> dict:
-    """The last messages, or those before one of them; `earlier` says that there are more."""
-    messages = (
-        chat.messages.said()
-        .select_related("author", "run", "run__user", "run__review__corrected_by")
-        .prefetch_related("run__steps", "run__approvals__decided_by", "run__ratings")
-    )
+def _conversation(
+    request: HttpRequest, chat: ChatSession, before: str = "", after: str = ""
+) -> dict:
+    """The last messages, or those before one of them; `earlier` says that there are more.
+
+    With `after`, those that a page missed: what it has already is not among them.
+    """
     is_discussed = sharing.has_members(chat)
-    if is_discussed:
-        messages = messages.prefetch_related("run__comments__author")
-    if before.isascii() and before.isdigit() and len(before) < 19:
-        messages = messages.filter(pk__lt=int(before))
-    shown = list(messages.order_by("-pk")[: SHOWN + 1])
+    messages = _messages(chat, is_discussed)
+    if (first := _number(before)) is not None:
+        messages = messages.filter(pk__lt=first)
+    if (last := _number(after)) is not None:
+        messages = messages.filter(pk__gt=last)
+    found = list(messages.order_by("-pk")[: MOST_ON_PAGE + 1])
     user, may_write = request.user, sharing.may_write(chat, request.user)
     about = {"may_decide": may_write, "is_discussed": is_discussed}
-    views = [MessageView.of(message, user, **about) for message in reversed(shown[:SHOWN])]
+    shown: list[MessageView] = []
+    room = MOST_HTML
+    for message in found[:MOST_ON_PAGE]:
+        view = MessageView.of(_brief(message), user, **about)
+        html = fragments.drawn(view, user)
+        room -= len(html.encode())
+        if room < 0 and shown:
+            break
+        shown.append(replace(view, html=html))
     return {
         "standing": sessions.standing(chat, sessions.live_run(chat)),
         "may_write": may_write,
-        "messages": views,
-        "earlier": shown[SHOWN - 1].pk if len(shown) > SHOWN else None,
+        "messages": shown[::-1],
+        "earlier": shown[-1].pk if len(found) > len(shown) else None,
+        "missed_after": last,  # where what is earlier ends
     }
+
+
+def _messages(chat: ChatSession, is_discussed: bool) -> QuerySet[Message]:
+    """With all that is shown of them, and no more: a run may have found and said megabytes."""
+    steps = AgentStep.objects.defer("observation").annotate(
+        found=Left("observation", MOST_SHOWN), found_size=Length("observation")
+    )
+    messages = (
+        chat.messages.said()
+        .select_related("author", "run", "run__user", "run__review__corrected_by")
+        .defer("run__history", "run__answer")
+        .annotate(answer=Left("run__answer", MOST_ANSWER + 1), size=Length("run__answer"))
+        .prefetch_related(
+            Prefetch("run__steps", steps), "run__approvals__decided_by", "run__ratings"
+        )
+    )
+    return messages.prefetch_related("run__comments__author") if is_discussed else messages
+
+
+def _brief(message: Message) -> Message:
+    """With what was read in place of what was not."""
+    run = message.run
+    if run is not None:
+        run.answer, run.answer_size = message.answer, message.size
+        for step in run.steps.all():
+            step.observation = step.found
+    return message
+
+
+def _number(text: str) -> int | None:
+    is_number = text.isascii() and text.isdigit() and len(text) < 19
+    return int(text) if is_number else None
 
 
 def _examples(agent: Agent, user) -> list[Example]:

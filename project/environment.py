@@ -105,6 +105,7 @@ class Environment(BaseSettings):
     person_runs: int | None = Field(None, ge=1, le=10_000)
     person_messages: int | None = Field(None, ge=1, le=10_000)
     person_tokens: int | None = Field(None, ge=1, le=10**12)
+    person_sockets: int = Field(20, ge=1, le=100_000)
     keep_runs_days: int | None = Field(None, ge=1, le=36_500)
     keep_audit_days: int | None = Field(None, ge=1, le=36_500)
     self_erasure: bool = False

@@ -94,6 +94,8 @@ TOOL_MODULES = environment.listed(ENVIRONMENT.tools)
 PERSON_RUNS = ENVIRONMENT.person_runs
 PERSON_MESSAGES = ENVIRONMENT.person_messages
 PERSON_TOKENS = ENVIRONMENT.person_tokens
+# How many sockets one person may have open in a process: about as many as tabs.
+PERSON_SOCKETS = ENVIRONMENT.person_sockets
 # How long what people said, and who did what, is kept; None is for ever.
 KEEP_RUNS_DAYS = ENVIRONMENT.keep_runs_days
 KEEP_AUDIT_DAYS = ENVIRONMENT.keep_audit_days

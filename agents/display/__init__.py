@@ -3,12 +3,16 @@
 from .approvals import ApprovalView
 from .comments import Thread
 from .outline import Outline
-from .places import trace_url
+from .places import text_url, trace_url
 from .plans import PlanView
-from .runs import RunView, model_label, rows, step_views, unfolded
-from .steps import StepView
+from .runs import BARE, BRIEF, FULL, RunView, model_label, rows, step_views, unfolded
+from .steps import MOST_THOUGHT, StepView
 
 __all__ = [
+    "BARE",
+    "BRIEF",
+    "FULL",
+    "MOST_THOUGHT",
     "ApprovalView",
     "Outline",
     "PlanView",
@@ -18,6 +22,7 @@ __all__ = [
     "model_label",
     "rows",
     "step_views",
+    "text_url",
     "trace_url",
     "unfolded",
 ]

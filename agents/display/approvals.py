@@ -21,6 +21,10 @@ from .lines import Line, difference, lines
 from .places import chat_url
 from .plans import MOST_LINES
 
+# What there is room for in a row: characters of the arguments, and of the HTML that shows them.
+MOST_ARGUMENTS, MOST_EXACT = 20_000, 40_000
+MOST_EXCERPT = 1_000
+
 
 @dataclass(frozen=True)
 class ApprovalView:
@@ -33,6 +37,7 @@ class ApprovalView:
     problem: str = ""
     draft: Draft | None = None  # a plan as somebody is changing it
     problems: Mapping[int, list[str]] = field(default_factory=dict)  # of its steps
+    is_in_row: bool = False  # True where it stands in a run, on a page that is sent in frames
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.approval, name)
@@ -95,9 +100,25 @@ class ApprovalView:
     def is_changed(self) -> bool:
         return self.editable != self.readable
 
-    @property
+    @cached_property
     def exact(self) -> SafeString:
         return render_exact(self.readable)
+
+    @cached_property
+    def is_long(self) -> bool:
+        """Whether it is more than a row has room for: it is decided on a page of its own."""
+        if not self.is_in_row or len(self.approval.arguments) <= MOST_EXCERPT:
+            return False
+        return len(self.approval.arguments) > MOST_ARGUMENTS or len(self.exact) > MOST_EXACT
+
+    @property
+    def excerpt(self) -> SafeString:
+        """The beginning of it, for whoever looks at the run."""
+        return render_exact(self.readable[:MOST_EXCERPT])
+
+    @property
+    def size(self) -> int:
+        return len(self.readable)
 
     @cached_property
     def lines(self) -> list[Line]:

@@ -13,6 +13,11 @@ def trace_url(run: int) -> str:
     return reverse("trace:run", args=[run])
 
 
+def text_url(run: int, name: str) -> str:
+    """All of a text of which a page shows the beginning: `question`, `answer`, `correction`."""
+    return f"{trace_url(run)}text/{name}/"
+
+
 def chat_url(run: Run) -> str:
     """Where it was asked, if that was in a conversation."""
     name, _, pk = run.topic.partition(".")

@@ -1,7 +1,7 @@
 """A run as people see it: its rows, its answer, and what was said of it."""
 
 from collections.abc import Collection, Iterable, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -17,8 +17,14 @@ from agents.masking import ANSWER, Row, Veil
 from agents.models import AgentStep, Approval, Run
 from agents.models.prepared import prepared
 from agents.outputs import OutputView, shown_output
-from agents.prose import GrowingProse, render_markdown
-from agents.readable import MOST_SHOWN, shown
+from agents.prose import (
+    MOST_ANSWER,
+    BoundedProse,
+    GrowingProse,
+    render_markdown,
+    render_start,
+)
+from agents.readable import MOST_IN_ROW, MOST_SHOWN, shown
 from agents.sentences import told
 from agents.waterfall import THINKING, Split, Waterfall
 
@@ -27,7 +33,7 @@ from .approvals import ApprovalView
 from .comments import Thread, threads
 from .effects import EffectsView, effects_of
 from .outline import in_order
-from .places import chat_url, milliseconds, trace_url
+from .places import chat_url, milliseconds, text_url, trace_url
 from .plans import MOST_IN_CHAT, PlanView, is_folded
 from .steps import StepView
 
@@ -37,6 +43,12 @@ MOST_ROWS = 100
 WITHOUT = {"compare": ("request",), "shared": ()}
 WRITTEN = {AgentStep.Kind.PLAN, AgentStep.Kind.EVALUATION}
 DEMO = "demo"
+# How much of a run is shown: all that there is room for, its rows without what is in them, or
+# hardly more than its answer.
+FULL, BRIEF, BARE = range(3)
+BARE_ROWS = 20
+# Pages of their own, which show one answer whole.
+UNCUT = {"compare", "shared"}
 
 
 @dataclass(frozen=True)
@@ -45,9 +57,22 @@ class CorrectionView:
 
     review: Any
 
+    @cached_property
+    def _start(self) -> tuple[SafeString, int]:
+        return render_start(self.review.correction)
+
     @property
     def text(self) -> SafeString:
-        return render_markdown(self.review.correction)
+        return self._start[0]
+
+    @property
+    def left_out(self) -> int:
+        """So many characters more were written than are shown."""
+        return len(self.review.correction) - self._start[1]
+
+    @property
+    def href(self) -> str:
+        return text_url(self.review.run_id, "correction")
 
     @property
     def at(self) -> datetime:
@@ -76,6 +101,7 @@ class RunView:
     grown: GrowingProse | None = None  # the answer, where somebody has watched it grow
     veil: Veil | None = None  # where it is another's: `run` is masked, and so are its rows
     now: datetime | None = None  # the time of a moment that is looked at again, if not ours
+    size: int = FULL
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.run, name)
@@ -91,7 +117,7 @@ class RunView:
         """What a person is asked, and whether it is whoever looks that can say it."""
         viewer = self.run.user_id if self.viewer is None else self.viewer
         may_decide = self.may_decide and not (row.is_waiting and row.is_kept_from(viewer))
-        return ApprovalView(self.shown(row), may_decide)
+        return ApprovalView(self.shown(row), may_decide, is_in_row=True)
 
     @property
     def is_untold(self) -> bool:
@@ -116,6 +142,7 @@ class RunView:
                 thread=self.thread(step.number),
                 path=self.path(step),
                 job=self.job(step),
+                is_brief=self.is_brief,
             )
             for step in waterfall.steps
         ]
@@ -123,9 +150,19 @@ class RunView:
     @cached_property
     def first_steps(self) -> list[StepView]:
         """Those that a page begins with; the others follow when they are looked for."""
+        if self.size == BARE:
+            return self.steps[:BARE_ROWS]
         if self.place == "chat":
             return unfolded(self.steps, set())
         return self.steps[:MOST_ROWS] if self.waterfall and not self.is_whole else self.steps
+
+    def of(self, size: int) -> "RunView":
+        """The same with less of it."""
+        return replace(self, size=size)
+
+    @property
+    def is_brief(self) -> bool:
+        return self.size > FULL
 
     @property
     def more_steps(self) -> int:
@@ -141,7 +178,7 @@ class RunView:
     def plan(self) -> PlanView | None:
         """What it works by, if that is a plan."""
         plans = (step for step in self.steps if step.kind == AgentStep.Kind.PLAN)
-        is_there = any(step.parent is None for step in plans)
+        is_there = self.size < BARE and any(step.parent is None for step in plans)
         return PlanView.of(self.run, self.place, self.shown) if is_there else None
 
     def path(self, step: AgentStep) -> tuple[str, ...]:
@@ -223,15 +260,45 @@ class RunView:
     def prose(self) -> GrowingProse:
         said = "" if self.is_untold else trace.said_so_far(self.run, self.until)
         shown = said if self.veil is None else self.veil.begin(ANSWER, said)
-        return GrowingProse(shown, f"answer-{self.run.pk}")
+        prose = GrowingProse if self.place in UNCUT else BoundedProse
+        return prose(shown, f"answer-{self.run.pk}")
 
     @property
     def frozen(self) -> SafeString:
+        return self.prose.frozen if self.run.is_live else self._start[0]
+
+    @cached_property
+    def _start(self) -> tuple[SafeString, int]:
+        """The answer as it is shown, and how many characters of it that are."""
+        answer = self.run.answer
+        if self.place in UNCUT:
+            return render_markdown(answer), len(answer)
+        grown = None if self.is_brief else self.grown
+        if grown is not None and grown.is_whole(answer) and grown.is_short:
+            return grown.whole, len(answer)
+        return render_start(answer, MOST_IN_ROW if self.is_brief else MOST_ANSWER)
+
+    @property
+    def answer_size(self) -> int:
+        """Of it all: where many runs are shown, no more of each is read than is shown."""
         if self.run.is_live:
-            return self.prose.frozen
-        if self.grown is not None and self.grown.is_whole(self.run.answer):
-            return self.grown.whole
-        return render_markdown(self.run.answer)
+            return self.answer_shown + self.answer_left_out
+        return vars(self.run).get("answer_size") or len(self.run.answer)
+
+    @property
+    def answer_shown(self) -> int:
+        return self.prose.taken if self.run.is_live else self._start[1]
+
+    @property
+    def answer_left_out(self) -> int:
+        """So many characters more were said than are shown."""
+        if self.run.is_live:
+            return self.prose.left_out
+        return self.answer_size - self._start[1]
+
+    @property
+    def answer_href(self) -> str:
+        return text_url(self.run.pk, "answer")
 
     @property
     def tail(self) -> SafeString:
@@ -240,18 +307,20 @@ class RunView:
     @cached_property
     def shown_output(self) -> OutputView | None:
         """The structured answer to read; in a trace it is the JSON itself."""
-        is_there = self.run.output is not None and self.place == "chat"
+        is_there = self.run.output is not None and self.place == "chat" and not self.is_brief
         return shown_output(self.run.output) if is_there else None
 
     @cached_property
     def panel(self) -> panels.PanelView | None:
         """Who said what, where it was a panel's to answer; once it has ended."""
-        steps = () if self.run.is_live else self.steps
+        steps = () if self.run.is_live or self.is_brief else self.steps
         return next((s.panel for s in steps if s.parent is None and s.panel), None)
 
     @property
     def output_text(self) -> str:
-        return "" if self.run.output is None else shown(self.run.output)
+        if self.run.output is None:
+            return ""
+        return shown(self.run.output, MOST_IN_ROW if self.is_brief else MOST_SHOWN)
 
     @property
     def pk(self) -> str:
@@ -380,6 +449,7 @@ def step_views(view: RunView, only: Collection[int] | None = None) -> list[StepV
             thread=view.thread(step.number),
             path=view.path(step),
             job=view.job(step),
+            is_brief=view.is_brief,
         )
         for step in in_order(_steps(view, only))
         if until is None or step.first_seq <= until

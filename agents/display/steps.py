@@ -18,8 +18,8 @@ from agents.engine.plans.planning import PLANNER
 from agents.masking import Veil
 from agents.models import AgentStep, Run
 from agents.outputs import OutputView, few_rows, words
-from agents.prose import revealed
-from agents.readable import brief, one_line, only_one, shown, unpacked
+from agents.prose import cut, revealed
+from agents.readable import MOST_IN_ROW, MOST_SHOWN, brief, one_line, only_one, shown, unpacked
 from agents.sentences import told
 from agents.waterfall import THINKING, Bar
 
@@ -30,6 +30,7 @@ from .places import milliseconds, trace_url
 from .plans import PlanFacts
 
 MOST_EXCERPT = 300
+MOST_THOUGHT = 8_000  # of what is being thought; all of it is in the trace afterwards
 # What differs from one plain step to another; in all else they have nothing.
 DIFFERS = {
     *("id", "run", "number", "turn", "first_seq", "agent_name", "kind", "status", "request"),
@@ -65,6 +66,7 @@ class StepView:
     thread: Thread | None = None  # where several people can talk about it
     path: tuple[str, ...] = ()  # through which agents it was handed on, where it was
     job: str = ""  # whose it is, where a plan or a check is written: data, not words to read
+    is_brief: bool = False  # True where there is no room for what is in it
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.step, name)
@@ -87,6 +89,7 @@ class StepView:
             self.place == "chat"
             and self.step.kind in THINKING
             and not (self.path or self.job or self.run.is_waiting or any(about))
+            and not (self.is_brief or self.is_cut)
             and all(getattr(self.step, name) == value for name, value in UNUSED.items())
         )
 
@@ -124,6 +127,12 @@ class StepView:
         """Of what broke off in a form there is only data, which whoever opens the step sees."""
         is_data = self.job and self.step.status != AgentStep.Status.DONE
         return "" if is_data else self.step.thought
+
+    @property
+    def shown_thought(self) -> str:
+        """As much of it as a row has room for."""
+        thought = self.thought
+        return thought if len(thought) <= self.most else f"{cut(thought, self.most)}…"
 
     @property
     def is_replayed(self) -> bool:
@@ -297,26 +306,45 @@ class StepView:
         end = self._share(self.step.ended_at or self.now or timezone.now())
         return round(max(1.0, min(end, 100) - self.bar_start), 2)
 
+    @property
+    def most(self) -> int:
+        """So many characters of each text are shown."""
+        return MOST_IN_ROW if self.place == "chat" else MOST_SHOWN
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there is more in it than a chat has room for."""
+        if self.place != "chat":
+            return False
+        texts = self.step.thought, self.input_text, self.request_text
+        return self._found > self.most or any(len(text) > self.most for text in texts)
+
     @cached_property
     def input_text(self) -> str:
-        return shown(only_one(self.step.action_input))
+        return shown(only_one(self.step.action_input), self.most)
 
     @cached_property
     def request_text(self) -> str:
-        return shown(self.step.request)
+        return shown(self.step.request, self.most)
 
     @cached_property
     def result_text(self) -> str:
         """In a trace only the beginning: whoever wants more opens the step."""
         if self.left_out:
             return self.step.observation[: trace.MOST_FOUND]
-        return shown(unpacked(self.step.observation))
+        if self._found > MOST_SHOWN:  # there may be no more at hand than that
+            left_out = _("%(count)d characters left out") % {"count": self._found - self.most}
+            return f"{self.step.observation[: self.most]}\n\n[… {left_out} …]"
+        return shown(unpacked(self.step.observation), self.most)
+
+    @property
+    def _found(self) -> int:
+        return getattr(self.step, "found_size", None) or len(self.step.observation)
 
     @property
     def left_out(self) -> int:
         """So many characters more were found than the row shows."""
-        found = getattr(self.step, "found_size", None) or len(self.step.observation)
-        return max(0, found - trace.MOST_FOUND) if self.is_trace else 0
+        return max(0, self._found - trace.MOST_FOUND) if self.is_trace else 0
 
     @property
     def excerpt(self) -> str:
@@ -339,9 +367,10 @@ class StepView:
         if not self.speaks or self.step.kind != AgentStep.Kind.THOUGHT:
             return ""
         if self.words is not None:
-            return self.words
+            return self.words[:MOST_THOUGHT]
         said = trace.thought_so_far(self.run, self.step, self.until)
-        return said if self.veil is None else self.veil.begin(self.step.number, said)
+        told = said if self.veil is None else self.veil.begin(self.step.number, said)
+        return told[:MOST_THOUGHT]
 
     def _share(self, moment: datetime) -> float:
         """Where on the run's clock, in percent."""

@@ -20,6 +20,7 @@ urlpatterns = [
     path("traces/views/", listing.save_view, name="save_view"),
     path("traces/views/<int:pk>/delete/", listing.delete_view, name="delete_view"),
     path("traces/<int:pk>/", runs.run, name="run"),
+    path("traces/<int:pk>/text/<slug:name>/", runs.text, name="text"),
     path("traces/<int:pk>/rating/", judging.rate, name="rate"),
     path("traces/<int:pk>/notes/", judging.annotate, name="annotate"),
     path("traces/<int:pk>/notes/<int:note>/", judging.note, name="note"),

@@ -14,7 +14,7 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
 
-from agents.display import RunView, StepView
+from agents.display import BARE, BRIEF, FULL, RunView, StepView
 from agents.models import AgentStep, Run
 from agents.templatetags.ashiato import A_NUMBER, cost, count, duration, whole
 
@@ -27,6 +27,7 @@ A_WHILE = timedelta(milliseconds=135_792_468)
 A_BAR = 'x="0.0" width="99.0"'
 A_REQUEST, SOME_WORDS = "\ue000", "\ue001"
 MOST_FORMS = 512
+MOST_RUN = 200_000  # bytes of HTML
 
 
 @register.simple_tag
@@ -39,6 +40,16 @@ def alike(template: str, view: RunView) -> SafeString:
 def _alike(language: str, template: str) -> str:
     view = RunView(Run(pk=A_NUMBER))
     return form(render_to_string(template, {"view": view, "pk": view.pk}))
+
+
+@register.simple_tag
+def run_section(view: RunView) -> SafeString:
+    """The whole run, as far as there is room for it: a page has many, a frame a limit."""
+    for size in (FULL, BRIEF, BARE):
+        html = render_to_string("_run.html", {"view": view if size == FULL else view.of(size)})
+        if len(html) * 4 <= MOST_RUN or len(html.encode()) <= MOST_RUN:
+            break
+    return html
 
 
 @register.simple_tag

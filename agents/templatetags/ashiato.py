@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from agents.display import RunView
 from agents.models import Approval, Run
+from agents.prose import cut
 
 register = template.Library()
 
@@ -40,6 +41,12 @@ def duration(milliseconds: float | None) -> str:
 def scrolls(text: str, most: int) -> bool:
     """Whether it may be too long for its box: then a keyboard must be able to get there."""
     return len(text) > most or text.count("\n") > most // 20
+
+
+@register.filter
+def beginning(text: str, most: int) -> str:
+    """As much of a text as there is room for."""
+    return text if len(text) <= most else f"{cut(text, most)}…"
 
 
 @register.filter

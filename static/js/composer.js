@@ -1,5 +1,6 @@
 // Keeps what was typed until the server says that it has it.
 
+import { whole } from "./run.js";
 import { toEnd } from "./scroll.js";
 
 const composer = document.getElementById("composer");
@@ -152,10 +153,12 @@ function noticed({ target, detail }) {
 }
 
 // What a button proposes to say is said at once, unless something else is being written.
-function proposed({ target }) {
+async function proposed({ target }) {
   const button = target.closest?.("[data-say], [data-say-again]");
   if (!button) return;
-  const question = button.closest(".message")?.querySelector(".question p").textContent;
+  const asked = button.closest(".message")?.querySelector(".question");
+  const long = button.dataset.say ? null : asked?.querySelector("[data-whole]");
+  const question = long ? await whole(long.href) : asked?.querySelector("p").textContent;
   if (!text.value.trim()) {
     text.value = button.dataset.say ?? question;
     edited();

@@ -86,18 +86,29 @@ function addCopyButtons(within) {
 }
 
 async function copy({ target }) {
-  const button = target.closest?.("[data-copy], .copy-code");
+  const button = target.closest?.("[data-copy], [data-copy-from], .copy-code");
   if (!button) return;
-  const source = button.dataset.copy
-    ? document.getElementById(button.dataset.copy).content
-    : (button.parentElement.querySelector("code") ?? button.parentElement);
-  await write(source.textContent);
+  await write(await wanted(button));
   button.dataset.copied = "";
   button.querySelector("use").setAttribute("href", "#i-done");
   setTimeout(() => {
     delete button.dataset.copied;
     button.querySelector("use").setAttribute("href", "#i-copy");
   }, 1600);
+}
+
+// What a page shows the beginning of is copied whole.
+async function wanted(button) {
+  const { copy, copyFrom } = button.dataset;
+  if (copyFrom) return whole(copyFrom);
+  if (copy) return document.getElementById(copy).content.textContent;
+  return (button.parentElement.querySelector("code") ?? button.parentElement).textContent;
+}
+
+export async function whole(address) {
+  const answer = await fetch(address);
+  if (!answer.ok) throw new Error(`${address}: HTTP ${answer.status}`);
+  return answer.text();
 }
 
 // Plain http on another machine has no clipboard API.

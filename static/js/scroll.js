@@ -4,6 +4,11 @@ const NEAR = 96;
 const page = document.scrollingElement;
 const jump = document.getElementById("jump");
 let following = false;
+// Earlier messages are loaded shortly before the reader gets to them.
+const near = new IntersectionObserver(
+  (seen) => seen.forEach(({ isIntersecting, target }) => isIntersecting && target.click()),
+  { rootMargin: "800px 0px 0px" },
+);
 
 export function follow() {
   document.addEventListener("htmx:wsBeforeMessage", () => (following = atEnd()));
@@ -12,13 +17,22 @@ export function follow() {
   addEventListener("resize", offer, { passive: true });
   jump.addEventListener("click", () => toEnd("smooth"));
   document.addEventListener("htmx:beforeSwap", keepPlace);
+  document.addEventListener("htmx:load", awaitEarlier);
   if (arrivedFresh()) toEnd();
+  awaitEarlier();
   offer();
 }
 
 export function toEnd(behavior = "instant") {
   page.scrollTo({ top: page.scrollHeight, behavior });
   following = true;
+}
+
+// Between what is on the page and what it missed, the reader says when.
+function awaitEarlier() {
+  near.disconnect();
+  const link = document.querySelector("#messages > .earlier:not([data-gap])");
+  if (link) near.observe(link);
 }
 
 // Earlier messages come in above; what is being read stays where it is.

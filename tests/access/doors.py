@@ -62,6 +62,7 @@ DOORS = {
     "traces/views/": change(ACCOUNTS),
     "traces/views/<int:pk>/delete/": change(OWNER),
     "traces/<int:pk>/": read(READERS),
+    "traces/<int:pk>/text/<slug:name>/": read(READERS),
     "traces/<int:pk>/rating/": change(OWNER),
     "traces/<int:pk>/notes/": change(REVIEWERS),
     "traces/<int:pk>/notes/<int:note>/": change(REVIEWERS - ROOT),  # whose note it is

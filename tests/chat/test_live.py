@@ -14,6 +14,7 @@ from agents.fragments import Watched
 from agents.models import Run
 from agents.prose import GrowingProse
 from chat import fragments, sessions
+from chat.conversation import Conversation
 from chat.models import ChatSession, Message
 from tests.conftest import frames_until, tab
 
@@ -57,6 +58,8 @@ async def test_two_tabs_show_the_same(person):
     chat = await ChatSession.objects.acreate(user=person, title="Sums")
     path = f"/ws/chat/{chat.pk}/"
     async with tab(person, path) as one, tab(person, path) as other:
+        for page in (one, other):
+            await page.receive_from()
         await one.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
         mine = await frames_until(one, FINISHED)
         theirs = await frames_until(other, FINISHED)
@@ -193,12 +196,33 @@ async def test_a_question_that_cannot_be_shown_at_once_is_told_of_as_to_others(
 
     monkeypatch.setattr(fragments, "new_message", breaks_once)
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await page.receive_from()
         await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
         frames = await frames_until(page, FINISHED)
 
     assert "".join(frames).count('hx-swap-oob="beforeend:#messages"') == 1
     assert 'class="notice"' not in "".join(frames)
     assert "could not be shown at once" in caplog.text
+
+
+async def test_what_is_said_before_the_page_is_up_to_date_is_taken_at_once_and_shown_once(
+    chat, monkeypatch
+):
+    held, caught_up = asyncio.Event(), Conversation.caught_up
+
+    async def late(*about):
+        await held.wait()
+        return await caught_up(*about)
+
+    monkeypatch.setattr(Conversation, "caught_up", late)
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
+        first = await page.receive_from()
+        held.set()
+        frames = await frames_until(page, FINISHED)
+
+    assert 'data-acknowledged="a"' in first
+    assert "".join(frames).count("<article") == 1
 
 
 async def test_what_was_asked_elsewhere_before_is_shown_before(chat, monkeypatch):
@@ -267,6 +291,7 @@ def _but_for_the_clock(html):
 async def test_a_question_that_is_kept_is_shown_though_it_cannot_be_begun(chat, monkeypatch):
     monkeypatch.setattr(sessions, "ask", AsyncMock(side_effect=RuntimeError("no thread")))
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
+        await page.receive_from()
         await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
         frames = await frames_until(page, 'class="notice"')
 

@@ -1,5 +1,6 @@
 """The page of one run, and all that is known of one of its steps."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -7,11 +8,12 @@ from django.shortcuts import get_object_or_404, render
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
+from agents import masking, trace
 from agents.display import RunView, StepView
 from agents.models import AgentStep
 from agents.review.details import Details, Excerpt, is_unkept, values_replaced
 from agents.review.listing import neighbours
-from agents.review.reading import read
+from agents.review.reading import Reading, read
 
 TABS = {
     "result": _("Result"),
@@ -89,6 +91,39 @@ def payload(request: HttpRequest, pk: int, number: int, name: str) -> HttpRespon
     file = f"run-{pk}-step-{number}-{name}.{DOWNLOADS[name]}"
     answer["Content-Disposition"] = f'attachment; filename="{file}"'
     return answer
+
+
+@require_GET
+def text(request: HttpRequest, pk: int, name: str) -> HttpResponse:
+    """A text of which pages show the beginning, whole: as plain text, which a browser only
+    shows, whatever it says."""
+    found = read(request, pk)
+    if name not in TEXTS:
+        raise Http404
+    answer = HttpResponse(TEXTS[name](found), content_type="text/plain; charset=utf-8")
+    answer["Content-Disposition"] = f'inline; filename="run-{pk}-{name}.txt"'
+    answer["Content-Security-Policy"] = "default-src 'none'; sandbox"
+    return answer
+
+
+def _answer(found: Reading) -> str:
+    """What was said so far, while it is being said."""
+    if not found.row.is_live:
+        return found.run.answer
+    said = trace.said_so_far(found.row)
+    return masking.masked_text(said) if found.is_masked else said
+
+
+def _correction(found: Reading) -> str:
+    review = getattr(found.row, "review", None)
+    return found.shown(review).correction if review is not None else ""
+
+
+TEXTS: dict[str, Callable[[Reading], str]] = {
+    "question": lambda found: found.run.query,
+    "answer": _answer,
+    "correction": _correction,
+}
 
 
 def _details(request: HttpRequest, pk: int, number: int) -> Details:

@@ -1,0 +1,213 @@
+"""A conversation as one page was shown it: which messages, how far each run, what is around.
+
+All of it is read where rows are read. A page that comes, or was away, is brought up to date in
+parts: nobody else waits for more than one of them.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from copy import copy, deepcopy
+from typing import Any
+
+from django.core.exceptions import ObjectDoesNotExist
+from django.db.models import QuerySet
+from django.utils import translation
+
+from agents import database
+from agents.fragments import Watched
+from agents.models import Run
+from agents.models.prepared import prepared
+from agents.review.models import Comment
+from chat import fragments, sharing
+from chat.models import ChatSession, Message
+
+logger = logging.getLogger(__name__)
+
+PLACE = "chat"
+MOST_PK = 2**63 - 1
+MOST_CORRECTED = 50
+MOST_COMMENTED = 50
+# As many messages as a page begins with; whoever wants more loads earlier ones.
+MOST_ON_PAGE = 30
+MOST_HTML = 320_000  # bytes, of the messages on a page
+A_PART = 5
+
+
+class Conversation:
+    def __init__(self, session: ChatSession, user: Any, may_write: bool, last: int = 0) -> None:
+        self.session = session
+        self.user = user
+        self.may_write = may_write
+        self.last = last  # the message that is the last on the page
+        self.is_discussed = False
+        self.watched: dict[int, Watched] = {}
+        self.around = fragments.Surroundings(user)
+
+    def take(self, other: "Conversation") -> None:
+        """Be shown what the other was shown, and go on from there by oneself."""
+        self.last, self.is_discussed = other.last, other.is_discussed
+        self.watched, self.around = deepcopy(other.watched), copy(other.around)
+
+    async def caught_up(self, was_away: bool, language: str) -> list[str]:
+        """Frames that bring the page up to date: messages it has not, oldest first, and the
+        last run that it has."""
+
+        async def later(part: Callable[..., Any], *subject: Any) -> Any:
+            return await database.ask_later(_in_language, language, part, *subject)
+
+        frames = [await later(self._last_run)]
+        for runs in _parts(await later(_corrected, self.session.pk)):
+            frames.append(await later(self._judged, runs))
+        if was_away and self.is_discussed:
+            said = dict.fromkeys(await later(_commented, self.session.pk))
+            for steps in _parts(said):
+                frames.append(await later(self._commented, steps))
+        missed = Missed(self)
+        while await later(missed.read_part):
+            pass
+        frames += await later(missed.frames)
+        frames.append(await later(self.around.changes, self.session))
+        return [frame for frame in frames if frame]
+
+    def _last_run(self) -> str:
+        self.is_discussed = sharing.has_members(self.session)
+        answered = self.session.messages.filter(run__isnull=False, pk__lte=self.last)
+        shown = answered.order_by("-pk").values_list("run_id", flat=True).first()
+        return "" if shown is None else self.watch(shown).snapshot()
+
+    def _judged(self, runs: Iterable[int]) -> str:
+        """Whoever was away was not told of what was corrected, however long ago asked."""
+        return "".join(self.on_page(run).judged() for run in runs)
+
+    def _commented(self, said: Iterable[tuple[int, int]]) -> str:
+        """Nor of what people said to each other: of late, and where there is a place for it."""
+        return "".join(self.on_page(run).commented(step) for run, step in said)
+
+    def new_messages(self, begun: int | None = None) -> str:
+        """Frames for messages this page has not; one whose run has just begun, as it began."""
+        missed = Missed(self, begun)
+        while missed.read_part():
+            pass
+        frames = missed.frames()
+        return "".join([*frames, self.around.changes(self.session)]) if frames else ""
+
+    def at_once(self, message: Message) -> str:
+        """Frames for what was said here: it is all at hand, and need not be told of first."""
+        try:
+            if _first_after(self.session.pk, self.last) != [message.pk]:
+                return ""  # what others said before it is shown before it
+            frames = self.new_message(message, is_new=True)
+            frames += self.around.begun(self.session, message.run)
+        except Exception:  # it is kept, and this page is told of it as others are
+            logger.exception("Message %s could not be shown at once.", message.pk)
+            self.watched.pop(message.run_id, None)
+            self.around = fragments.Surroundings(self.user)
+            return ""
+        self.last = message.pk
+        return frames
+
+    def new_message(self, message: Message, is_new: bool) -> str:
+        watched = self.watch(message.run_id)
+        view = watched.begin(message.run) if is_new else watched.view()
+        return fragments.new_message(message, view, self.user)
+
+    def now_discussed(self) -> list[str]:
+        """What stands on the page, with a place to talk about it."""
+        self.is_discussed = True
+        answered = self.session.messages.filter(run__isnull=False, pk__lte=self.last)
+        newest = answered.order_by("-pk").values_list("run_id", flat=True)[:MOST_ON_PAGE]
+        return [self.watch(run).snapshot() for run in newest]
+
+    def on_page(self, run: int) -> Watched:
+        """All that a session is told of are in it, and may stand here without moving."""
+        return self.watched.get(run) or self._unwatched(run)
+
+    def watch(self, run: int) -> Watched:
+        self.watched[run] = self._unwatched(run)
+        return self.watched[run]
+
+    def _unwatched(self, run: int) -> Watched:
+        return Watched(run, PLACE, self.may_write, self.user.pk, self.is_discussed)
+
+
+class Missed:
+    """Messages that a page has not: the newest ones, as many as there is room for.
+
+    They are read from the last one back, and shown from the first one on; before it a link to
+    those for which there was no room.
+    """
+
+    def __init__(self, page: Conversation, begun: int | None = None) -> None:
+        self.page = page
+        self.begun = begun
+        self.before = MOST_PK
+        self.room = MOST_HTML
+        self.shown: list[tuple[int, str]] = []  # the newest one first
+        self.is_all = True
+
+    def read_part(self) -> bool:
+        """Whether there may be more to read."""
+        messages = _newest_between(self.page.session.pk, self.page.last, self.before)
+        for message in messages:
+            self.before = message.pk
+            # It may be over by now, elsewhere, and what was told of it may be lost.
+            is_new = message.run_id == self.begun and message.run.is_live
+            with suppress(ObjectDoesNotExist):
+                html = self.page.new_message(message, is_new)
+                self.room -= len(html.encode())
+                if self.shown and (self.room < 0 or len(self.shown) == MOST_ON_PAGE):
+                    self.is_all = False
+                    del self.page.watched[message.run_id]
+                    return False
+                self.shown.append((message.pk, html))
+        return len(messages) == A_PART
+
+    def frames(self) -> list[str]:
+        """One for each message; the page has them then."""
+        if not self.shown:
+            return []
+        (newest, _), (oldest, _) = self.shown[0], self.shown[-1]
+        frames = [html for _, html in reversed(self.shown)]
+        if not self.is_all:
+            frames.insert(0, fragments.missed(self.page.session, oldest, self.page.last))
+        self.page.last = newest
+        return frames
+
+
+def _in_language(language: str, part: Callable[..., Any], *subject: Any) -> Any:
+    with translation.override(language):
+        return part(*subject)
+
+
+def _parts(rows: Iterable[Any]) -> Iterable[list[Any]]:
+    """Each reads a few rows."""
+    every = list(rows)
+    return [every[at : at + A_PART] for at in range(0, len(every), A_PART)]
+
+
+@prepared
+def _newest_between(session, after, before):
+    messages = _after(session, after).filter(pk__lt=before).select_related("run", "author")
+    return messages.defer("run__history", "run__answer").order_by("-pk")[:A_PART]
+
+
+@prepared
+def _first_after(session, pk):
+    return _after(session, pk).order_by("pk").values_list("pk", flat=True)[:1]
+
+
+def _after(session, pk) -> QuerySet[Message]:
+    return Message.objects.filter(session=session, pk__gt=pk, run__isnull=False)
+
+
+@prepared
+def _commented(session):
+    said = Comment.objects.filter(run__message__session=session).order_by("-pk")
+    return said.values_list("run", "step")[:MOST_COMMENTED]
+
+
+@prepared
+def _corrected(session):
+    runs = Run.objects.filter(message__session=session, review__corrected_at__isnull=False)
+    return runs.order_by("-pk").values_list("pk", flat=True)[:MOST_CORRECTED]

@@ -1,0 +1,272 @@
+"""Long answers, long messages, long chats and long absences: pages and frames stay small."""
+
+import asyncio
+import re
+from datetime import timedelta
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from agents import journal, runs, trace
+from agents.engine.events import Stamp, Type
+from agents.fragments import Watched
+from agents.frames import MOST_SENT
+from agents.models import AgentStep, Run
+from agents.prose import MOST_ANSWER
+from agents.readable import MOST_QUESTION
+from chat.models import Message
+from tests.conftest import frames_until, tab
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+
+PASTE = 'Order 4711, "express" & paid.\n' * 5_400
+LONG = "A sentence of an answer that does not end. " * 45_000
+NASTY = {
+    "links": "[](a)" * 20_000,
+    "code": "```python\n" + "1+" * 50_000 + "\n```",
+    "quotes": (">" * 19 + "a\n\n") * 5_000,
+    "tables": "|" * 100 + "\n" + "|-" * 99 + "|\n" + ("|" * 100 + "\n") * 900,
+    "letters": "あ" * 100_000,
+}
+MOST_PAGE = 500_000
+MOST_QUERIES = 30
+
+
+def said(chat, count, *, text="6 * 7", answer="42", **step):
+    """A conversation that is over, each answer after a step."""
+    now = timezone.now()
+    about = {"topic": chat.topic, "user": chat.user, "agent_name": "helper", "model": "demo"}
+    made = Run.objects.bulk_create(
+        Run(**about, query=text, answer=answer, status="completed", ended_at=now)
+        for _ in range(count)
+    )
+    request = {"messages": [{"role": "user", "content": text}], "kept": 0}
+    about = {"turn": 1, "first_seq": 1, "kind": "thought", "status": "done", "request": request}
+    about |= {"started_at": now - timedelta(seconds=1), "ended_at": now} | step
+    steps = [AgentStep(run=run, number=1, agent_name="helper", **about) for run in made]
+    AgentStep.objects.bulk_create(steps)
+    return Message.objects.bulk_create(
+        Message(session=chat, author=chat.user, run=run, text=text, client_id=f"c{run.pk}")
+        for run in made
+    )
+
+
+def page_of(client, chat, query=""):
+    client.force_login(chat.user)
+    return client.get(f"/chat/{chat.pk}/{query}").content.decode()
+
+
+def size(html):
+    return len(html.encode())
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"text": PASTE},
+        {"answer": LONG},
+        {"text": PASTE, "answer": LONG, "thought": LONG, "observation": PASTE, "kind": "tool"},
+        *({"answer": answer} for answer in NASTY.values()),
+    ],
+    ids=["pastes", "answers", "everything", *NASTY],
+)
+def test_a_page_of_thirty_long_messages_is_small_and_the_others_are_loaded(chat, client, about):
+    messages = said(chat, 30, **about)
+
+    page, shown, at = page_of(client, chat), [], ""
+    while True:
+        assert size(page) <= MOST_PAGE
+        shown += re.findall(r'id="message-(\d+)"', page)[::-1]
+        if (link := re.search(r'class="button earlier" href="(\?before=\d+)"', page)) is None:
+            break
+        assert link[1] != at
+        page, at = page_of(client, chat, link[1]), link[1]
+
+    assert [int(pk) for pk in reversed(shown)] == [message.pk for message in messages]
+
+
+def test_a_chat_of_five_thousand_messages_opens_at_once(chat, client):
+    said(chat, 5_000)
+    page_of(client, chat)
+
+    with CaptureQueriesContext(connection) as asked:
+        page = page_of(client, chat)
+
+    assert page.count('class="message"') == 30
+    assert len(asked) <= MOST_QUERIES
+    assert size(page) <= MOST_PAGE
+    assert "Load earlier messages" in page
+
+
+def test_a_long_answer_is_cut_with_a_mark_and_the_whole_one_is_behind_a_link(chat, client):
+    [message] = said(chat, 1, answer=LONG)
+
+    page = page_of(client, chat)
+    whole = client.get(f"/traces/{message.run_id}/text/answer/")
+
+    assert "of 1,935,000 characters." in page
+    assert f'href="/traces/{message.run_id}/text/answer/"' in page
+    assert f'data-copy-from="/traces/{message.run_id}/text/answer/"' in page
+    assert whole.content.decode() == LONG
+    assert whole["Content-Type"] == "text/plain; charset=utf-8"
+    assert whole["X-Content-Type-Options"] == "nosniff"
+    assert "sandbox" in whole["Content-Security-Policy"]
+
+
+def test_a_long_message_is_cut_with_a_mark_and_the_whole_one_is_behind_a_link(chat, client):
+    [message] = said(chat, 1, text=PASTE)
+
+    page = page_of(client, chat)
+    whole = client.get(f"/traces/{message.run_id}/text/question/")
+
+    assert "Show all 162,000 characters" in page
+    assert page.count("Order 4711") < 2 * MOST_QUESTION / 30 + 10
+    assert whole.content.decode() == PASTE
+
+
+def test_there_are_no_other_texts(chat, client):
+    [message] = said(chat, 1)
+    client.force_login(chat.user)
+
+    assert client.get(f"/traces/{message.run_id}/text/history/").status_code == 404
+
+
+async def test_a_page_that_missed_much_gets_the_newest_of_it_oldest_first_in_small_frames(chat):
+    before, *_ = await sync_to_async(said)(chat, 1)
+    missed = await sync_to_async(said)(chat, 40, text=PASTE)
+    query = f"after={before.pk}".encode()
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/", query=query) as page:
+        frames = await frames_until(page, "composer-state")
+
+    shown = [int(pk) for pk in re.findall(r'id="message-(\d+)"', "".join(frames))]
+    assert max(map(size, frames)) <= MOST_SENT
+    assert shown == [message.pk for message in missed][-len(shown) :]
+    assert 5 < len(shown) < 40
+    [gap] = re.findall(r'hx-get="([^"]+)"', "".join(frames).partition("<article")[0])
+    assert gap.endswith(f"?before={shown[0]}&amp;after={before.pk}")
+
+
+def test_what_is_loaded_into_a_gap_ends_where_the_page_began(chat, client):
+    before, *missed = said(chat, 12)
+    client.force_login(chat.user)
+
+    query = f"?before={missed[5].pk}&after={before.pk}"
+    part = client.get(f"/chat/{chat.pk}/{query}", headers={"HX-Request": "true"})
+
+    shown = re.findall(r'id="message-(\d+)"', part.content.decode())
+    assert [int(pk) for pk in shown] == [message.pk for message in missed[:5]]
+
+
+async def test_a_page_that_shows_a_very_long_answer_can_be_connected(chat):
+    [message] = await sync_to_async(said)(chat, 1, answer=LONG)
+    query = f"after={message.pk}".encode()
+    async with tab(chat.user, f"/ws/chat/{chat.pk}/", query=query) as page:
+        frames = await frames_until(page, "composer-state")
+
+    assert max(map(size, frames)) <= MOST_SENT
+
+
+async def test_an_answer_that_outgrows_its_page_is_told_of_in_small_frames(chat, client):
+    run = await sync_to_async(runs.prepare)(query="Talk", topic=chat.topic, user=chat.user)
+    message = await chat.messages.acreate(author=chat.user, run=run, client_id="a")
+    stamp, keep, pieces = Stamp("helper"), sync_to_async(trace.keep), 400
+    words = "A sentence of an answer. " * 10 + "\n\n"
+    path, query = f"/ws/chat/{chat.pk}/", f"after={message.pk}".encode()
+    async with tab(chat.user, path, query=query) as page:
+        await frames_until(page, "composer-state")
+        for _ in range(pieces):
+            event = stamp(Type.DELTA, content=words, step=1)
+            await keep([(run.pk, event)])
+            await journal.tell(run, [event])
+        frames = await frames_until(page, f"{len(words) * pieces:,} so far.")
+
+    sent = sum(map(size, frames))
+    assert max(map(size, frames[-100:])) < 1_000
+    assert sent < 5 * len(words) * pieces
+    watched = Watched(run.pk)
+    now = await sync_to_async(watched.snapshot)()
+    assert f"first {MOST_ANSWER:,} characters; {len(words) * pieces:,} so far." in now
+    assert size(now) < MOST_PAGE
+
+
+@pytest.mark.parametrize("answer", [LONG, *NASTY.values()], ids=["long", *NASTY])
+def test_a_cut_answer_is_the_same_watched_and_reloaded(chat, client, answer):
+    run = runs.prepare(query="Talk", topic=chat.topic, user=chat.user)
+    chat.messages.create(author=chat.user, run=run, client_id="a", text="Talk")
+    stamp, watched = Stamp("helper"), Watched(run.pk, viewer=chat.user.pk)
+    watched.begin(run)
+    watched.begun = None
+    for at in range(0, min(len(answer), 60_000), 1_000):
+        event = stamp(Type.DELTA, content=answer[at : at + 1_000], step=1)
+        trace.keep([(run.pk, event)])
+        frame = watched.words([event.to_dict()])
+        assert size(frame) <= MOST_SENT
+    if answer == LONG:  # of a heavy block, how far it was read depends on how it came
+        assert _answer(watched) == _answer_of(page_of(client, chat))
+
+    about = {"stopped_reason": "completed", "detail": "", "advice": "", "turns": 1}
+    over = stamp(Type.RUN_FINISHED, answer=answer, tool_calls=0, **about)
+    trace.keep([(run.pk, over)])
+    frame = watched.changes([over.to_dict()])
+
+    assert size(frame) <= MOST_SENT
+    assert _answer_of(frame) == _answer_of(page_of(client, chat))
+
+
+def _answer(watched):
+    return f"{watched.prose.frozen}{watched.prose.tail_html}"
+
+
+def _answer_of(html):
+    frozen = html.partition('-frozen" class="frozen">')[2].partition("</div><div id=")[0]
+    tail = html.partition('class="tail">')[2].partition("</div></div>")[0]
+    return frozen + tail
+
+
+def test_a_run_with_too_much_in_it_is_shown_without_its_details(chat, client):
+    [message] = said(chat, 1)
+    now = timezone.now()
+    AgentStep.objects.bulk_create(
+        AgentStep(
+            run=message.run,
+            number=number,
+            turn=number,
+            first_seq=number,
+            agent_name="helper",
+            kind="tool",
+            action="look",
+            action_input={"word": PASTE[:4_000]},
+            status="done",
+            observation=PASTE,
+            started_at=now,
+            ended_at=now,
+        )
+        for number in range(2, 60)
+    )
+
+    page, frame = page_of(client, chat), Watched(message.run_id, viewer=chat.user.pk).snapshot()
+
+    assert size(page) <= MOST_PAGE
+    assert "This run is too long to show here in full." in page
+    assert page.count('class="step"') == 59
+    assert frame.partition("<ol")[2].partition("</ol>")[0] in page
+
+
+async def test_many_pages_that_come_at_once_are_shown_the_same_and_go_on_by_themselves(chat):
+    await sync_to_async(said)(chat, 3)
+    path = f"/ws/chat/{chat.pk}/"
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(_greeted(chat, path)) for _ in range(8)]
+
+    assert len({"".join(task.result()) for task in tasks}) == 1
+
+
+async def _greeted(chat, path):
+    async with tab(chat.user, path) as page:
+        return await frames_until(page, "composer-state")
