@@ -55,7 +55,7 @@ LAST_TAGS = re.compile(
     r"|\n?</code></pre>\s*)+\Z"
 )
 CACHED = 20_000
-MOST_COLOURED = 100_000  # characters of HTML: each sign of dense code may have a tag of its own
+MOST_COLOURED = 200_000  # characters of HTML: each sign of dense code may have a tag of its own
 MOST_ANSWER = 20_000  # characters that a page shows of an answer
 MOST_ANSWER_HTML = 100_000
 LEAST_SHOWN = 500

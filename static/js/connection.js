@@ -1,24 +1,30 @@
 // Says when the socket is gone, and has it come back soon.
 
-const LONGEST_WAIT = 5000;
+const FIRST_WAIT = 1000;
+const LONGEST_WAIT = 10000;
+const STEADY = 10000; // connected for so long, the next loss is a new one
 const COMES_BACK = [1006, 1011, 1012, 1013]; // the codes after which htmx connects again
 const SHOWN_OUT = 4403;
+const ENDS = { [SHOWN_OUT]: "out", 4429: "crowded" };
 const page = Math.random().toString(36).slice(2);
 let leaving = false;
 let lost = 0; // since when
+let losses = 0; // since it was last steady
+let steady;
 let socket;
 
 export function watch() {
   htmx.createWebSocket = connect;
   htmx.config.wsReconnectDelay = wait;
   document.addEventListener("htmx:wsOpen", back);
+  document.addEventListener("htmx:wsOpen", settle);
   addEventListener("offline", away);
   addEventListener("online", () => isOpen() && back());
   document.addEventListener("htmx:wsClose", ({ detail }) => {
     lost ||= Date.now();
     const { code } = detail.event;
     if (code === SHOWN_OUT) takeNoMore();
-    show(COMES_BACK.includes(code) ? "lost" : code === SHOWN_OUT ? "out" : "ended");
+    show(COMES_BACK.includes(code) ? "lost" : (ENDS[code] ?? "ended"));
   });
   addEventListener("pagehide", () => (leaving = true));
   addEventListener("pageshow", () => (leaving = false));
@@ -65,8 +71,17 @@ function refuse(event) {
   event.stopImmediatePropagation();
 }
 
-function wait(tries) {
-  return 250 + Math.random() * Math.min(LONGEST_WAIT, 500 * 2 ** Math.min(tries, 6));
+// When a server goes, all its pages lose their sockets in the same moment: each comes back at
+// a time of its own, and later the more often it was in vain. A socket that only just opened
+// says nothing of how the server is.
+function wait() {
+  clearTimeout(steady);
+  return 250 + Math.random() * Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** Math.min(losses++, 6));
+}
+
+function settle() {
+  clearTimeout(steady);
+  steady = setTimeout(() => (losses = 0), STEADY);
 }
 
 function show(state) {

@@ -160,5 +160,6 @@ def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soo
         "step": 1,
         "number": 1,
         "name": "result",
+        "traces/<int:pk>/text/<slug:name>": "answer",
         "token": TOKEN,
     }

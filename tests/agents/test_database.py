@@ -65,3 +65,64 @@ async def test_whoever_is_stopped_does_not_wait_for_it():
     with pytest.raises(asyncio.CancelledError):
         await asking
     is_over.set()
+
+
+async def test_what_a_person_sends_goes_before_all_that_waits_and_new_pages_come_last():
+    begun, held, order = Event(), Event(), []
+
+    def first_of_all():
+        begun.set()
+        held.wait(5)
+
+    asked = [asyncio.create_task(database.ask(first_of_all))]
+    await asyncio.to_thread(begun.wait, 5)
+    for ask, name in (
+        *((database.ask_later, f"page {at}") for at in range(3)),
+        (database.ask, "news"),
+        (database.ask_first, "message"),
+        (database.ask_first, "stop"),
+    ):
+        asked.append(asyncio.create_task(ask(order.append, name)))
+        await asyncio.sleep(0)
+    held.set()
+    await asyncio.gather(*asked)
+
+    assert order == ["message", "stop", "news", "page 0", "page 1", "page 2"]
+
+
+async def test_nobody_waits_for_ever_behind_what_is_more_urgent():
+    begun, held, order = Event(), Event(), []
+
+    def first_of_all():
+        begun.set()
+        held.wait(5)
+
+    asked = [asyncio.create_task(database.ask(first_of_all))]
+    await asyncio.to_thread(begun.wait, 5)
+    asked.append(asyncio.create_task(database.ask_later(order.append, "page")))
+    asked += [asyncio.create_task(database.ask_first(order.append, at)) for at in range(30)]
+    await asyncio.sleep(0)
+    held.set()
+    await asyncio.gather(*asked)
+
+    assert order.index("page") == database.MOST_PASSED
+
+
+async def test_who_has_gone_is_not_asked_for():
+    begun, held, order = Event(), Event(), []
+
+    def first_of_all():
+        begun.set()
+        held.wait(5)
+
+    busy = asyncio.create_task(database.ask(first_of_all))
+    await asyncio.to_thread(begun.wait, 5)
+    gone = asyncio.create_task(database.ask_later(order.append, "gone"))
+    await asyncio.sleep(0)
+    gone.cancel()
+    await asyncio.gather(gone, return_exceptions=True)
+    held.set()
+    await busy
+    await database.ask_later(order.append, "here")
+
+    assert order == ["here"]
