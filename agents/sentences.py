@@ -60,6 +60,9 @@ TEMPLATES = (
     _("You may not use the model %(model)s."),
     _("There is no model called %(model)s."),
     _("The model %(model)s can't be used: %(why)s"),
+    _("The adapter of the model failed (%(name)s)."),
+    _("The adapter of the model gave up waiting (%(name)s)."),
+    _("The adapter of the model lost its connection (%(name)s)."),
     _("There is no provider called %(name)s."),
     _(
         "The name %(name)s doesn't say which provider it belongs to. "
@@ -188,6 +191,8 @@ SENTENCES = (
     ),
     _("This model is set up with something that isn't allowed."),
     _("No provider of this name is known."),
+    _("The adapter of the model failed."),
+    _("Tell your administrator: the log of the server has the details."),
     _("A pattern cannot be empty."),
     _("A pattern cannot take characters apart, byte by byte."),
     _("This pattern matches everything, even an empty text."),

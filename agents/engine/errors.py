@@ -8,6 +8,7 @@ AgentError
 │   ├── RateLimited            its provider asks to wait
 │   ├── CircuitOpen            it failed so often that it is left alone for a while
 │   ├── ModelBusy              as many ask it as its limits allow
+│   ├── AdapterFailed          the object that speaks to it raised something else
 │   ├── EmptyReply             it said nothing at all
 │   ├── TruncatedReply         it was cut off in the middle of a tool call
 │   └── PlanParseError         its text followed no form that we can read
@@ -87,6 +88,12 @@ class ModelBusy(ModelError):
     """As many ask this model as its limits allow."""
 
     advice = "Try again in a while, or choose another model."
+
+
+class AdapterFailed(ModelError):
+    """The adapter of the model failed."""
+
+    advice = "Tell your administrator: the log of the server has the details."
 
 
 class EmptyReply(ModelError):

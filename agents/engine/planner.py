@@ -11,13 +11,20 @@ from typing import Any, Literal, Protocol, Self
 
 from .context import fit
 from .discretion import TOLD, Discretion
-from .errors import EmptyReply, ModelError, PlanParseError, ProviderFailed, TruncatedReply
+from .errors import (
+    AgentError,
+    EmptyReply,
+    ModelError,
+    PlanParseError,
+    ProviderFailed,
+    TruncatedReply,
+)
 from .gate import Gate
 from .guardrails import TokenCounter, estimate_tokens
 from .invisible import visible_message, visible_value
 from .react import ReactReader, parse_react
 from .state import OBSERVATION, AgentState, Message
-from .stream import Deadlines, handfuls
+from .stream import Deadlines, adapter_error, handfuls, opened
 from .thoughts import own
 from .tool import ONE_TEXT, Tool, specification
 from .turn import Assembler, Chunk, PlanResult, Shown, ToolCall, Turn
@@ -194,7 +201,8 @@ class ReActPlanner:
         return said if self.discretion is None else self.discretion.restored(said)
 
     async def _said(self, request: Request) -> AsyncGenerator[Said | Slow | PlanResult, None]:
-        chunks = self.llm.stream(
+        chunks = opened(
+            self.llm.stream,
             model=self.model,
             messages=request.messages,
             tools=request.tools,
@@ -205,7 +213,7 @@ class ReActPlanner:
             async for batch in batches:
                 if not batch:
                     yield Slow(self.deadlines.slow)
-                for said in _joined(reader.feed(chunk) for chunk in batch):
+                for said in _read(reader, batch):
                     yield said
                 if reader.done:
                     break
@@ -230,6 +238,16 @@ class ReActPlanner:
         said = self.count_tokens(json.dumps([system, tools], ensure_ascii=False))
         answer: int = self.parameters.get("max_tokens", ANSWER)
         return max(0, self.window - said - answer)
+
+
+def _read(reader: "_NativeTurn", batch: Sequence[Chunk]) -> list[Said]:
+    """What the chunks say; those that are none are a failure of whoever made them."""
+    try:
+        return _joined(reader.feed(chunk) for chunk in batch)
+    except AgentError:
+        raise
+    except Exception as error:
+        raise adapter_error(error) from error
 
 
 class _NativeTurn:

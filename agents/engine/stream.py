@@ -5,12 +5,17 @@ seconds costs the reader nothing they could notice and everything else a tenth.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass
 from math import inf
 
-from .errors import ModelTimeout
+from .errors import AdapterFailed, AgentConnectionError, AgentError, ModelTimeout
 from .turn import Chunk, Words
+
+logger = logging.getLogger(__name__)
+
+LEAVING_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +29,32 @@ class Deadlines:
     first: float = 60
     between: float = 30
     whole: float = 600
+
+
+def opened(
+    stream: Callable[..., AsyncIterator[Chunk]], **request: object
+) -> AsyncIterator[Chunk]:
+    """Begin to ask a model; whatever its adapter raises is an AgentError."""
+    try:
+        return stream(**request)
+    except Exception as error:
+        raise adapter_error(error) from error
+
+
+def adapter_error(error: BaseException) -> AgentError:
+    """What an adapter raised, as an error of the engine's.
+
+    Its own words are only logged: they may hold a key, and a person can do nothing with them.
+    """
+    if isinstance(error, AgentError):
+        return error
+    logger.error("The adapter of a model failed.", exc_info=error)
+    name = type(error).__name__
+    if isinstance(error, TimeoutError):
+        return ModelTimeout(f"The adapter of the model gave up waiting ({name}).")
+    if isinstance(error, ConnectionError):
+        return AgentConnectionError(f"The adapter of the model lost its connection ({name}).")
+    return AdapterFailed(f"The adapter of the model failed ({name}).")
 
 
 async def handfuls(
@@ -49,7 +80,10 @@ async def handfuls(
     finally:
         alarm.stop()
         pump.cancel()
-        await asyncio.wait([pump])
+        # An adapter that doesn't let itself be cancelled must not keep a run from its end.
+        await asyncio.wait([pump], timeout=LEAVING_SECONDS)
+        if pump.done() and not pump.cancelled():
+            pump.exception()  # has been seen, or came too late to matter
 
 
 class _Alarm:
@@ -108,10 +142,31 @@ async def _pump(chunks: AsyncIterator[Chunk], ready: list[Chunk], wake: asyncio.
         async for chunk in chunks:
             _add(chunk, ready)
             wake.set()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        # An adapter may raise even these: only a stop of ours is a stop.
+        if isinstance(error, asyncio.CancelledError) and _is_being_cancelled():
+            raise
+        raise adapter_error(error) from error
     finally:
         wake.set()
-        if (close := getattr(chunks, "aclose", None)) is not None:
-            await close()
+        await _close(chunks)
+
+
+def _is_being_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+async def _close(chunks: AsyncIterator[Chunk]) -> None:
+    """What has been said stays said, also where the adapter can't end properly."""
+    if (close := getattr(chunks, "aclose", None)) is None:
+        return
+    try:
+        await close()
+    except Exception as error:
+        logger.warning("The adapter of a model could not be closed.", exc_info=error)
 
 
 def _add(chunk: Chunk, ready: list[Chunk]) -> None:

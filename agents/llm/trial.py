@@ -14,7 +14,7 @@ from agents.engine.errors import AgentError
 from agents.engine.output import OutputSchema
 from agents.engine.planner import LLM
 from agents.engine.state import Message
-from agents.engine.stream import Deadlines, handfuls
+from agents.engine.stream import Deadlines, handfuls, opened
 from agents.engine.turn import Assembler, ToolCall, Turn
 
 Part = Literal["reply", "tools", "vision", "schema"]
@@ -101,7 +101,7 @@ class _Asked:
     async def words(self) -> AsyncGenerator[str, None]:
         began, assembler = monotonic(), Assembler()
         try:
-            chunks = self._llm.stream(**self._request)
+            chunks = opened(self._llm.stream, **self._request)
             async with aclosing(handfuls(chunks, DEADLINES)) as batches:
                 async for chunk in (chunk async for batch in batches for chunk in batch):
                     shown = assembler.feed(chunk)

@@ -2,6 +2,7 @@
 
 import asyncio
 
+from agents.engine.errors import AdapterFailed
 from agents.engine.stream import Deadlines, handfuls
 from agents.engine.turn import Words
 
@@ -53,7 +54,7 @@ async def test_what_came_before_a_failure_is_told_first():
     try:
         async for batch in handfuls(broken(), Deadlines()):
             heard += batch
-    except EOFError:
+    except AdapterFailed:
         heard.append("the end")
 
     assert heard == [Words("ab"), "the end"]

@@ -1,0 +1,286 @@
+"""Whatever the adapter of a model raises, the run says so and has an end."""
+
+import asyncio
+import gc
+
+import pytest
+
+from agents.engine import (
+    AgentRuntime,
+    FallbackStrategy,
+    Guardrails,
+    Orchestrator,
+    OutputSchema,
+    Panel,
+    ReActPlanner,
+    RetryPolicy,
+    ToolRegistry,
+)
+from agents.engine import stream as reading
+from agents.engine.errors import AdapterFailed, AgentConnectionError, ModelTimeout
+from agents.engine.events import Type
+from agents.engine.handoff import Handoff
+from agents.engine.state import AgentState
+from agents.llm.trial import trial
+from tests.scripted import Says, ScriptedModel, delta
+
+SECRET = "sk-very-secret-0123456789"
+FORM = {"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]}
+
+
+class Odd(Exception):
+    """Nobody's idea of an error of a model."""
+
+    def __str__(self):
+        raise RuntimeError("not even this can be said")
+
+
+RAISED = [
+    ValueError(SECRET),
+    KeyError("choices"),
+    AssertionError(),
+    RuntimeError("cannot schedule new futures"),
+    RecursionError(),
+    MemoryError(),
+    NotImplementedError(),
+    StopIteration(),
+    StopAsyncIteration(),
+    ExceptionGroup("two", [ValueError("a"), OSError("b")]),
+    Odd(),
+    asyncio.CancelledError(),
+    SystemExit(1),
+    GeneratorExit(),
+]
+
+
+class Adapter:
+    """A model that says something, perhaps, and then raises."""
+
+    def __init__(self, error, *words):
+        self.error, self.words = error, words
+
+    async def stream(self, **request):
+        for word in self.words:
+            yield delta(content=word)
+        raise self.error
+
+
+class Sudden(Adapter):
+    """Raises before there is anything to read."""
+
+    def stream(self, **request):
+        raise self.error
+
+
+class Awaited(Adapter):
+    """Forgot to be a generator."""
+
+    async def stream(self, **request):
+        return [delta(content="x")]
+
+
+class Iterated(Adapter):
+    """Reads by hand, so that nothing is put around what it raises."""
+
+    def stream(self, **request):
+        return self
+
+    def __aiter__(self):
+        return self
+
+    async def __anext__(self):
+        raise self.error
+
+
+def runtime(llm, kind=AgentRuntime, tools=(), fallbacks=(), **options):
+    planners = [ReActPlanner(each, "adapted") for each in (llm, *fallbacks)]
+    parts = (planners[0], ToolRegistry(list(tools)), Guardrails(), FallbackStrategy(pause=0))
+    options.setdefault("retry", RetryPolicy(max_retries=0))
+    return kind(*parts, fallback_planners=planners[1:], **options)
+
+
+async def told(agent, query="?"):
+    return [event async for event in agent.stream(query)]
+
+
+def ending(events):
+    """How it ended: always with an error and with an end."""
+    errors = [event for event in events if event.type is Type.ERROR]
+    assert errors
+    assert events[-1].type is Type.RUN_FINISHED
+    assert events[-1].data["stopped_reason"] == "error"
+    assert SECRET not in str([event.data for event in events])
+    return events[-1].data
+
+
+@pytest.mark.parametrize("error", RAISED, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("kind", [Adapter, Iterated])
+async def test_whatever_it_raises_is_an_error_and_the_end_of_the_run(kind, error):
+    if kind is Iterated and isinstance(error, StopAsyncIteration):
+        pytest.skip("That is how a stream ends.")
+    end = ending(await told(runtime(kind(error))))
+
+    assert "The adapter of the model failed (" in end["detail"]
+    assert "log of the server" in end["advice"]
+
+
+@pytest.mark.parametrize("error", [ValueError(SECRET), KeyError("x")])
+async def test_what_it_raises_before_it_can_be_read_is_one_too(error):
+    ending(await told(runtime(Sudden(error))))
+
+
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
+async def test_what_is_no_stream_is_one_too():
+    ending(await told(runtime(Awaited(None))))
+    gc.collect()
+
+
+@pytest.mark.parametrize("chunk", [None, 5, "text", b"x", [], object(), {"choices": 7}])
+async def test_what_is_no_chunk_is_one_too(chunk):
+    class Garbled:
+        async def stream(self, **request):
+            yield delta(content="One ")
+            yield chunk
+            yield delta(content="two")
+
+    events = await told(runtime(Garbled()))
+    assert events[-1].type is Type.RUN_FINISHED
+
+
+async def test_what_was_said_before_it_failed_stays():
+    end = ending(await told(runtime(Adapter(ValueError(), "Half an "))))
+
+    assert end["answer"] == "Half an "
+
+
+async def test_the_result_of_a_run_says_so():
+    result = await runtime(Adapter(ValueError(SECRET))).run("?")
+
+    assert result.stopped_reason == "error"
+    assert SECRET not in str(result)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (TimeoutError(), ModelTimeout),
+        (ConnectionResetError(), AgentConnectionError),
+        (OSError(), AdapterFailed),
+        (ValueError(), AdapterFailed),
+    ],
+)
+async def test_it_is_an_error_of_the_engines_own_kind(error, kind):
+    planner = ReActPlanner(Adapter(error), "adapted")
+    with pytest.raises(kind) as caught:
+        await planner.plan("?", AgentState(), [])
+    assert caught.value.__cause__ is error
+
+
+async def test_the_next_model_is_asked_where_there_is_one():
+    good = ScriptedModel(Says(answer="Here."))
+    events = await told(runtime(Adapter(ValueError()), fallbacks=[good]))
+
+    assert events[-1].data["answer"] == "Here."
+
+
+async def test_a_colleague_that_fails_comes_back_with_why():
+    helper = runtime(Adapter(ValueError(SECRET)), name="helper")
+    lead = ScriptedModel(Says.call("ask_helper", task="Find it."), Says(answer="It failed."))
+    events = await told(runtime(lead, tools=[Handoff("helper", lambda: helper)]))
+
+    assert "helper could not finish" in str(lead.requests[1]["messages"][-1]["content"])
+    assert events[-1].data["answer"] == "It failed."
+    assert SECRET not in str([event.data for event in events])
+
+
+async def test_a_plan_that_could_not_be_written_is_an_end():
+    ending(await told(runtime(Adapter(ValueError(SECRET)), Orchestrator, name="boss")))
+
+
+async def test_a_panel_whose_members_fail_has_an_end():
+    heads = {name: runtime(Adapter(ValueError(SECRET)), name=name) for name in ("a", "b")}
+    asks = [Handoff(name, lambda name=name: heads[name]) for name in heads]
+    events = await told(runtime(Adapter(ValueError()), Panel, tools=asks, name="panel"))
+
+    assert events[-1].type is Type.RUN_FINISHED
+    assert SECRET not in str([event.data for event in events])
+
+
+async def test_an_answer_in_a_form_that_fails_is_an_end():
+    ending(await told(runtime(Adapter(ValueError(SECRET)), output=OutputSchema(FORM))))
+
+
+async def test_a_test_of_a_model_says_so():
+    for kind in (Adapter, Sudden, Iterated):
+        results = [piece async for piece in trial(kind(ValueError(SECRET)), "adapted")]
+        assert isinstance(results[-1].error, AdapterFailed)
+
+
+async def test_one_that_cannot_be_closed_has_answered_all_the_same():
+    class Unclosed:
+        def __init__(self):
+            self.chunks = iter([delta(content="Here."), delta()])
+
+        def stream(self, **request):
+            return self
+
+        def __aiter__(self):
+            return self
+
+        async def __anext__(self):
+            try:
+                return next(self.chunks)
+            except StopIteration:
+                raise StopAsyncIteration from None
+
+        async def aclose(self):
+            raise ValueError(SECRET)
+
+    events = await told(runtime(Unclosed()))
+    assert events[-1].data["answer"] == "Here."
+
+
+async def test_one_that_will_not_be_stopped_holds_up_nobody(monkeypatch):
+    monkeypatch.setattr(reading, "LEAVING_SECONDS", 0.1)
+    is_over = asyncio.Event()
+
+    class Stubborn:
+        async def stream(self, **request):
+            yield delta(content="One ")
+            while not is_over.is_set():
+                try:
+                    await is_over.wait()
+                except asyncio.CancelledError:
+                    continue
+
+    async def listen():
+        async for _ in runtime(Stubborn()).stream("?"):
+            pass
+
+    run = asyncio.create_task(listen())
+    await asyncio.sleep(0.05)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(run, 5)
+    is_over.set()
+    await asyncio.sleep(0)
+
+
+async def test_a_stop_of_ours_is_a_stop():
+    class Endless:
+        async def stream(self, **request):
+            yield delta(content="One ")
+            await asyncio.sleep(3600)
+
+    events = []
+
+    async def listen():
+        async for event in runtime(Endless()).stream("?"):
+            events.append(event)
+
+    run = asyncio.create_task(listen())
+    await asyncio.sleep(0.05)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert Type.ERROR not in {event.type for event in events}
