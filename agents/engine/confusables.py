@@ -5,6 +5,7 @@ docs/decisions/confusables.md says how, and why it is not a dependency. The data
 © 1991-2023 Unicode, Inc., under the Unicode License v3 (https://www.unicode.org/license.txt).
 """
 
+import re
 import unicodedata
 from collections.abc import Mapping
 
@@ -98,6 +99,16 @@ def _folded(character: str) -> int:
 _FOLDS = _Folds({ord(c): ord(letter) for letter, alike in LOOKALIKES.items() for c in alike})
 
 
+# Neither ASCII nor what Japanese, Chinese and Korean are written in.
+_FOLDABLE = re.compile("[^\\0-\x7f\u3000-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3]")
+
+
 def folded(text: str) -> str:
     """The text in the letters that it looks like; as long as before."""
-    return text if text.isascii() else text.translate(_FOLDS)
+    is_plain = text.isascii() or _FOLDABLE.search(text) is None
+    return text if is_plain else text.translate(_FOLDS)
+
+
+def foldable(text: str) -> list[int]:
+    """Where a letter may be folded."""
+    return [found.start() for found in _FOLDABLE.finditer(text)]

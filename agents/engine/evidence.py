@@ -50,8 +50,11 @@ OTHER = re.compile(
     re.I,
 )
 LETTER = re.compile(r"[^\W\d_]")
-JOINED = re.compile(r"[0-9][.,/:-]|[A-Za-z_]-|[A-Za-z0-9]/")
-GOES_ON = re.compile(r"[.,/:-]?[0-9]|[-_/]?[A-Za-z]")
+# A comma stands between the fields of a row: no number that is looked for has one in it. A
+# slash does where another number of that length follows, as a fax does after a telephone.
+JOINED = re.compile(r"[0-9][.:-]|[A-Za-z_]-|[A-Za-z0-9]/")
+GOES_ON = re.compile(r"[.:-]?[0-9]|/(?![0-9+(][0-9 ()-]{8})[0-9]|[-_/]?[A-Za-z]")
+AFTER_NUMBER = re.compile(r"[0-9][0-9 ()-]{7,}[0-9]/\Z")
 DATE = re.compile(r"(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])")
 COUNTED = re.compile(r" ?(?:[年月日時分秒人円件個歳本回位倍度週万億社台枚点名%]|yen|dollars)")
 
@@ -67,7 +70,8 @@ def _alone(seen: Seen) -> bool:
 
 
 def _is_joined(seen: Seen) -> bool:
-    return JOINED.fullmatch(seen.before[-2:]) is not None
+    is_joined = JOINED.fullmatch(seen.before[-2:]) is not None
+    return is_joined and AFTER_NUMBER.search(seen.before) is None
 
 
 def _is_date(digits: str) -> bool:
@@ -139,7 +143,7 @@ def iban(seen: Seen) -> str:
 
 def account(seen: Seen) -> str:
     is_long = 6 <= len(seen.digits) <= 17 and not _is_date(seen.digits)
-    is_whole = not re.match(r"[0-9]|[.,][0-9]", seen.after) and not COUNTED.match(seen.after)
+    is_whole = not re.match(r"\.?[0-9]", seen.after) and not COUNTED.match(seen.after)
     is_count = re.search("口座数[^0-9]*\\Z", seen.before)
     return seen.value if is_long and is_whole and not is_count else ""
 
@@ -156,6 +160,70 @@ def labelled_number(seen: Seen) -> str:
 
 def passport(seen: Seen) -> str:
     return "" if re.match("[0-9A-Za-z]", seen.after) else seen.value
+
+
+def any_number(seen: Seen) -> str:
+    return seen.value if _alone(seen) else ""
+
+
+def ssn(seen: Seen) -> str:
+    return seen.value if _is_ssn(seen.digits) and _alone(seen) else ""
+
+
+def labelled_ssn(seen: Seen) -> str:
+    is_more = re.match("-?[0-9]", seen.after)
+    return "" if is_more or not _is_ssn(seen.digits) else seen.value
+
+
+def _is_ssn(digits: str) -> bool:
+    """Areas, groups and numbers of zeros were never issued, nor were 666 and 900 to 999."""
+    area, group, number = digits[:3], digits[3:5], digits[5:]
+    is_area = area not in {"000", "666"} and area < "900"
+    return is_area and group != "00" and number != "0000"
+
+
+NOT_ISSUED = {"BG", "GB", "KN", "NK", "NT", "TN", "ZZ"}
+
+
+def _is_ni_number(value: str) -> bool:
+    letters = value[:2].upper()
+    has_wrong = re.search("[DFIQUV]|.O", letters)
+    is_example = letters == "QQ"  # of the forms that explain it
+    return is_example or (has_wrong is None and letters not in NOT_ISSUED)
+
+
+def ni_number(seen: Seen) -> str:
+    return seen.value if _is_ni_number(seen.value) and _alone(seen) else ""
+
+
+def labelled_ni_number(seen: Seen) -> str:
+    is_more = re.match("[0-9A-Za-z]", seen.after)
+    return "" if is_more or not _is_ni_number(seen.value) else seen.value
+
+
+NOT_BORN = re.compile("まれ(?:では|じゃ)|産|鮮")
+
+
+def birth_date(seen: Seen) -> str:
+    return "" if re.match("[0-9]", seen.after) else seen.value
+
+
+def born(seen: Seen) -> str:
+    """A date that is followed by how Japanese says that somebody was born then."""
+    return "" if NOT_BORN.match(seen.after.lstrip(" ")[1:]) else seen.value
+
+
+def licence(seen: Seen) -> str:
+    """Letters and digits, as most countries write them; a word is none."""
+    found = re.match("[0-9A-Za-z]*[0-9][0-9A-Za-z -]*", seen.value)
+    value = found[0].rstrip(" -") if found else ""
+    value = re.split("[ -](?=[a-z]{2,})", value)[0]
+    return value if len(re.findall("[0-9]", value)) >= 4 else ""
+
+
+def insurance(seen: Seen) -> str:
+    is_whole = not re.match("[0-9]", seen.after) and not COUNTED.match(seen.after)
+    return seen.value if len(seen.digits) >= 4 and is_whole else ""
 
 
 PARTICLE = re.compile("[はがでにをとへも、][0-9一二三四五六七八九十]")
@@ -208,7 +276,8 @@ def ip6(seen: Seen) -> str:
     except AddressValueError:
         return ""
     is_given = re.match("[23][0-9a-f]{3}:|f[cdef][0-9a-f]{2}:", seen.value, re.I)
-    return seen.value if is_given and re.search("[0-9]", seen.value) else ""
+    has_parts = len(re.findall("[0-9a-f]+", seen.value, re.I)) > 1
+    return seen.value if is_given and has_parts and re.search("[0-9]", seen.value) else ""
 
 
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.I)
@@ -244,11 +313,15 @@ def _bits(text: str) -> float:
 def password(seen: Seen) -> str:
     """In an address the next field ends it."""
     value = re.split(r"&\w+=", seen.value)[0]
-    is_word = re.fullmatch(r"[A-Za-z]+\W*", value) is not None
+    is_word = (
+        re.fullmatch(r"[A-Za-z]+\W*|[A-Za-z_][\w.]*\.\w+[(\[].*|\w+\(.*", value) is not None
+    )
     return value if re.search("[0-9A-Za-z]", value) and not is_word else ""
 
 
 def email(seen: Seen) -> str:
     """But for pictures of double size, where code is kept, and passwords of addresses."""
-    is_other = re.search(r"@[0-9]x\.|^git@", seen.value) or re.search(r"://\S*\Z", seen.before)
+    is_other = re.search(r"@[0-9]x\.|^git@", seen.value) or re.search(
+        r"://[^\s/?#]*\Z", seen.before
+    )
     return "" if is_other else seen.value

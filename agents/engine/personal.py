@@ -25,6 +25,13 @@ class Kind(StrEnum):
     IBAN = "IBAN"
     MY_NUMBER = "My Number"
     PASSPORT = "passport"
+    SSN = "SSN"
+    NI_NUMBER = "NI number"
+    BIRTH_DATE = "date of birth"
+    LICENCE = "driving licence"
+    PENSION = "pension number"
+    INSURANCE = "insurance number"
+    RESIDENCE_CARD = "residence card"
     ADDRESS = "address"
     IP = "IP address"
     KEY = "key"
@@ -47,9 +54,12 @@ class Form:
     pattern: Any
     check: Check
     needs: frozenset[str] = frozenset()  # no text without one of these characters has it
+    words: tuple[str, ...] = ()  # nor without one of these, in small letters
 
-    def may_be_in(self, characters: Set[str]) -> bool:
-        return not self.needs or not self.needs.isdisjoint(characters)
+    def may_be_in(self, characters: Set[str], small: str) -> bool:
+        if self.needs and self.needs.isdisjoint(characters):
+            return False
+        return not self.words or any(word in small for word in self.words)
 
     def places(self, text: str) -> Iterator[Place]:
         for match in self.pattern.finditer(text):
@@ -100,11 +110,31 @@ STREET_LINE = (
     rf"[0-9]{{1,5}}[A-Za-z]? (?:{STREET_NAME} ){{1,4}}(?:{STREETS})\b\.?{FLAT}"
     rf"(?:(?:,? [A-Z][A-Za-z]{{1,20}}){{1,3}},? {ZIP}\b)?"
 )
-KEYS = (
-    r"(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}|(?:gsk|xai|csk|nvapi|pplx|glpat|npm)[-_][A-Za-z0-9_-]{16,}"
-    r"|xox[abeprs]-[A-Za-z0-9-]{10,}|gh[opsur]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}"
-    r"|hf_[A-Za-z0-9]{16,}|AIza[A-Za-z0-9_-]{20,}|(?:AKIA|ASIA)[A-Z0-9]{16}|ya29\.[A-Za-z0-9_-]{16,}"
-    r"|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"
+# What stands before it says that it is a key: what follows needs no digit to be one.
+ISSUED = (
+    r"(?:sk|pk)-(?:proj|svcacct|admin|ant|or|lf)-[A-Za-z0-9_-]{16,}|sk-[A-Za-z0-9]{24,}|hf_[A-Za-z0-9]{16,}"
+    r"|(?:glpat|gldt|glptt|glrt|gloas|glsoat|glagent|glcbt)-[A-Za-z0-9_.-]{16,}"
+    r"|gh[opsur]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}|GOCSPX-[A-Za-z0-9_-]{16,}"
+    r"|whsec_[A-Za-z0-9+/=]{16,}|xox[abceprs]-[A-Za-z0-9-]{10,}|xapp-[0-9]-[A-Za-z0-9-]{10,}"
+    r"|(?:AKIA|ASIA)[A-Z0-9]{16}|AIza[A-Za-z0-9_-]{30,}|ya29\.[A-Za-z0-9_-]{16,}"
+    r"|npm_[A-Za-z0-9]{30,}|pypi-AgE[A-Za-z0-9_-]{16,}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"
+    r"|(?:gsk|fw|r8|rg|tgp_v1|dop_v1|doo_v1|dckr_pat|lin_api|ntn|figd|sntry[su]|shp(?:at|ca|pa|ss)"
+    r"|sk_live|sk_test|rk_live|rk_test|pk_live|pk_test)_[A-Za-z0-9]{16,}"
+    r"|(?:xai|nvapi|pplx|csk|tvly|NRAK|tskey-(?:auth|api))-[A-Za-z0-9_-]{16,}"
+    r"|hv[bs]\.[A-Za-z0-9_-]{20,}|ATATT3[A-Za-z0-9_=-]{20,}|[0-9]{8,10}:AA[A-Za-z0-9_-]{33}"
+    r"|[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}"
+    r"|AGE-SECRET-KEY-1[A-Z0-9]{20,}|sq0(?:atp|csp)-[A-Za-z0-9_-]{20,}"
+)
+KEYS = r"(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}|(?:npm|gsk|csk|ntn)[-_][A-Za-z0-9_-]{16,}"
+# Whoever has the address may post there.
+WEBHOOKS = (
+    r"hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/[A-Za-z0-9_/-]{10,}"
+    r"|(?:canary\.|ptb\.)?discord(?:app)?\.com/api/(?:v[0-9]+/)?webhooks/[0-9]{5,}/[A-Za-z0-9_-]{10,}"
+    r"|[A-Za-z0-9.-]{1,80}webhook\.office\.com/webhookb2/[A-Za-z0-9@/_-]{10,}"
+    r"|outlook\.office(?:365)?\.com/webhook/[A-Za-z0-9@/_-]{10,}"
+    r"|[A-Za-z0-9.:-]{1,80}(?:logic\.azure|powerplatform|api\.powerautomate)\.com(?::[0-9]+)?/[^\s‹›\"'<>]{1,400}sig=[A-Za-z0-9_%-]{10,}"
+    r"|chat\.googleapis\.com/v1/spaces/[^\s‹›\"'<>]{1,200}(?:key|token)=[A-Za-z0-9_%&=-]{10,}"
+    r"|hooks\.zapier\.com/hooks/catch/[0-9]+/[A-Za-z0-9]+|api\.telegram\.org/bot[0-9]{5,}:[A-Za-z0-9_-]{20,}"
 )
 BASE64 = r"[A-Za-z0-9+/=]"
 BREAK = r"(?:\s|\\[nr])"
@@ -112,29 +142,166 @@ PEM = (
     rf"-----BEGIN [A-Z0-9 ]{{3,40}}-----{BREAK}*(?:[A-Za-z-]{{1,20}}: [^\n\\]{{1,80}}{BREAK}+)*"
     rf"(?:{BASE64}{{16,}}{BREAK}*)+{BASE64}*{BREAK}*(?:-----END [A-Z0-9 ]{{3,40}}-----)?"
 )
+MONTH = (
+    "(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?"
+    "|Sept?(?:ember)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
+)
+JAPANESE_DATE = (
+    r"(?:[0-9]{4}|(?:明治|大正|昭和|平成|令和|[MTSHR])[ .]?(?:[0-9]{1,2}|元))"
+    r" ?[年./-] ?[0-9]{1,2} ?[月./-] ?[0-9]{1,2}日?"
+)
+BIRTH_DATE = (
+    rf"{JAPANESE_DATE}|[0-9]{{1,2}}[ ./-][0-9]{{1,2}}[ ./-](?:19|20)?[0-9]{{2}}"
+    r"|(?:19|20)[0-9]{6}"
+    rf"|{MONTH}\.? [0-9]{{1,2}}(?:st|nd|rd|th)?,? (?:19|20)[0-9]{{2}}"
+    rf"|[0-9]{{1,2}}(?:st|nd|rd|th)?[ -](?:of )?{MONTH}\.?,?[ -](?:19|20)[0-9]{{2}}"
+)
 NAMES = (
     r"(?:api|access|secret|private|client|auth|encryption|signing|webhook|master|refresh|session"
     r"|bearer|bot|id)?[_ -]?(?:key|token|secret|credentials?)"
 )
 
 
-def _form(kind: Kind, pattern: str, check: Check = evidence.whole, needs: str = "") -> Form:
+def _form(
+    kind: Kind,
+    pattern: str,
+    check: Check = evidence.whole,
+    needs: str = "",
+    words: str = "",
+) -> Form:
     options = re2.Options()
     options.log_errors = False
     options.max_mem = 32 << 20
     compiled = re2.compile(pattern, options)
-    return Form(kind=kind, pattern=compiled, check=check, needs=frozenset(needs))
+    return Form(
+        kind=kind,
+        pattern=compiled,
+        check=check,
+        needs=frozenset(needs),
+        words=tuple(words.split()),
+    )
 
 
 DIGIT = "0123456789"
+OTHER_LETTERS = r"\p{Latin}\p{Cyrillic}\p{Greek}"
+LABEL = r"[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?"
+# A domain may end in the letters of another script; Japanese words often follow at once.
+TOP = (
+    r"(?:xn--[A-Za-z0-9-]{2,59}|[A-Za-z]{2,24}|[\p{Cyrillic}\p{Greek}\p{Arabic}\p{Hangul}"
+    r"\p{Thai}\p{Devanagari}]{2,24}|コム|テスト|みんな|世界|中国|中國|公司|网络|香港|台湾)"
+)
+DOMAIN = rf"(?:{LABEL}\.)+{TOP}"
 FORMS = (
+    # Those with a name come first: of two that find the same, the first says what it is.
+    _form(Kind.SSN, rf"{EDGE}([0-9]{{3}}-[0-9]{{2}}-[0-9]{{4}})", evidence.ssn, "-"),
+    _form(
+        Kind.SSN,
+        r"(?i)(?:\bssn|social[ _-]?security|社会保障番号)[^0-9\n‹›]{0,16}?"
+        r"([0-9]{3}[ .-]?[0-9]{2}[ .-]?[0-9]{4})",
+        evidence.labelled_ssn,
+        DIGIT,
+        words="ssn social 社会保障",
+    ),
+    _form(
+        Kind.NI_NUMBER,
+        rf"{EDGE}([A-Z]{{2}} ?[0-9]{{2}} ?[0-9]{{2}} ?[0-9]{{2}} ?[A-D])(?:$|[^0-9A-Za-z])",
+        evidence.ni_number,
+        DIGIT,
+    ),
+    _form(
+        Kind.NI_NUMBER,
+        r"(?i)(?:national[ _]insurance|\bnino|\bni)[ _]?(?:number|no\.?|num)?"
+        r"[^0-9A-Za-z\n‹›]{0,6}(?:is )?"
+        r"([a-z]{2}[ -]?[0-9]{2}[ -]?[0-9]{2}[ -]?[0-9]{2}(?:[ -]?[a-d])?)",
+        evidence.labelled_ni_number,
+        DIGIT,
+        words="insurance nino ni",
+    ),
+    _form(
+        Kind.BIRTH_DATE,
+        r"(?i)(?:date[ _-]of[ _-]birth|birth[ _-]?(?:date|day)|\bborn(?:[ _-]on)?"
+        rf"|\bd\.?o\.?b\b\.?|生年月日|誕生日|出生日)[^0-9\n‹›]{{0,12}}?({BIRTH_DATE})",
+        evidence.birth_date,
+        DIGIT,
+        words="birth born dob d.o 生年 誕生 出生",
+    ),
+    _form(Kind.BIRTH_DATE, rf"{EDGE}({JAPANESE_DATE}) ?生", evidence.born, "生"),
+    _form(
+        Kind.LICENCE,
+        r"(?:運転免許(?:証)?|免許証|免許番号|免許[^0-9\n‹›]{0,16}第)(?:の)?(?:番号)?[^0-9\n‹›]{0,8}"
+        r"([0-9]{4}[ -]?[0-9]{4}[ -]?[0-9]{4})",
+        evidence.labelled_number,
+        "免",
+    ),
+    _form(
+        Kind.LICENCE,
+        rf"(?i)(?:driver'?s?|driving)[ _](?:licen[cs]e|permit){ASK}"
+        r"([a-z0-9](?:[ -]?[a-z0-9]){5,18})",
+        evidence.licence,
+        DIGIT,
+        words="driv",
+    ),
+    _form(
+        Kind.PENSION,
+        r"(?:(?:基礎)?年金(?:番号|手帳)|(?i:basic pension|pension (?:number|no)))"
+        r"(?:の?記号番号|番号)?[^0-9\n‹›]{0,12}?([0-9]{4}[ -]?[0-9]{6})",
+        evidence.labelled_number,
+        DIGIT,
+        words="pension 年金",
+    ),
+    _form(
+        Kind.INSURANCE,
+        r"(?:保険者|被保険者(?:証)?|保険証|健康保険(?:証)?|介護保険)(?:の)?"
+        r"(?:記号)?[・ ]?(?:番号)?[^0-9\n‹›]{0,8}([0-9]{1,8}(?:[・ -][0-9]{1,8}){0,2})",
+        evidence.insurance,
+        "険",
+    ),
+    _form(
+        Kind.INSURANCE,
+        r"(?:保険|被保険者)[^\n‹›]{0,12}記号[^0-9\n‹›]{0,4}"
+        r"([0-9]{1,8}[^0-9\n‹›]{0,4}番号[^0-9\n‹›]{0,4}[0-9]{1,8})",
+        needs="険",
+    ),
+    _form(
+        Kind.INSURANCE,
+        r"記号・?番号[^0-9\n‹›]{0,6}([0-9]{1,8}[・ -][0-9]{1,8})",
+        evidence.insurance,
+        "記",
+    ),
+    _form(
+        Kind.INSURANCE,
+        rf"(?i)(?:\bnhs|health insurance|medical insurance|\binsurance (?:id|policy|member))"
+        rf"(?: (?:id|card))?{ASK}([a-z]{{0,3}}[0-9](?:[ -]?[0-9]){{5,13}})",
+        evidence.labelled_number,
+        DIGIT,
+        words="nhs insurance",
+    ),
+    _form(
+        Kind.RESIDENCE_CARD,
+        rf"{EDGE}([A-Z]{{2}} ?[0-9]{{8}} ?[A-Z]{{2}})(?:$|[^0-9A-Za-z])",
+        evidence.any_number,
+        DIGIT,
+    ),
+    _form(
+        Kind.RESIDENCE_CARD,
+        rf"(?i)(?:在留カード|residence card){ASK}([a-z]{{2}}[ -]?[0-9]{{8}}[ -]?[a-z]{{2}})",
+        evidence.passport,
+        DIGIT,
+        words="在留 residence",
+    ),
     _form(
         Kind.EMAIL,
-        r"([A-Za-z0-9_](?:[A-Za-z0-9._%+'-]*[A-Za-z0-9_+-])?"
-        r"@(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?\.)+[A-Za-z]{2,24})",
+        rf"([A-Za-z0-9_{OTHER_LETTERS}][A-Za-z0-9._%+'{OTHER_LETTERS}-]*@{DOMAIN})",
         evidence.email,
         "@",
     ),
+    _form(
+        Kind.EMAIL,
+        rf"(?:^|[^\p{{L}}\p{{N}}._-])([\p{{Han}}\p{{Hiragana}}\p{{Katakana}}ー]{{1,20}}@{DOMAIN})",
+        evidence.email,
+        "@",
+    ),
+    _form(Kind.EMAIL, rf"(\"[^\"\n@‹›]{{1,60}}\"@{DOMAIN})", evidence.email, "@"),
     _form(Kind.KEY, r"://([^\s/@:‹›]+:[^\s/@‹›]+)@", needs="@"),
     _form(
         Kind.PHONE,
@@ -164,17 +331,18 @@ FORMS = (
         r"(\+?\(?[0-9]{1,15}(?:[ .()-]{1,2}[0-9]{1,8}){0,4})",
         evidence.labelled_phone,
         DIGIT,
+        words="tel phone mobile cell fax whatsapp call 電話 携帯 ファ 連絡先",
     ),
     _form(Kind.CARD, rf"{EDGE}([0-9]{{14,19}})", evidence.card, DIGIT),
     _form(
         Kind.CARD,
-        rf"{EDGE}([0-9]{{4}}(?:[ -][0-9]{{4}}){{3}}(?:[ -][0-9]{{3}})?)",
+        rf"{EDGE}([0-9]{{4}}(?:[ ._/-][0-9]{{4}}){{3}}(?:[ -][0-9]{{3}})?)",
         evidence.card,
         DIGIT,
     ),
     _form(
         Kind.CARD,
-        rf"{EDGE}([0-9]{{4}}[ -][0-9]{{6}}[ -][0-9]{{4,5}})",
+        rf"{EDGE}([0-9]{{4}}[ .-][0-9]{{6}}[ .-][0-9]{{4,5}})",
         evidence.card,
         DIGIT,
     ),
@@ -192,17 +360,20 @@ FORMS = (
         r"([0-9][0-9 -]{4,20}[0-9])",
         evidence.account,
         DIGIT,
+        words="acc a/c routing sort 口座",
     ),
     _form(
         Kind.ACCOUNT,
         r"(?:普通|当座|貯蓄|\(普\)|\(当\))(?:預金)?(?:口座)?[^0-9\n‹›]{0,6}([0-9]{7})",
         evidence.account,
         DIGIT,
+        words="普 当 貯蓄",
     ),
     _form(
         Kind.ACCOUNT,
         r"記号[^0-9\n‹›]{0,4}([0-9]{5}[^0-9\n‹›]{0,3}番号[^0-9\n‹›]{0,4}[0-9]{6,8})",
         needs=DIGIT,
+        words="記号",
     ),
     _form(
         Kind.MY_NUMBER,
@@ -216,12 +387,14 @@ FORMS = (
         r"([0-9]{4}[ -]?[0-9]{4}[ -]?[0-9]{4})",
         evidence.labelled_number,
         DIGIT,
+        words="number マイナ 個人番号",
     ),
     _form(
         Kind.PASSPORT,
         rf"(?i)(?:passport|旅券|パスポート){ASK}([a-z]{{0,2}}[0-9]{{6,9}})",
         evidence.passport,
         DIGIT,
+        words="passport 旅券 パスポート",
     ),
     _form(Kind.ADDRESS, r"(〒 ?[0-9]{3}-?[0-9]{4})(?:$|[^0-9])", needs="〒"),
     _form(
@@ -238,7 +411,7 @@ FORMS = (
         "住所届",
     ),
     _form(Kind.ADDRESS, rf"{EDGE}({STREET_LINE})", evidence.street, DIGIT),
-    _form(Kind.ADDRESS, r"(?i)(\bP\.? ?O\.? Box [0-9]{1,6})", needs="Xx"),
+    _form(Kind.ADDRESS, r"(?i)(\bP\.? ?O\.? Box [0-9]{1,6})", words="box"),
     _form(
         Kind.IP,
         r"(?:^|[^0-9A-Za-z_])((?:[0-9]{1,3}\.){3}[0-9]{1,3})(?:$|[^0-9A-Za-z])",
@@ -252,28 +425,50 @@ FORMS = (
         evidence.ip6,
         ":",
     ),
-    _form(Kind.KEY, rf"(?:^|[^0-9A-Za-z])({KEYS})", evidence.with_digit, "-_.AIz"),
-    _form(Kind.KEY, r"(?:^|[^0-9A-Za-z])(eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){0,2})"),
+    _form(Kind.KEY, rf"(?:^|[^0-9A-Za-z])({ISSUED})", needs="-_.:AIz"),
+    _form(Kind.KEY, rf"(?:^|[^0-9A-Za-z])({KEYS})", evidence.with_digit, "-_"),
     _form(
-        Kind.KEY, r"(?i)\b(?:bearer|basic)\s{1,4}([A-Za-z0-9._~+/=-]{8,})", evidence.credentials
+        Kind.KEY,
+        rf"(?i)(?:^|[^0-9A-Za-z.-])((?:https?://)?(?:{WEBHOOKS}))",
+        words="hook logic.azure power chat.google telegram",
+    ),
+    _form(
+        Kind.KEY,
+        r"(?i)(?:AccountKey|SharedAccessKey|SharedAccessSignature)=([A-Za-z0-9+/=%&_.:-]{16,})",
+        needs="=",
+        words="accountkey sharedaccess",
+    ),
+    _form(
+        Kind.KEY,
+        r"(?:^|[^0-9A-Za-z])(eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){0,2})",
+        words="eyj",
+    ),
+    _form(
+        Kind.KEY,
+        r"(?i)\b(?:bearer|basic)\s{1,4}([A-Za-z0-9._~+/=-]{8,})",
+        evidence.credentials,
+        words="bearer basic",
     ),
     _form(
         Kind.KEY,
         r"(?i)authorization[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?:[a-z]{1,20}\s{1,4})?([^\s\"',;‹›]{8,})",
         evidence.credentials,
+        words="authorization",
     ),
-    _form(Kind.KEY, rf"({PEM})", needs="-"),
+    _form(Kind.KEY, rf"({PEM})", words="-----begin"),
     _form(
         Kind.KEY,
         rf"(?i)(?:^|[^A-Za-z0-9]){NAMES}[\"']?\s{{0,3}}[:=]\s{{0,3}}[\"']?"
         r"([^\s\"',;&‹›]{16,})",
         evidence.secret,
         ":=",
+        words="key token secret credential",
     ),
     _form(
         Kind.KEY,
-        r"(?i)(?:password|passwd|passcode|passphrase|\bpwd|パスワード|暗証番号)[\"']?\s{0,3}"
-        r"(?:[:=]|は|\bis\b)\s{0,3}[\"'「]?([!#-&(-+\-./0-:<-~]{4,})",
+        r"(?i)(?:password|passwd|passcode|passphrase|\bpwd|パスワード|暗証番号)[\"']?[ \t]{0,3}"
+        r"(?:[:=]|は|\bis\b)[ \t]{0,3}[\"'「]?([!#-&(-+\-./0-:<-~]{4,})",
         evidence.password,
+        words="passw passc passp pwd パスワード 暗証",
     ),
 )

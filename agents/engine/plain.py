@@ -8,12 +8,13 @@ alphabets into those that they look like. `Reading` reads a text that is still b
 
 import re
 import unicodedata
-from dataclasses import dataclass, field
+from bisect import bisect_left
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from html.entities import html5
 from typing import Any
 
-from .confusables import folded
+from .confusables import foldable, folded
 
 READINGS = 3
 BLANK = "\u115f\u1160\u2800\u3164\uffa0"  # they take room and show nothing in it
@@ -57,8 +58,10 @@ BEGUN = re.compile(
 # Where one can begin: much faster to look for than the thing itself.
 _ANYWHERE = rf"\\&%*_`~\[\]{BLANK}\v\f\x1c-\x1f\x85\u2028\u2029"
 CANDIDATE = re.compile(f"[{_ANYWHERE}{SPACE}](?:(?<=[{_ANYWHERE}])|(?=[{SPACE}{UNSEEN}>]))")
+SIGNS = re.compile(f"[{_ANYWHERE}]")
+GAPS = re.compile(f"[{SPACE}][{SPACE}{UNSEEN}>]")
 GAP_BEGUN = re.compile(f"(?<![{SPACE}{UNSEEN}>])[{SPACE}{UNSEEN}>]++\\Z")
-STRUCK = re.compile("[0-9A-Za-z][\u0300-\u036f\u0483-\u0489\u20d0-\u20ff]")
+STRUCK = re.compile("[\u0300-\u036f\u0483-\u0489\u20d0-\u20ff](?<=[0-9A-Za-z].)")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,6 +74,7 @@ class Plain:
     text: str = ""
     starts: Any = field(default_factory=list)  # a list of numbers, or a range
     ends: Any = field(default_factory=list)
+    changes: list[int] = field(default_factory=list)  # characters that stand for others
 
     def add(self, text: str, start: int, end: int | None = None) -> None:
         """Characters that stood in one place; without an `end`, each in a place of its own."""
@@ -108,6 +112,7 @@ class Reading:
         self._markup = ""
         self._place = 0  # of the first character of the markup that waits
         self._last = " "  # the character before it
+        self._changes: list[int] = []
         self._open = Plain()  # the last letter: a mark upon it may follow
 
     def feed(self, piece: str, *, is_over: bool = False) -> None:
@@ -160,6 +165,8 @@ class Reading:
             if form == " " and token["quotes"]:
                 end = token.start("quotes")
             copy(start)
+            if is_over:
+                self._changes.append(base + start)
             texts.append(form)
             starts += [base + start] * len(form)
             ends += [base + end] * len(form)
@@ -179,23 +186,34 @@ def plain(text: str) -> Plain:
 
 
 def readings(text: str) -> list[Plain]:
-    """All that a text can be read as, each once."""
+    """All that a text can be read as, each once; all but the first know their `changes`."""
     source = shown = plain(text)
     found = [source]
-    if CANDIDATE.search(text) or STRUCK.search(source.text):
+    if SIGNS.search(text) or GAPS.search(text) or _is_struck(source.text):
         shown = _read(text, shown=True)
         if (shown.text, shown.starts) != (source.text, source.starts):
             found.append(shown)
     alike = folded(shown.text)
     if alike != shown.text:
-        found.append(Plain(text=alike, starts=shown.starts, ends=shown.ends))
+        changes = sorted([*shown.changes, *foldable(shown.text)])
+        found.append(replace(shown, text=alike, changes=changes))
     return found
+
+
+def _is_struck(text: str) -> bool:
+    return not text.isascii() and STRUCK.search(text) is not None
 
 
 def _read(text: str, *, shown: bool) -> Plain:
     reading = Reading(shown=shown)
     reading.feed(text, is_over=True)
-    return reading.plain
+    read = reading.plain
+    if shown:
+        struck = [match.start() for match in STRUCK.finditer(text)]
+        read.changes = [
+            bisect_left(read.starts, at) for at in sorted([*reading._changes, *struck])
+        ]
+    return read
 
 
 def _undecided(text: str) -> int:
@@ -275,11 +293,16 @@ def _is_ignorable(code: int) -> bool:
 
 
 _CLASSES = _Classes()
-CONTROL = re.compile(r"[\0-\x08\x0b\x0e-\x1f\x7f]")
+# Nothing but letters that are as they are; not all there are, but those of most texts.
+NOT_SIMPLE = re.compile(
+    "[^\t\n\f\r\x20-\x7e\xa1-\xa7\xa9\xab\xac\xae\xb0\xb1\xb6\xb7\xbb\xbf-\u0131\u0391-\u03a1\u03a3-\u03ce"
+    "\u0400-\u0481\u2010\u2012-\u2015\u2018-\u201f\u2022\u3001-\u3029\u3041-\u3096\u30a1-\u30fe\u3400-\u4dbf"
+    "\u4e00-\u9fff\uac00-\ud7a3]"
+)
 
 
 def _is_simple(text: str) -> bool:
-    return text.isascii() and CONTROL.search(text) is None
+    return NOT_SIMPLE.search(text) is None
 
 
 def _last_letter(text: str, classes: str) -> int:

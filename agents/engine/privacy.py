@@ -8,15 +8,17 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from .personal import FORMS, Kind
+from .plain import Plain, readings
 
 MARK = "›"  # stands for what is hidden already; no form reaches across it
 MOST_ROUNDS = 8
-DASHES = dict.fromkeys("\u2010\u2012\u2013\u2014\u2015\u2043\u2212\ufe58", "-")
-UNSEEN = re.compile("VARIATION SELECTOR|COMBINING GRAPHEME JOINER|HANGUL .*FILLER")
-LONG_VOWEL = re.compile("(?<=[0-9])ー(?=[0-9])")
+DASHES = "\u2010\u2012\u2013\u2014\u2015\u2043\u2212\ufe58"
+# Written between digits as a hyphen is: a long vowel, a middle dot.
+TELLING = re.compile("[0-9@]")
+NEAR, AROUND = 48, 240
+BETWEEN_DIGITS = re.compile("(?<=[0-9])[ー・](?=[0-9])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,10 +48,11 @@ def mask(text: str) -> Masked:
 
 def find(text: str) -> tuple[Span, ...]:
     """What is personal in it, in order, none over another."""
-    plain, places = _read(text)
-    found = _all(plain)
-    if places is not None:
-        found = [replace(s, start=places[s.start], end=places[s.end - 1] + 1) for s in found]
+    source, *others = readings(text)
+    found = _spans(_with_digits(source))
+    for read in others[-1:]:
+        for part in _changed(_with_digits(read)):
+            found += _spans(part)
     return merged(found)
 
 
@@ -120,11 +123,11 @@ def _all(plain: str) -> list[Span]:
 
 
 def _once(plain: str) -> list[Span]:
-    characters = set(plain)
+    characters, small = set(plain), plain.lower()
     return [
         Span(kind=form.kind, start=place.start, end=place.end)
         for form in FORMS
-        if form.may_be_in(characters)
+        if form.may_be_in(characters, small)
         for place in form.places(plain)
     ]
 
@@ -151,28 +154,60 @@ def merged(spans: Iterable[Span]) -> tuple[Span, ...]:
     return tuple(apart)
 
 
-def _read(text: str) -> tuple[str, Sequence[int] | None]:
-    """The text as a reader takes it, and which character of the original each one was."""
-    if text.isascii():
-        return text, None
-    forms = [_form(character) for character in text]
-    plain = LONG_VOWEL.sub("-", "".join(forms))
-    if all(len(form) == 1 for form in forms):
-        return plain, None
-    return plain, [at for at, form in enumerate(forms) for _ in form]
+def _spans(read: Plain) -> list[Span]:
+    return [
+        replace(span, start=read.starts[span.start], end=read.ends[span.end - 1])
+        for span in _all(read.text)
+    ]
 
 
-@lru_cache(maxsize=65_536)
-def _form(character: str) -> str:
-    category = unicodedata.category(character)
-    if category == "Cf" or UNSEEN.search(unicodedata.name(character, "")):
-        return ""
-    if category == "Cs":
-        return "\ufffd"  # half a character, which RE2 does not take
-    if category == "Nd":
-        return str(unicodedata.digit(character))
-    plain = unicodedata.normalize("NFKC", character)
-    return DASHES.get(plain, plain)
+def _changed(read: Plain) -> list[Plain]:
+    """The parts of a reading that may hold what its source does not show.
+
+    They are those with a digit or an @ near to what is written otherwise there.
+    """
+    parts: list[tuple[int, int]] = []
+    for at in read.changes:
+        if parts and at < parts[-1][1] - NEAR:
+            continue
+        if not TELLING.search(read.text, max(0, at - NEAR), at + NEAR):
+            continue
+        start, end = _widened(read.text, at)
+        if parts and start <= parts[-1][1]:
+            start = parts.pop()[0]
+        parts.append((start, end))
+    return [
+        Plain(text=read.text[a:b], starts=read.starts[a:b], ends=read.ends[a:b])
+        for a, b in parts
+    ]
+
+
+def _widened(text: str, at: int) -> tuple[int, int]:
+    """Enough around it for the longest form, to the end of a line or a word."""
+    start, end = max(0, at - AROUND), min(len(text), at + AROUND)
+    gap = max(text.rfind(" ", 0, start), text.rfind("\n", 0, start)) + 1
+    start = gap if start - gap < AROUND else start
+    ends = [place for mark in " \n" if (place := text.find(mark, end, end + AROUND)) >= 0]
+    return start, min(ends, default=end)
+
+
+def _with_digits(read: Plain) -> Plain:
+    """All digits and dashes in the form that most know; as many characters as before."""
+    if read.text.isascii():
+        return read
+    text = BETWEEN_DIGITS.sub("-", read.text.translate(_DIGITS))
+    return replace(read, text=text)
+
+
+class _Digits(dict[int, int]):
+    def __missing__(self, code: int) -> int:
+        character = chr(code)
+        is_digit = unicodedata.category(character) == "Nd"
+        self[code] = ord(str(unicodedata.digit(character))) if is_digit else code
+        return self[code]
+
+
+_DIGITS = _Digits(dict.fromkeys(map(ord, DASHES), ord("-")))
 
 
 __all__ = ["Growing", "Kind", "Masked", "Span", "find", "mask", "merged"]

@@ -20,8 +20,14 @@ _KINDS = (
     # postgres://user:password@host
     r"(?P<kept>://)[^\s/@'\"]{1,400}(?=@)",
     # sk-…, gsk_…, ghp_…, and those that need no sign: AIza…, AKIA…, eyJ….….…
-    r"(?P<kept>)(?<![A-Za-z0-9])(?:(?:sk|pk|rk|gsk|xai|csk|nvapi|pplx|glpat|xox[abeprs])[-_]"
+    r"(?P<kept>)(?<![A-Za-z0-9])(?:(?:sk|pk|rk|gsk|xai|csk|nvapi|pplx|tvly|xox[abceprs]"
+    r"|gl(?:pat|dt|ptt|rt|oas|soat|agent|cbt))[-_]|(?-i:GOCSPX-|NRAK-|pypi-AgE|SG\.|hv[bs]\.)"
     r"|(?:hf|r8|fw|tgp|gh[opsur]|github_pat)_|(?-i:AIza|AKIA|ASIA|ya29\.|eyJ))[\w*.+/=-]{4,}",
+    r"(?P<kept>)(?<![A-Za-z0-9])(?:npm|whsec|dop_v1|dckr_pat|lin_api|figd|shp(?:at|ca|pa|ss)"
+    r"|sntry[su])_[A-Za-z0-9*+/=]{16,}",
+    # Whoever has the address of a webhook may post there
+    r"(?P<kept>(?:hooks\.slack\.com/\w{1,20}|discord(?:app)?\.com/api/webhooks"
+    r"|webhook\.office\.com/webhookb2)/)[^\s'\"<>]+",
     # key=…, "api_key": "…"
     rf"(?P<kept>{_NAME}['\"]?\s{{0,4}}=\s{{0,4}}['\"]?)[^\s&'\",;]+",
     r"(?P<kept>(?:\wkey|\w[-_ ]key|token|secret|password)['\"]\s{0,4}:\s{0,4}['\"])[^'\"]+",

@@ -111,3 +111,24 @@ def test_a_long_text_takes_no_longer_than_its_length(piece):
     masked(text)
 
     assert time.process_time() - began < 5
+
+
+MADE_UP = "madeUpOnlyForTestsMadeUpOnlyForTests"
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *(f"{prefix}{MADE_UP}" for prefix in ("hf_", "glpat-", "ghp_", "sk-proj-", "GOCSPX-")),
+        *(f"{prefix}{MADE_UP}" for prefix in ("whsec_", "npm_", "pypi-AgE", "xoxb-", "gldt-")),
+        f"https://hooks.slack.com/services/TMADEUP/BMADEUP/{MADE_UP}",
+        f"https://discord.com/api/webhooks/123456789/{MADE_UP}",
+        f"AccountKey={MADE_UP}==",
+    ],
+)
+def test_a_key_is_one_without_a_digit(key):
+    assert MADE_UP not in masked(f"refused: {key}, sorry")
+
+
+def test_a_name_that_begins_like_a_key_is_none():
+    assert masked("npm_config_registry is not set") == "npm_config_registry is not set"
