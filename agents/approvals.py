@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from agents import assembly, audit, database, journal, masking, revision, runs, storage, trace
 from agents.engine import faults
 from agents.engine.errors import BadSchema
-from agents.engine.events import Event, Stamp, Type
+from agents.engine.events import Event, Type
 from agents.engine.schema import TooManyChecks, usable, violations
 from agents.models import Agent, Approval, Run, RunEvent
 
@@ -142,7 +142,7 @@ def _kept(run: Run, word: Word, changed: str | None) -> tuple[Word, str | None]:
 def _event(approval: Approval, run: Run, user, word: Word, changed: str | None) -> Event:
     questions = run.events.filter(type=Type.APPROVAL_REQUESTED, data__step=approval.step)
     asked = questions.latest("seq").value  # it may have been asked again, after a restart
-    stamp = Stamp(asked.agent, after=trace.last_seq(run))
+    stamp = trace.stamp_of(run, asked.agent)
     stamp.parent = asked.data.get("parent")
     return stamp(
         Type.APPROVAL_RESOLVED,

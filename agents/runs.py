@@ -11,6 +11,7 @@ from django.db import IntegrityError, transaction
 from agents import (
     allowances,
     assembly,
+    clocks,
     database,
     jobs,
     journal,
@@ -153,6 +154,7 @@ def _created(agent: Agent, /, **columns: Any) -> Run:
         **leases.next_owner(),
     )
     add(run)
+    clocks.of(run.pk)
     run.unkept = asked
     return run
 

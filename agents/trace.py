@@ -12,6 +12,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Min
 from django.db.models.functions import Left, Length
 
+from agents import clocks
 from agents.engine.approval import AskPerson
 from agents.engine.events import Event, Stamp, Type
 from agents.engine.redaction import Redaction
@@ -98,7 +99,7 @@ def close(run_pk: int, ending: Ending, epoch: int | None = None) -> list[Event]:
     run = Run.objects.live().select_for_update().filter(pk=run_pk).first()
     if run is None or epoch not in (None, run.epoch):
         return []
-    emit = partial(Stamp(run.agent_name, after=last_seq(run)), **_ended(run, ending))
+    emit = partial(stamp_of(run, run.agent_name), **_ended(run, ending))
     if run.is_waiting:
         ending = replace(ending, is_sure=True)  # nothing is under way while a person is asked
     asked = dict(
@@ -128,6 +129,16 @@ def close(run_pk: int, ending: Ending, epoch: int | None = None) -> list[Event]:
     events = [storable(event) for event in _redacted(run, events)]
     keep([(run_pk, event) for event in events])
     return events
+
+
+def stamp_of(run: Run, agent: str) -> Stamp:
+    """For what is told of a run from outside, by the clock of that run."""
+    last = run.events.order_by("-seq").first()
+    stamp = Stamp(agent, after=last.seq if last else 0)
+    stamp.clock = clocks.of(run.pk)
+    if last is not None:
+        stamp.clock.go_on_from(last.time)
+    return stamp
 
 
 def _redacted(run: Run, events: list[Event]) -> list[Event]:

@@ -5,8 +5,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 
-from agents import leases, trace
-from agents.engine import faults
+from agents import clocks, leases, trace
+from agents.engine import clock, faults
 from agents.engine.errors import AgentError
 from agents.engine.runtime import Events
 from agents.engine.stopping import Fate, noting
@@ -93,7 +93,7 @@ class Workshop:
             self.go_on(run)
 
     async def _drive(self, run: Run, course: Course) -> None:
-        with noting() as fates:
+        with noting() as fates, clock.running(clocks.of(run.pk)):
             await self._see_through(run, course, fates)
 
     async def _see_through(self, run: Run, course: Course, fates: dict[int, Fate]) -> None:

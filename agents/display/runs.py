@@ -5,12 +5,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from agents import masking, trace, wording
+from agents import clocks, masking, trace, wording
 from agents.engine.termination import StopReason
 from agents.ledger import Ledger
 from agents.masking import ANSWER, Row, Veil
@@ -357,7 +356,7 @@ class RunView:
 
     @property
     def elapsed_ms(self) -> float:
-        return milliseconds(self.run.started_at, self.now or timezone.now()) or 0
+        return milliseconds(self.run.started_at, self.now or clocks.now(self.run.pk)) or 0
 
     @property
     def tokens(self) -> int:

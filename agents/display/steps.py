@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 
-from agents import trace, wording
+from agents import clocks, trace, wording
 from agents.engine.approval import AskPerson
 from agents.engine.handoff import ASKS
 from agents.engine.plans.moderation import JUDGE, MODERATOR
@@ -291,7 +290,7 @@ class StepView:
 
     @property
     def elapsed_ms(self) -> float:
-        return milliseconds(self.step.started_at, self.now or timezone.now()) or 0
+        return milliseconds(self.step.started_at, self.now or clocks.now(self.run.pk)) or 0
 
     @property
     def tokens(self) -> int:
@@ -303,7 +302,7 @@ class StepView:
 
     @property
     def bar_width(self) -> float:
-        end = self._share(self.step.ended_at or self.now or timezone.now())
+        end = self._share(self.step.ended_at or self.now or clocks.now(self.run.pk))
         return round(max(1.0, min(end, 100) - self.bar_start), 2)
 
     @property
@@ -374,6 +373,9 @@ class StepView:
 
     def _share(self, moment: datetime) -> float:
         """Where on the run's clock, in percent."""
-        start, end = self.run.started_at, self.run.ended_at or self.now or timezone.now()
+        start, end = (
+            self.run.started_at,
+            self.run.ended_at or self.now or clocks.now(self.run.pk),
+        )
         whole = max((end - start).total_seconds(), 0.001)
         return round(min(99.0, max(0.0, (moment - start).total_seconds() / whole * 100)), 2)

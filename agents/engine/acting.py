@@ -5,7 +5,7 @@ import json
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import takewhile
 from typing import Any
 from uuid import uuid4
@@ -124,11 +124,12 @@ class Acting:
         return known and isinstance(registry.get(call.name), AskPerson)
 
     async def _make(self, calls: Sequence[ToolCall]) -> Events:
-        began = datetime.now(UTC)
+        clock = self.trail.emit.clock
+        began = clock.now()
         async with self.toolbox.side_by_side(self._allowed(calls)) as begun:
             for call in calls:
                 pending = begun.get(call.id)
-                about = self._about(call, began if pending else datetime.now(UTC))
+                about = self._about(call, began if pending else clock.now())
                 if call.id in self.trail.barred:
                     for event in self._barred(call, about):
                         yield event
@@ -238,7 +239,7 @@ class Acting:
         if outcome.degraded:
             yield self.trail.emit(Type.STATUS, kind="degraded", tool=call.name, step=step)
         status = "failed" if is_error else "done"
-        ended = outcome.ended.isoformat()
+        ended = self.trail.emit.clock.at(outcome.ended).isoformat()
         yield self._step(call, status, observation, about, ended=ended)
 
     def _barred(self, call: ToolCall, about: dict[str, Any]) -> Iterator[Event]:

@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Self
 
+from . import clock
+
 
 class Type(StrEnum):
     DELTA = "delta"
@@ -105,12 +107,14 @@ class Stamp:
         self.agent = agent
         self.count = Count(after, steps)
         self.parent: int | None = None
+        self.clock = clock.current()
 
     def __call__(self, type: Type, /, **data: Any) -> Event:
         self.count.seq += 1
         if self.parent is not None:
             data["parent"] = self.parent
-        return Event(type=type, data=data, agent=self.agent, seq=self.count.seq)
+        time = self.clock.now()
+        return Event(type=type, data=data, agent=self.agent, time=time, seq=self.count.seq)
 
     @property
     def seq(self) -> int:
@@ -123,5 +127,5 @@ class Stamp:
     def under(self, agent: str, parent: int) -> "Stamp":
         """A stamp for another agent that works for this one, in the same run."""
         stamp = Stamp(agent)
-        stamp.count, stamp.parent = self.count, parent
+        stamp.count, stamp.parent, stamp.clock = self.count, parent, self.clock
         return stamp

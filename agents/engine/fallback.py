@@ -3,7 +3,7 @@
 import asyncio
 import random
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from time import monotonic
 
 from . import faults
 from .errors import AgentError
@@ -33,7 +33,7 @@ class FallbackResult:
     stand_in: str | None = None
     reason: str = ""
     findings: tuple[GuardrailResult, ...] = ()
-    ended: datetime = field(default_factory=lambda: datetime.now(UTC))
+    ended: float = field(default_factory=monotonic)  # by the steady clock
 
     @property
     def output(self) -> str:

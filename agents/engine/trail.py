@@ -109,6 +109,8 @@ def retrace(
     `calls` are open from the start, where they are not the model's to decide on.
     """
     trail = Trail(stamp, state, path=(stamp.agent,), past=events, open=calls)
+    if events:
+        stamp.clock.go_on_from(events[-1].time)
     for event in events:
         stamp.count.seq = max(stamp.count.seq, event.seq)
         stamp.count.steps = max(stamp.count.steps, event.data.get("step", 0))

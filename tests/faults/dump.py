@@ -16,8 +16,10 @@ from django.db import connections  # isort: skip
 
 MESSAGE = ("pk", "session_id", "author_id", "client_id", "text", "run_id")
 RUN = ("pk", "topic", "status", "stopped_reason", "answer", "detail", "advice", "takeovers")
+RUN += ("seconds",)
 EVENT = ("run_id", "seq", "type", "data")
 STEP = ("run_id", "number", "kind", "status", "action", "observation", "ended_at")
+STEP += ("started_at",)
 APPROVAL = ("pk", "run_id", "step", "verdict", "why", "tool", "arguments", "digest")
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 import subprocess
+from datetime import datetime
 from pathlib import Path
 
 from tests.faults.ground import Ground, Result, Untold
@@ -10,13 +11,17 @@ from tests.faults.rows import order, row, story, unless
 
 ENDS = 30
 HOUR = 3600
+LEAST = 0.2  # seconds that each of the stories takes at least
 FILES = 256
 CLOCK = Path(__file__).with_name("clock.c")
 
 
 @row("F29", "the clock jumps by an hour, to and fro", times=2)
 async def f29(ground: Ground, times: int) -> Result:
-    """Order is by number and waiting by another clock, so nothing is early, late or turned."""
+    """Order is by number and waiting by another clock, so nothing is early, late or turned.
+
+    What a run and its steps took is measured by that clock, too.
+    """
     result = Result()
     folder = ground.folder / "clock"
     folder.mkdir()
@@ -40,7 +45,20 @@ async def _jumped(ground: Ground, jump: Path, seconds: int) -> Result:
     shown = " ".join(tab.text for tab in tabs)
     early = [words for words in ("in time", "sent nothing", "restart") if words in shown]
     result.violations += unless(not early, f"{early} on the page")
+    kept = await asyncio.to_thread(ground.product.dump, [tab.chat for tab in tabs])
+    result.violations += _odd_durations(kept, seconds)
     return result
+
+
+def _odd_durations(kept: dict, jump: int) -> list[str]:
+    """Runs and steps that took longer than there was time, or no time at all."""
+    took = {f"run {run['pk']}": run["seconds"] for run in kept["runs"]}
+    for step in kept["steps"]:
+        began, ended = (datetime.fromisoformat(step[at]) for at in ("started_at", "ended_at"))
+        took[f"step {step['run_id']}.{step['number']}"] = (ended - began).total_seconds()
+    runs = [name for name in took if name.startswith("run") and took[name] < LEAST]
+    odd = [name for name, seconds in took.items() if not 0 <= seconds < ENDS] + runs
+    return [f"{name} took {took[name]:.1f} s at a jump of {jump} s" for name in odd]
 
 
 def _set(jump: Path, seconds: int) -> None:

@@ -1,0 +1,73 @@
+"""What a run took is measured by a steady clock, whatever becomes of the one on the wall."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from agents.engine import ToolResult, clock
+from agents.engine.events import Stamp, Type
+from tests.engine.conftest import Echo
+from tests.scripted import Says
+
+HOUR = timedelta(hours=1)
+
+
+class Wall:
+    """A wall clock that can be set."""
+
+    def __init__(self):
+        self.off = timedelta()
+
+    def now(self, zone):
+        return datetime.now(zone) + self.off
+
+
+@pytest.fixture
+def wall(monkeypatch):
+    wall = Wall()
+    monkeypatch.setattr(clock, "datetime", wall)
+    return wall
+
+
+def seconds(events):
+    [ended] = [e for e in events if e.type is Type.STEP and e.data["kind"] == "tool"]
+    started = datetime.fromisoformat(ended.data["started"])
+    return (datetime.fromisoformat(ended.data["ended"]) - started).total_seconds()
+
+
+@pytest.mark.parametrize("jump", [HOUR, -HOUR])
+async def test_a_clock_that_is_set_changes_no_duration(agent, wall, jump):
+    async def jumps(input):
+        wall.off = jump
+        return ToolResult("done")
+
+    runtime = agent(Says.call("echo", text="a"), Says(answer="Done."), tools=[Echo(does=jumps)])
+
+    events = [event async for event in runtime.stream("Go.")]
+
+    assert 0 <= seconds(events) < 5
+    times = [event.time for event in events]
+    assert times == sorted(times)
+    assert (times[-1] - times[0]).total_seconds() < 5
+
+
+def test_the_next_run_has_the_time_that_the_clock_was_set_to(wall):
+    before = Stamp("a")
+    wall.off = HOUR
+
+    after = Stamp("b")(Type.STATUS)
+
+    assert after.time - before(Type.STATUS).time > HOUR / 2
+
+
+async def test_a_run_that_goes_on_never_goes_back(agent, wall):
+    class Asks(Echo):
+        needs_approval = True
+
+    paused = [e async for e in agent(Says.call("echo", text="a"), tools=[Asks()]).stream("Go.")]
+    wall.off = -HOUR
+
+    again = [e async for e in agent(tools=[Asks()]).resume(paused)]
+
+    assert all(event.time >= paused[-1].time for event in again)
+    assert datetime.now(UTC) - paused[-1].time < HOUR
