@@ -9,7 +9,7 @@ from asgiref.sync import sync_to_async
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from agents import journal, live, planners, readable, toolset, wording
+from agents import clocks, journal, live, planners, readable, toolset, wording
 from agents.display import RunView, StepView
 from agents.engine.errors import ModelError
 from agents.engine.tool import ToolResult
@@ -124,6 +124,7 @@ class Page:
 def watch(monkeypatch):
     """A page that watches the run of a test: how it was, and how if reloaded, each time."""
     monkeypatch.setattr(timezone, "now", lambda: NOW)
+    monkeypatch.setattr(clocks, "now", lambda run: NOW)
     pages, batches = [], []
 
     def follow(run, events, place, lost):
