@@ -103,12 +103,13 @@ class Acting:
     def _question(self, call: ToolCall, why: Why) -> Event:
         step = self.trail.asked[call.id] = self._step_of(call)
         self.trail.pending.add(call.id)
+        tool = fingerprint(self.toolbox.registry.get(call.name))
         return self.trail.emit(
             Type.APPROVAL_REQUESTED,
             id=call.id,
             function={"name": call.name, "arguments": call.arguments},
-            digest=digest(call, why, self.trail.emit.seq + 1),
-            tool=fingerprint(self.toolbox.registry.get(call.name)),
+            digest=digest(call, why, self.trail.emit.seq + 1, tool),
+            tool=tool,
             why=why,
             effect="" if self._errand(call, step) else self._effect(call),
             # Nobody else sees it before the person who asked has approved.

@@ -165,12 +165,13 @@ class Asking:
         return "sharing" if tool.asker_approves or not self.auto_execute else "question"
 
 
-def digest(call: ToolCall, why: Why = "tool", seq: int = 0) -> str:
+def digest(call: ToolCall, why: Why = "tool", seq: int = 0, tool: str = "") -> str:
     """What a word is bound to: this question about this call with exactly these arguments.
 
-    `seq` is the number of the question: what was said to one is no answer to another.
+    `seq` is the number of the question: what was said to one is no answer to another. `tool`
+    is the fingerprint of the tool as it was when the question was asked.
     """
-    return _hashed([call.id, call.name, call.arguments, why, seq])
+    return _hashed([call.id, call.name, call.arguments, why, seq, tool])
 
 
 def fingerprint(tool: Tool) -> str:

@@ -75,6 +75,8 @@ class Connection:
         self._mcp: Any = None
         self._client: Any = None
         self._owner: asyncio.Task[None] | None = None
+        self._refreshing = asyncio.Lock()
+        self._listed_at = 0.0
         self._look = asyncio.Event()
         self._moved = asyncio.Event()
 
@@ -114,14 +116,17 @@ class Connection:
     ) -> ToolResult:
         """Use a tool; whatever goes wrong is a result. Who cancels this cancels it there.
 
-        With the digest of an accepted definition, the tool is called only if it is still that.
+        With the digest of an accepted definition, the tool is called only if the server
+        describes it so at this very moment: not every server tells when it changes one.
         """
         seconds = seconds or self.config.call_timeout
         is_sent = False
         try:
             async with asyncio.timeout(seconds) as limit:
                 await self.ready()
-                self._check(tool, pinned)
+                if pinned:
+                    await self._refresh()
+                    self._check(tool, pinned)
                 is_sent = True
                 return await self._call(tool, arguments)
         except TimeoutError:
@@ -145,9 +150,9 @@ class Connection:
 
     def _check(self, tool: str, pinned: str) -> None:
         found = self.definition(tool)
-        if pinned and found is None:
+        if found is None:
             raise ServerUnavailable(f"{self.config.name} has no tool {tool!r} any more.")
-        if pinned and found and digest(found) != pinned:
+        if digest(found) != pinned:
             raise ServerUnavailable(
                 f"{tool!r} of {self.config.name} has changed. It is held back until an "
                 "administrator accepts the change."
@@ -177,6 +182,26 @@ class Connection:
             self._used = time.monotonic()
         read: ToolResult = self._mcp.result(answer, self.config.credentials)
         return read
+
+    async def _refresh(self) -> None:
+        """List the tools as they are now; calls that ask at the same time share one list."""
+        asked = time.monotonic()
+        async with self._refreshing:
+            if self._listed_at >= asked:
+                return
+            client, begun = self._client, time.monotonic()
+            try:
+                tools = await self._mcp.definitions(client)
+            except self._mcp.FAILURES as error:
+                reason = await self._explained(error, client)
+                if self._mcp.is_ours(error):
+                    reason = await self._doubt(reason)
+                raise ServerUnavailable(
+                    f"{self.config.name} did not list its tools, so nothing was done. {reason}"
+                ) from error
+            self._listed_at = begun
+            if tools != self.health.tools:
+                self._become(tools=tools)
 
     async def _doubt(self, reason: str) -> str:
         """Why a call failed, once the owner has looked; until then nobody calls."""
