@@ -8,7 +8,7 @@ are joined to its session here instead.
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -41,6 +41,7 @@ MOST_DEFINED = 100_000
 SHORTLY = 0.3
 MOST_TEXT = 200_000
 ROOM_FOR_MARK = 100
+UNKNOWN = "It is not known whether anything was done."
 FAILURES = (
     *(MCPError, ToolError, ValidationError, OSError, RuntimeError, EOFError),
     *(httpx2.HTTPError, httpx2.StreamError, anyio.ClosedResourceError),
@@ -69,16 +70,18 @@ class Program(ClientTransport):
         self.ended = ended
         self.process: mcp_process.ServerProcess | None = None
         self.unread = 0
+        self.calls: set[wire.RequestId] = set()
 
     @asynccontextmanager
     async def connect_session(self, **options: Any) -> AsyncIterator[ClientSession]:
         options.pop("transport_options", None)
-        sent, to_session = anyio.create_memory_object_stream[Incoming](0)
-        from_session, received = anyio.create_memory_object_stream[SessionMessage](0)
         async with (
             mcp_process.running(self.config) as self.process,
             anyio.create_task_group() as tasks,
         ):
+            # Not before it runs: whoever gives up meanwhile would leave them open.
+            sent, to_session = anyio.create_memory_object_stream[Incoming](0)
+            from_session, received = anyio.create_memory_object_stream[SessionMessage](0)
             tasks.start_soon(self._read, self.process, sent)
             tasks.start_soon(self._write, self.process, received)
             async with Session(to_session, from_session, **options) as session:
@@ -90,7 +93,7 @@ class Program(ClientTransport):
     ) -> None:
         async with sent:
             async for line in process.lines():
-                if message := self._message(line):
+                for message in self._messages(line):
                     await sent.send(message)
         self.ended()
 
@@ -101,27 +104,60 @@ class Program(ClientTransport):
     ) -> None:
         async with received:
             async for message in received:
+                self._note(message.message)
                 text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                 try:
                     await process.write(text.encode() + b"\n")
                 except OSError:
                     return self.ended()
 
-    def _message(self, line: mcp_process.Line) -> SessionMessage | None:
-        """What a line says; many servers also print what is no message."""
-        if line.is_too_long and (id := line.answers):
+    def _note(self, message: wire.JSONRPCMessage) -> None:
+        """Know which calls are under way, so that they can be failed."""
+        match message:
+            case wire.JSONRPCRequest(method="tools/call"):
+                self.calls.add(message.id)
+            case wire.JSONRPCNotification(method="notifications/cancelled"):
+                self.calls.discard((message.params or {}).get("requestId", ""))
+
+    def _messages(self, line: mcp_process.Line) -> Iterator[SessionMessage]:
+        """What a line says. Words that are no message do no harm: many servers print some.
+
+        An answer that cannot be read fails the call that it belongs to, and where it does not
+        say which, all that are under way: nobody is to wait for what has come already.
+        """
+        if line.is_too_long and line.answers:
             most = f"{mcp_process.LONGEST_LINE:,}"
             sentence = f"The answer has {line.size:,} bytes; at most {most} are taken."
-            error = wire.ErrorData(code=wire.INTERNAL_ERROR, message=sentence)
-            refusal = wire.JSONRPCError(jsonrpc="2.0", id=json.loads(id), error=error)
-            return SessionMessage(refusal)
+            yield from self._failed(sentence, line)
+            return
         text = bytes(line.text)
         try:
             message = wire.jsonrpc_message_adapter.validate_json(text, by_name=False)
         except ValidationError:
             self.unread += bool(text.strip())
-            return None
-        return SessionMessage(message)
+            if reason := _unreadable(text):
+                yield from self._failed(f"{reason} {UNKNOWN}", line)
+            return
+        if isinstance(message, wire.JSONRPCResponse | wire.JSONRPCError):
+            self.calls.discard(message.id or "")
+        yield SessionMessage(message)
+
+    def _failed(self, sentence: str, line: mcp_process.Line) -> Iterator[SessionMessage]:
+        ids = {json.loads(line.answers)} if line.answers else set(self.calls)
+        self.calls -= ids
+        for id in ids:
+            error = wire.ErrorData(code=wire.INTERNAL_ERROR, message=sentence)
+            yield SessionMessage(wire.JSONRPCError(jsonrpc="2.0", id=id, error=error))
+
+
+def _unreadable(text: bytes) -> str:
+    """What is wrong with a line that was meant as a message; empty where it is only words."""
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return "The server sent an answer that is not UTF-8 text."
+    is_message = text.lstrip().startswith((b"{", b"[")) or b"jsonrpc" in text
+    return "The server sent an answer that is not a JSON-RPC message." if is_message else ""
 
 
 class Address(StreamableHttpTransport):
