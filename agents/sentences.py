@@ -101,6 +101,19 @@ FORM_TEMPLATES = (
     _("It must be a–z, 0–9, single - or _ between them, and at most %(n)s characters."),
     _("Item %(n)s holds a character that cannot be seen."),
     _("%(name)s is no name of a variable."),
+    _("%(server)s cannot be started: %(reason)s."),
+    _("the variable %(name)s would make it run more than its argv says"),
+    _("the variable %(name)s is set by the server itself"),
+    _(
+        "%(option)s is not taken here: only options are that read no file, reach no other host "
+        "and open nothing else"
+    ),
+    _("%(path)s holds, or lies in, a folder of this server's own"),
+    _("%(path)s lies in a folder of this server's own"),
+    _("there is no folder %(path)s"),
+    _("there is no program %(program)s here"),
+    _("%(name)s has no fixed version, so its publisher decides what runs next time."),
+    _("The arguments have %(size)s characters. Nobody will read all of them."),
     _("%(name)s is no name of a header."),
     _("%(name)s is set by the connection itself."),
     _("The value of %(name)s must be plain ASCII."),

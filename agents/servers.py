@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -23,15 +24,18 @@ from agents import database
 from agents.engine.tool import Tool
 from agents.models import McpServer, ServerSample, ToolRegistration
 from agents.models.secret import Unreadable
+from agents.tools import mcp_sandbox
 from agents.tools.addresses import AllowList
 from agents.tools.egress import Egress
 from agents.tools.mcp import Connections, McpTool
 from agents.tools.mcp_config import (
     BadServerConfig,
     Mistake,
+    Sandbox,
     ServerConfig,
     mistakes,
     read_config,
+    read_folders,
 )
 from agents.tools.mcp_connection import Connection, Health, ServerUnavailable
 from agents.tools.mcp_definition import Definition, difference, digest, tool_name
@@ -80,6 +84,7 @@ def _tool(row: ToolRegistration, connection: Connection) -> McpTool:
     return McpTool(
         connection,
         Definition(**row.definition),
+        is_trusted=bool(row.server and row.server.trusts_annotations),
         name=row.name,
         description=row.description,
         effect=row.effect or None,
@@ -95,11 +100,28 @@ def config(server: McpServer) -> ServerConfig:
         command=server.command,
         args=tuple(server.args),
         env=server.env.reveal(),
+        folders=read_folders(server.folders.splitlines()),
+        home=str(home(server.pk)) if server.pk else "",
+        sandbox=sandbox(),
         url=server.url,
         headers=server.headers.reveal(),
         connect_timeout=CONNECT_TIMEOUT,
         call_timeout=server.timeout,
     )
+
+
+def sandbox() -> Sandbox:
+    """How programs are kept apart here, and what none of them may see."""
+    hidden = [settings.DATA_DIR, settings.BASE_DIR / ".env", settings.ENVIRONMENT.trace_file]
+    return Sandbox(
+        mode=settings.ENVIRONMENT.mcp_sandbox,
+        hidden=tuple(str(path.absolute()) for path in hidden if path),
+    )
+
+
+def home(pk: int) -> Path:
+    """The folder that a server keeps, where caches of npx and uvx live as well."""
+    return settings.DATA_DIR.absolute() / "mcp" / str(pk)
 
 
 def complaints(wanted: ServerConfig, user: Any) -> list[Mistake]:
@@ -113,8 +135,9 @@ def complaints(wanted: ServerConfig, user: Any) -> list[Mistake]:
     try:
         if wanted.command:
             check_launch(wanted)
+            mcp_sandbox.check(wanted)
     except LaunchRefused as refusal:
-        wrong.append(_complaint("command", str(refusal)))
+        wrong.append(_complaint(refusal.field, str(refusal)))
     return wrong
 
 
@@ -142,7 +165,7 @@ def _not_importable(wanted: ServerConfig, user: Any) -> Iterator[Mistake]:
     if wanted.cwd:
         no = _("cwd of %(name)s cannot be set: it gets an empty folder.") % name
         yield _complaint("cwd", no)
-    yield from complaints(replace(wanted, cwd=""), user)
+    yield from complaints(replace(wanted, cwd="", sandbox=sandbox()), user)
 
 
 def _row(wanted: ServerConfig) -> McpServer:
@@ -151,6 +174,7 @@ def _row(wanted: ServerConfig) -> McpServer:
         transport=McpServer.Transport(wanted.transport),
         command=wanted.command,
         args=list(wanted.args),
+        folders="\n".join(map(str, wanted.folders)),
         env=dict(wanted.env),
         url=wanted.url,
         headers=dict(wanted.headers),
@@ -304,6 +328,11 @@ def accept(row: ToolRegistration, seen: str) -> None:
         raise ChangedAgain
     row.definition, row.pending = row.pending, None
     row.save(update_fields=["definition", "pending"])
+
+
+def forget(pk: int) -> None:
+    """Delete what a server kept, once it is deleted itself."""
+    mcp_sandbox.forget(home(pk))
 
 
 def leave(name: str) -> None:

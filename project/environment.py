@@ -62,6 +62,7 @@ class Environment(BaseSettings):
     worker_runs: int = Field(50, ge=1, le=1000)
     encryption_keys: SecretStr | None = None
     egress_allow: str = ""
+    mcp_sandbox: Literal["auto", "require", "off"] = "auto"
     origins: str = ""
     proxies: str = ""
     require_mfa: Literal["off", "staff", "all"] = "off"

@@ -23,7 +23,7 @@ from agents.assembly import CIRCUITS
 from agents.models import Agent, Approval, McpServer, Run, ServerProcess, Upkeep
 from agents.sentences import told
 
-from . import deployment
+from . import deployment, isolation
 
 LATELY = timedelta(hours=1)
 UPKEEP_WITHIN = timedelta(days=2)
@@ -70,6 +70,7 @@ def everything(processes: Processes) -> Iterator[Finding]:
     yield about_models()
     yield about_circuits()
     yield about_servers()
+    yield about_isolation()
     yield about_old_rows()
     yield about_settings()
 
@@ -305,6 +306,14 @@ def about_servers() -> Finding:
         return Finding(what=what, now=now, advice=advice, page=page)
     now = _("All are in order.") if servers.exists() else _("None is set up.")
     return Finding(what=what, now=now, page=page)
+
+
+def about_isolation() -> Finding:
+    """What keeps servers that are programs from reading the secret key and the database."""
+    what, level = _("MCP sandbox"), isolation.general_level()
+    has_programs = McpServer.objects.filter(enabled=True, transport="stdio").exists()
+    advice = isolation.advice() if level == "none" and has_programs else ""
+    return Finding(what=what, now=isolation.about(level), advice=advice)
 
 
 def length(time: timedelta) -> str:

@@ -15,7 +15,8 @@ Effect, Approval = ToolRegistration.Effect, ToolRegistration.Approval
 def itself(row: ToolRegistration) -> Any:
     """The tool as it describes itself, whatever the row says; None where there is none."""
     if row.source == Source.MCP:
-        return Definition(**row.definition) if row.definition else None
+        is_trusted = row.server is not None and row.server.trusts_annotations
+        return Definition(**row.definition).believed(is_trusted) if row.definition else None
     if row.source == Source.HTTP:
         return over_http(row)
     made = toolset.BUILT_IN.get(row.name)

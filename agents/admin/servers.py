@@ -25,13 +25,14 @@ from agents import audit, servers
 from agents.models import McpServer, ToolRegistration
 from agents.models.secret import Unreadable, WriteOnly
 from agents.sentences import told
-from agents.tools.mcp_config import BadServerConfig, Mistake, ServerConfig
-from agents.tools.mcp_launch import LaunchRefused, check_launch, resolved
+from agents.tools.mcp_config import BadServerConfig, Mistake, ServerConfig, read_folders
+from agents.tools.mcp_launch import LaunchRefused, cautions, check_launch, resolved
 
-from . import circuits, figures, strip
+from . import circuits, figures, isolation, strip
 from .console import ConsoleAdmin
 
 # Each with what it was entrusted to: where that changes, it has to be entered again.
+MOST_SHOWN = 2_000
 SECRETS = {"env": ("command", "args"), "headers": ("url",)}
 
 
@@ -43,16 +44,16 @@ class ServerForm(forms.ModelForm):
     class Meta:
         model = McpServer
         fields = [
-            *("name", "transport", "enabled", "timeout"),
-            *("url", "headers", "command", "args", "env"),
+            *("name", "transport", "enabled", "timeout", "trusts_annotations"),
+            *("url", "headers", "command", "args", "env", "folders"),
         ]
         widgets = dict.fromkeys(SECRETS, WriteOnly(attrs={"class": "vLargeTextField"}))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        for name in [*SECRETS, "args"]:
+        for name in [*SECRETS, "args", "folders"]:
             if name in self.fields:
-                self.fields[name].widget.attrs["rows"] = 4
+                self.fields[name].widget.attrs["rows"] = 4 if name != "folders" else 2
         for name in SECRETS:
             if name in self.fields:
                 is_set = bool(getattr(self.instance, name))
@@ -101,6 +102,8 @@ class ServerForm(forms.ModelForm):
             transport=cleaned.get("transport", self.instance.transport),
             command=cleaned.get("command", ""),
             args=tuple(cleaned.get("args", ())),
+            folders=read_folders(cleaned.get("folders", "").splitlines()),
+            sandbox=servers.sandbox(),
             url=cleaned.get("url", ""),
             connect_timeout=servers.CONNECT_TIMEOUT,
             call_timeout=cleaned.get("timeout") or self.instance.timeout,
@@ -154,13 +157,24 @@ class McpServerAdmin(ConsoleAdmin):
     list_display = ["name", "transport", "state", "trouble", "tool_count", "enabled"]
     list_filter = ["state", "transport", "enabled"]
     search_fields = ["name", "url", "command"]
-    readonly_fields = ["argv", "state", "state_since", "last_error", "latency", "restarts"]
+    readonly_fields = [
+        "argv",
+        "isolation",
+        "state",
+        "state_since",
+        "last_error",
+        "latency",
+        "restarts",
+    ]
     fieldsets = [
-        (None, {"fields": ["name", "transport", "enabled", "timeout"]}),
+        (None, {"fields": ["name", "transport", "enabled", "timeout", "trusts_annotations"]}),
         (_("An address"), {"fields": ["url", "headers"], "classes": ["by-address"]}),
         (
             _("A program on this machine"),
-            {"fields": ["command", "args", "env", "argv"], "classes": ["by-program"]},
+            {
+                "fields": ["command", "args", "env", "folders", "isolation", "argv"],
+                "classes": ["by-program"],
+            },
         ),
     ]
     heard_of = (
@@ -193,13 +207,22 @@ class McpServerAdmin(ConsoleAdmin):
         """Each argument by itself, so that a space in one is no space between two."""
         if server.transport != McpServer.Transport.STDIO or not server.pk:
             return "—"
-        config = ServerConfig(name=server.name, command=server.command, args=tuple(server.args))
+        config = _as_shown(server)
         try:
             check_launch(config)
         except LaunchRefused as refusal:
-            return str(refusal)
-        words = ((word,) for word in resolved(config))
-        return format_html_join(mark_safe("<br>"), "<code>{}</code>", words)
+            return told(str(refusal))
+        words = [(Truncator(word).chars(MOST_SHOWN),) for word in resolved(config)]
+        lines = format_html_join(mark_safe("<br>"), "<code>{}</code>", words)
+        warned = [(told(sentence),) for sentence in cautions(config)]
+        return lines + format_html_join("", '<p class="caution">{}</p>', warned)
+
+    @admin.display(description=_("isolation"))
+    def isolation(self, server: McpServer) -> SafeString | str:
+        """How far it is kept apart from this server's own files."""
+        if server.pk and server.transport != McpServer.Transport.STDIO:
+            return "—"
+        return isolation.sentence(_as_shown(server))
 
     @admin.display(description=_("latency"))
     def latency(self, server: McpServer) -> str:
@@ -229,15 +252,20 @@ class McpServerAdmin(ConsoleAdmin):
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
         _leave(obj.name)
+        _warn(request, obj)
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        pk = obj.pk
         super().delete_model(request, obj)
         _leave(obj.name)
+        transaction.on_commit(partial(servers.forget, pk))
 
     def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
-        names = list(queryset.values_list("name", flat=True))
+        rows = list(queryset.values_list("name", "pk"))
         super().delete_queryset(request, queryset)
-        _leave(*names)
+        for name, pk in rows:
+            _leave(name)
+            transaction.on_commit(partial(servers.forget, pk))
 
     # Pages of its own
 
@@ -312,6 +340,7 @@ class McpServerAdmin(ConsoleAdmin):
             "opts": self.opts,
             "problems": list(_problems(form)),
             "health": look(form.wanted, request.user) if is_valid else None,
+            "warnings": [told(each) for each in _cautions(form.wanted)] if is_valid else [],
         }
         return render(request, "admin/agents/mcpserver/try.html", context)
 
@@ -352,6 +381,7 @@ class McpServerAdmin(ConsoleAdmin):
         made = form.made(request.user)
         for server in made:
             self.log_addition(request, server, [{"added": {}}])
+            _warn(request, server)
         return made
 
     @method_decorator(require_POST)
@@ -381,6 +411,27 @@ def _leave(*names: str) -> None:
     """Once it is certain: a run that connects before would do so as it was."""
     for name in names:
         transaction.on_commit(partial(servers.leave, name))
+
+
+def _as_shown(server: McpServer) -> ServerConfig:
+    """The server without its secrets, for what is said of how it starts."""
+    return ServerConfig(
+        name=server.name,
+        command=server.command,
+        args=tuple(server.args),
+        folders=read_folders(server.folders.splitlines()),
+        sandbox=servers.sandbox(),
+    )
+
+
+def _cautions(wanted: ServerConfig) -> list[str]:
+    return cautions(wanted) if wanted.transport == "stdio" else []
+
+
+def _warn(request: HttpRequest, server: McpServer) -> None:
+    if server.transport == McpServer.Transport.STDIO:
+        for sentence in cautions(_as_shown(server)):
+            messages.warning(request, f"{server.name}: {told(sentence)}")
 
 
 def _change_page(server: McpServer) -> str:

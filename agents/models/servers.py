@@ -40,6 +40,12 @@ class McpServer(models.Model):
     args = models.JSONField(
         _("arguments"), default=list, blank=True, help_text=_("A JSON list of texts.")
     )
+    folders = models.TextField(
+        _("folders this server can use"),
+        blank=True,
+        default="",
+        help_text=_("One per line, read-only. Add :rw to let it write, e.g. /srv/reports:rw."),
+    )
     env = EncryptedJSONField(
         _("environment"),
         blank=True,
@@ -53,6 +59,13 @@ class McpServer(models.Model):
         help_text=_("A JSON object of texts. It is kept encrypted and never shown again."),
     )
     enabled = models.BooleanField(_("enabled"), default=True)
+    trusts_annotations = models.BooleanField(
+        _("trust this server's annotations"),
+        default=False,
+        help_text=_(
+            "When off, every tool requires approval, even one that the server calls read-only."
+        ),
+    )
     timeout = models.PositiveIntegerField(
         _("timeout"),
         default=30,

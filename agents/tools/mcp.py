@@ -55,17 +55,19 @@ class McpTool:
         connection: Connection,
         definition: Definition,
         *,
+        is_trusted: bool = False,
         name: str = "",
         description: str = "",
         effect: Effect | None = None,
         needs_approval: bool | None = None,
         timeout: float | None = None,
     ) -> None:
-        asks = definition.needs_approval if needs_approval is None else needs_approval
+        believed = definition.believed(is_trusted)
+        asks = believed.needs_approval if needs_approval is None else needs_approval
         self.name = name or tool_name(connection.config.name, definition.name)
         self.description = description or definition.description
         self.parameters = dict(definition.parameters)
-        self.effect = effect or definition.effect
+        self.effect = effect or believed.effect
         self.needs_approval = asks
         self.seconds = timeout or connection.config.call_timeout
         self.timeout = self.seconds + GRACE  # after our own limit, which says more

@@ -16,6 +16,8 @@ from urllib.parse import urlsplit
 from agents.engine.errors import ToolError
 
 Transport = Literal["stdio", "http", "sse"]
+Level = Literal["bubblewrap", "landlock", "user", "container", "none"]
+Mode = Literal["auto", "require", "off"]
 
 MOST_CHARACTERS = 1_000_000
 MOST_SERVERS = 100
@@ -52,6 +54,7 @@ FIELDS: dict[str, str] = {
     "transport": "text",
     "cwd": "text",
     "args": "texts",
+    "folders": "texts",
     "env": "named texts",
     "headers": "named texts",
     "timeout": "number",
@@ -71,13 +74,38 @@ class BadServerConfig(ToolError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Sandbox:
+    """How programs are kept apart from the product: what is tried, and what they never see."""
+
+    mode: Mode = "auto"
+    levels: tuple[Level, ...] = ("bubblewrap", "landlock", "user")
+    hidden: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder that an administrator opened to a server."""
+
+    path: str
+    is_writable: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.path}:rw" if self.is_writable else self.path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServerConfig:
+    """A server as it was set up. `home` is the folder that it keeps; without, it keeps none."""
+
     name: str
     transport: Transport = "stdio"
     command: str = ""
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     cwd: str = ""
+    folders: tuple[Folder, ...] = ()
+    home: str = ""
+    sandbox: Sandbox = Sandbox()
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     connect_timeout: float = 30.0
@@ -143,6 +171,15 @@ def slug(name: str) -> str:
     """A name as the tools of its server begin: no two separators together."""
     plain = unicodedata.normalize("NFKC", name).lower()
     return re.sub(r"[_-]{2,}", "_", re.sub(r"[^a-z0-9_-]+", "-", plain)).strip("_-")
+
+
+def read_folders(lines: Iterable[str]) -> tuple[Folder, ...]:
+    """Folders as they are written: a path, and `:rw` behind one that may be changed."""
+    written = [line.strip() for line in lines if line.strip()]
+    return tuple(
+        Folder(line.removesuffix(":rw").removesuffix(":ro"), line.endswith(":rw"))
+        for line in written
+    )
 
 
 def _decoded(text: str) -> Mapping[str, Any]:
@@ -244,7 +281,7 @@ def _wrong_transport(name: str, entry: Mapping[str, Any]) -> Iterator[str]:
 
 def _config(name: str, entry: Mapping[str, Any]) -> ServerConfig:
     url = next((entry[key] for key in ADDRESSES if entry.get(key)), "").strip()
-    limits = {
+    limits: dict[str, Any] = {
         ours: _seconds(entry[theirs])
         for ours, theirs in (("call_timeout", "timeout"), ("connect_timeout", "initTimeout"))
         if theirs in entry
@@ -256,6 +293,7 @@ def _config(name: str, entry: Mapping[str, Any]) -> ServerConfig:
         args=tuple(entry.get("args", ())),
         env=dict(entry.get("env", {})),
         cwd=entry.get("cwd", ""),
+        folders=read_folders(entry.get("folders", ())),
         url=url,
         headers=dict(entry.get("headers", {})),
         **limits,

@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 from unicodedata import category
 
@@ -39,6 +39,10 @@ class Definition:
     def needs_approval(self) -> bool:
         """Whoever does not say that they only read may destroy."""
         return self.effect != "read"
+
+    def believed(self, is_trusted: bool) -> "Definition":
+        """With its claims where an administrator trusts them; else as if it made none."""
+        return self if is_trusted else replace(self, annotations={})
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

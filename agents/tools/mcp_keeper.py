@@ -109,7 +109,8 @@ def _end_all() -> None:
         os.killpg(0, signal.SIGKILL)
     begun = time.monotonic()
     _reap()
-    _send(signal.SIGTERM)
+    # Not to bubblewrap, which would take the server down at once instead of letting it end.
+    _send(signal.SIGTERM, spare=b"bwrap")
     while _descendants() and time.monotonic() - begun < GRACE + LAST:
         if time.monotonic() - begun > GRACE:
             _send(signal.SIGKILL)
@@ -117,12 +118,21 @@ def _end_all() -> None:
         _reap()
 
 
-def _send(number: signal.Signals) -> None:
+def _send(number: signal.Signals, spare: bytes = b"") -> None:
     for pid in _descendants():
         try:
-            os.kill(pid, number)
+            if not spare or _program(pid) != spare:
+                os.kill(pid, number)
         except ProcessLookupError:
             continue
+
+
+def _program(pid: int) -> bytes:
+    try:
+        with open(f"/proc/{pid}/comm", "rb") as name:
+            return name.read().strip()
+    except OSError:
+        return b""
 
 
 def _descendants() -> set[int]:

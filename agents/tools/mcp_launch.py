@@ -2,18 +2,37 @@
 
 Whoever may set up such a server may run programs on this machine. What they, and those who
 look after them, see is the argv; so it has to say what runs. A shell, or an interpreter that
-is handed its program as an argument, says nothing.
+is handed its program as an argument, says nothing. Of launchers that are known, only options
+that are listed here are taken: others read files, reach other hosts or open a container.
 """
 
 import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
 from agents.engine.errors import ToolError
 
 from .mcp_config import ServerConfig
+from .mcp_options import (
+    BUNX,
+    CONTAINER,
+    DLX,
+    FOLDER_OPTIONS,
+    NPX,
+    PIPX,
+    UV,
+    UV_RUN,
+    UVX,
+    Options,
+    Refused,
+    is_pinned_image,
+    is_pinned_package,
+    parsed,
+)
+from .mcp_variables import refusal_of_variable
 
 SHELLS = {
     *("sh", "ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "rbash", "tcsh", "zsh"),
@@ -36,42 +55,64 @@ PYTHON = re.compile(r"(?:python|pypy)[\d.]*w?")
 LOADER = re.compile(r"ld(?:-linux.*|-musl.*|\.so.*)")
 NODES = {"node", "nodejs", "bun", "deno", "tsx", "ts-node"}
 FILE_FIRST = {"perl", "ruby", "php", "lua", "luajit", "rscript", "julia", "java", "groovy"}
-RUNNERS = {"npx", "npm", "pnpm", "pnpx", "yarn", "bunx", "uvx", "uv", "pipx"}
+DIRECT_RUNNERS: dict[str, Options] = {"npx": NPX, "bunx": BUNX, "pnpx": DLX, "uvx": UVX}
+# Each with the commands of theirs that run a package.
+RUNNERS: dict[str, dict[tuple[str, ...], Options]] = {
+    "npm": {("exec",): NPX, ("x",): NPX},
+    "pnpm": {("dlx",): DLX},
+    "yarn": {("dlx",): DLX},
+    "uv": {("run",): UV_RUN, ("tool", "run"): UVX},
+    "pipx": {("run",): PIPX},
+}
 CONTAINERS = {"docker", "podman", "nerdctl"}
 
 PYTHON_FLAGS = set("bBdEIOPqRsSuvx")
-PYTHON_TAKES_ONE = set("WX")
-RUN_TEXT = {"timeit", "pdb", "code", "asyncio", "idlelib", "doctest"}
+# What imports nothing and reads no file.
+WARNING = re.compile(r"(?:ignore|default|error|always|module|once)(?:::[A-Z]\w*)?")
+DEVELOPMENT = re.compile(r"dev|utf8(?:=[01])?|faulthandler|importtime|tracemalloc(?:=\d+)?")
+PYTHON_TAKES_ONE = {"W": WARNING, "X": DEVELOPMENT}
+RUN_TEXT = {"timeit", "pdb", "code", "asyncio", "idlelib", "doctest", "runpy", "cProfile"}
 NODE_FLAGS = {
     *("--no-warnings", "--no-deprecation", "--trace-warnings", "--enable-source-maps"),
     *("--experimental-strip-types", "--experimental-transform-types", "--preserve-symlinks"),
     *("-A", "--allow-all", "--allow-net", "--allow-read", "--allow-env", "--no-prompt"),
 }
 NODE_VALUES = re.compile(
-    r"--(?:max-old-space-size|env-file|conditions|stack-size|tsconfig|dns-result-order"
+    r"--(?:max-old-space-size|conditions|stack-size|dns-result-order"
     r"|allow-(?:net|read|write|env|sys))=.*"
 )
 NODE_VERBS = {"run", "x", "serve"}
-CALLS = {"-c", "--call", "--shell-mode", "--script-shell", "--node-options", "-"}
 
-HOOKS = re.compile(
-    r"(?:LD_|DYLD_|GIT_SSH|GIT_EXEC_PATH|BASH_ENV$|ENV$|SHELLOPTS$|BASHOPTS$|PS4$|NODE_OPTIONS$"
-    r"|NODE_REPL_|PYTHONSTARTUP$|PYTHONHOME$|PYTHONINSPECT$|PYTHONBREAKPOINT$|PERL5OPT$|PERL5DB$"
-    r"|RUBYOPT$|_?JAVA_.*OPTIONS$|JDK_JAVA_OPTIONS$|IFS$"
-    r"|NPM_CONFIG_(?:SCRIPT_SHELL|SHELL|NODE_OPTIONS|CALL)$)",
-    re.IGNORECASE,
-)
+LONG_ARGUMENTS = 10_000
+LONGEST_ARGUMENT = 100_000
+PATHS = re.compile(r"(?:file://)?(/[^=:,;]*)")
 
 
 class LaunchRefused(ToolError):
-    """This program cannot be started as an MCP server."""
+    """This program cannot be started as an MCP server; `field` is what is wrong with it."""
+
+    def __init__(self, sentence: str, field: str = "command") -> None:
+        super().__init__(sentence)
+        self.field = field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """What an argv says: the files and packages that it runs, or the image."""
+
+    files: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    image: str = ""
+    mounts: tuple[str, ...] = field(default=())
 
 
 def check_launch(config: ServerConfig) -> None:
     """Nothing where it may be started; else raises LaunchRefused with the reason."""
-    _program(config)
-    for reason in _reasons(config):
-        raise LaunchRefused(f"{config.name!r} cannot be started: {reason}.")
+    try:
+        _check(config)
+    except Refused as no:
+        sentence = f"{config.name!r} cannot be started: {no}."
+        raise LaunchRefused(sentence, no.field) from no
 
 
 def resolved(config: ServerConfig) -> tuple[str, ...]:
@@ -79,15 +120,100 @@ def resolved(config: ServerConfig) -> tuple[str, ...]:
     return (_program(config), *config.args)
 
 
-def surroundings(config: ServerConfig, folder: Path) -> dict[str, str]:
+def surroundings(config: ServerConfig, own: Path, passing: Path) -> dict[str, str]:
     """The whole environment of a server: its own variables, and no other of ours."""
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "LANG": "C.UTF-8",
-        "HOME": str(folder / "home"),
-        "TMPDIR": str(folder / "tmp"),
+        "HOME": str(own / "home"),
+        "TMPDIR": str(passing / "tmp"),
         **config.env,
     }
+
+
+def is_container(config: ServerConfig) -> bool:
+    """Whether a container engine runs it, which keeps it apart by itself."""
+    return _name(config.command) in CONTAINERS
+
+
+def own_files(config: ServerConfig) -> list[str]:
+    """The script and the project folders that its argv names, which it has to read."""
+    launch = _read(_name(config.command), config.args)
+    return [path for path in launch.files if path.startswith("/") and Path(path).exists()]
+
+
+def cautions(config: ServerConfig) -> list[str]:
+    """What can be started, and should be looked at all the same."""
+    said = []
+    if sum(map(len, config.args)) > LONG_ARGUMENTS:
+        size = sum(map(len, config.args))
+        said.append(f"The arguments have {size:,} characters. Nobody will read all of them.")
+    try:
+        launch = _read(_name(config.command), config.args)
+    except Refused:
+        return said
+    loose = [package for package in launch.packages if not is_pinned_package(package)]
+    loose += [launch.image] if launch.image and not is_pinned_image(launch.image) else []
+    for name in loose:
+        said.append(
+            f"{name[:100]} has no fixed version, so its publisher decides what runs next time."
+        )
+    return said
+
+
+def _check(config: ServerConfig) -> None:
+    program = _program(config)
+    for number, arg in enumerate(config.args, 1):
+        if len(arg.encode(errors="replace")) > LONGEST_ARGUMENT:
+            most = f"{LONGEST_ARGUMENT:,}"
+            raise Refused(f"item {number} is longer than {most} bytes", "args")
+    for name in config.env:
+        if why := refusal_of_variable(name):
+            raise Refused(f"the variable {name!r} {why}", "env")
+    if config.cwd and not (config.cwd.startswith("/") and Path(config.cwd).is_dir()):
+        raise Refused(f"there is no folder {config.cwd!r}")
+    _check_folders(config)
+    for arg in config.args:
+        if path := _hidden_in(arg, config.sandbox.hidden):
+            raise Refused(f"{path!r} lies in a folder of this server's own", "args")
+    # A link may bear any name: what it leads to counts as well.
+    for name in dict.fromkeys([_name(program), _name(os.path.realpath(program))]):
+        _refuse(name, REFUSED)
+        launch = _read(name, config.args)
+        for mount in launch.mounts:
+            _check_mount(name, mount, config.sandbox.hidden)
+
+
+def _check_folders(config: ServerConfig) -> None:
+    for folder in config.folders:
+        path = folder.path
+        if not path.startswith("/") or not Path(path).exists():
+            raise Refused(f"there is no folder {path!r}", "folders")
+        if overlaps(path, config.sandbox.hidden):
+            raise Refused(
+                f"{path!r} holds, or lies in, a folder of this server's own", "folders"
+            )
+        if _is_within(path, ("/proc", "/sys", "/dev")):
+            raise Refused(f"{path!r} belongs to the system", "folders")
+
+
+def overlaps(path: str, hidden: Sequence[str]) -> bool:
+    """Whether something that must stay hidden is in there, or this is in it."""
+    real = Path(os.path.realpath(path))
+    secrets = [Path(os.path.realpath(each)) for each in hidden]
+    return any(real.is_relative_to(s) or s.is_relative_to(real) for s in secrets)
+
+
+def _is_within(path: str, folders: Sequence[str]) -> bool:
+    real = Path(os.path.realpath(path))
+    return any(real.is_relative_to(folder) for folder in folders)
+
+
+def _hidden_in(arg: str, hidden: Sequence[str]) -> str:
+    for found in PATHS.findall(arg):
+        if hidden and _is_within(found, [os.path.realpath(each) for each in hidden]):
+            return str(found)
+    return ""
 
 
 def _program(config: ServerConfig) -> str:
@@ -106,100 +232,163 @@ def _program(config: ServerConfig) -> str:
     return found
 
 
-def _reasons(config: ServerConfig) -> Iterator[str]:
-    yield from _hooks(config.env)
-    if config.cwd and not (config.cwd.startswith("/") and Path(config.cwd).is_dir()):
-        yield f"there is no folder {config.cwd!r}"
-    program = _program(config)
-    # A link may bear any name: what it leads to counts as well.
-    for name in dict.fromkeys([_name(program), _name(os.path.realpath(program))]):
-        yield from _refused(name, REFUSED)
-        yield from _untold(name, config.args)
-
-
-def _hooks(env: Mapping[str, str]) -> Iterator[str]:
-    for name in env:
-        if HOOKS.match(name):
-            yield f"the variable {name!r} would make it run more than its argv says"
-
-
 def _name(path: str) -> str:
     return PurePath(path).name.lower().removesuffix(".exe").removesuffix(".cmd")
 
 
-def _refused(name: str, names: set[str]) -> Iterator[str]:
+def _refuse(name: str, names: set[str]) -> None:
     if name in names or LOADER.fullmatch(name):
-        yield f"{name!r} runs whatever it is told, so its argv does not say what runs"
+        raise Refused(f"{name!r} runs whatever it is told, so its argv does not say what runs")
 
 
-def _untold(name: str, args: Sequence[str]) -> Iterator[str]:
-    """Where the arguments are a program, or name none."""
+def _read(name: str, args: Sequence[str]) -> Launch:
+    """What these arguments make this program run; raises Refused where they don't say."""
     if PYTHON.fullmatch(name):
-        yield from _python(name, args)
-    elif name in NODES:
-        yield from _node(name, args)
-    elif name in FILE_FIRST:
-        if not args or (args[0].startswith("-") and args[0] != "-jar"):
-            yield f"{name} must be given a file first"
-    elif name in RUNNERS:
-        yield from _runner(name, args)
-    elif name in CONTAINERS:
-        yield from _container(name, args)
+        return _python(name, args)
+    if name in NODES:
+        return _node(name, args)
+    if name in FILE_FIRST:
+        return _file_first(name, args)
+    if name in DIRECT_RUNNERS:
+        return _package(name, args, DIRECT_RUNNERS[name])
+    if name in RUNNERS:
+        return _runner(name, args)
+    if name in CONTAINERS:
+        return _container(name, args)
+    return Launch()
 
 
-def _python(name: str, args: Sequence[str]) -> Iterator[str]:
+def _file_first(name: str, args: Sequence[str]) -> Launch:
+    rest = args[1:] if args and (name, args[0]) == ("java", "-jar") else args
+    if not rest or rest[0].startswith("-"):
+        raise Refused(f"{name} must be given a file first")
+    return Launch(files=(rest[0],))
+
+
+def _python(name: str, args: Sequence[str]) -> Launch:
     rest = iter(args)
     for arg in rest:
         if arg == "-" or arg.startswith("--"):
-            yield f"{name} cannot be given {arg!r} here"
-            return
+            raise Refused(f"{name} cannot be given {arg!r} here")
         if not arg.startswith("-"):
-            return
+            return Launch(files=(arg,))
         letter = next((sign for sign in arg[1:] if sign not in PYTHON_FLAGS), "")
         after = arg[arg.index(letter) + 1 :] if letter else ""
         if letter == "m":
-            yield from _module(name, after or next(rest, ""))
-            return
+            _check_module(name, after or next(rest, ""))
+            return Launch()
         if letter in PYTHON_TAKES_ONE:
-            after or next(rest, "")
+            value = after or next(rest, "")
+            if not PYTHON_TAKES_ONE[letter].fullmatch(value):
+                raise Refused(f"{name} cannot be given -{letter} {value[:40]!r} here")
         elif letter:
-            yield f"{name} may be given a file or -m and a module, not -{letter}"
-            return
-    yield f"{name} must be given a file, or -m and a module"
+            raise Refused(f"{name} may be given a file or -m and a module, not -{letter}")
+    raise Refused(f"{name} must be given a file, or -m and a module")
 
 
-def _module(name: str, module: str) -> Iterator[str]:
+def _check_module(name: str, module: str) -> None:
     if not module:
-        yield f"{name} -m must be given a module"
-    elif module.partition(".")[0] in RUN_TEXT:
-        yield f"{name} -m {module} takes its program as text"
+        raise Refused(f"{name} -m must be given a module")
+    if module.partition(".")[0] in RUN_TEXT:
+        raise Refused(f"{name} -m {module} takes its program as text")
 
 
-def _node(name: str, args: Sequence[str]) -> Iterator[str]:
+def _node(name: str, args: Sequence[str]) -> Launch:
     for arg in args:
         if arg in NODE_FLAGS or NODE_VALUES.fullmatch(arg) or arg in NODE_VERBS:
             continue
         if arg.startswith(("-", "data:", "blob:")) or arg == "eval":
-            yield f"{name} may be given a file to run, not {arg.partition('=')[0][:40]!r}"
-        return
-    yield f"{name} must be given a file to run"
+            option = arg.partition("=")[0][:40]
+            raise Refused(f"{name} may be given a file to run, not {option!r}")
+        is_package = arg.startswith(("npm:", "jsr:", "https:", "http:"))
+        return Launch(packages=(arg,)) if is_package else Launch(files=(arg,))
+    raise Refused(f"{name} must be given a file to run")
 
 
-def _runner(name: str, args: Sequence[str]) -> Iterator[str]:
-    """Package runners: the package is named, and starts neither shell nor loose program."""
-    for at, arg in enumerate(args):
-        option = arg.partition("=")[0]
-        if option in CALLS or (arg.startswith("-c") and not arg.startswith("--")):
-            yield f"{name} {option} takes its program as text"
-        inner = _name(arg).partition("@")[0]
-        yield from _refused(inner, SHELLS | OTHERS)
-        is_version = at > 0 and args[at - 1] in {"-p", "--python"}
-        if inner not in RUNNERS and not is_version:
-            yield from _untold(inner, args[at + 1 :])
+def _runner(name: str, args: Sequence[str]) -> Launch:
+    """Package runners with commands, such as `uv run`."""
+    rest = list(args)
+    found: tuple[str, ...] = ()
+    if name == "uv":
+        given = parsed(name, args, UV)
+        rest, found = list(given.rest), given.of(*FOLDER_OPTIONS)
+    for verb, options in RUNNERS[name].items():
+        if tuple(rest[: len(verb)]) == verb:
+            launch = _package(f"{name} {' '.join(verb)}", rest[len(verb) :], options)
+            return Launch(files=(*found, *launch.files), packages=launch.packages)
+    verbs = " or ".join(f"{name} {' '.join(verb)}" for verb in RUNNERS[name])
+    raise Refused(f"{name} may be used as {verbs} here")
 
 
-def _container(name: str, args: Sequence[str]) -> Iterator[str]:
-    for arg in args:
-        mounts_all = re.match(r"(?:--volume=|-v=?)?/+:|.*(?:source|src)=/+(?:,|$)", arg)
-        if arg.startswith(("--privileged", "--pid=host")) or "docker.sock" in arg or mounts_all:
-            yield f"{name} {arg} gives the container this whole machine"
+def _package(name: str, args: Sequence[str], options: Options) -> Launch:
+    """The package is named, and starts neither a shell nor a program that is text."""
+    given = parsed(name, args, options)
+    packages, files = given.of(*options.packages), given.of(*FOLDER_OPTIONS)
+    module = given.of("-m", "--module")
+    if module:
+        _check_module(name, module[0])
+        return Launch(files=files, packages=packages)
+    if not given.rest:
+        raise Refused(f"{name} must be given a package")
+    what, *rest = given.rest
+    if name.startswith("npm "):  # which takes options of its own behind the package as well
+        own = rest[: rest.index("--")] if "--" in rest else rest
+        if any(arg.startswith("-") for arg in own):
+            raise Refused(f"write -- before the arguments of {what!r}")
+    inner = re.split(r"[@=<>~! ]", _name(what))[0]
+    is_any_program = name == "uv run"
+    _refuse(inner, REFUSED if is_any_program else SHELLS | OTHERS)
+    inside = _read(inner, rest)
+    files = (*files, *inside.files, *([what] if is_any_program else []))
+    named = () if is_any_program or packages else (what,)
+    return Launch(files=files, packages=(*packages, *named, *inside.packages))
+
+
+def _container(name: str, args: Sequence[str]) -> Launch:
+    rest = list(args)
+    if rest[:1] == ["container"]:
+        rest = rest[1:]
+    if not rest or rest[0] != "run":
+        what = repr(rest[0][:40]) if rest else "nothing"
+        raise Refused(f"{name} may be used as {name} run here, not with {what} before it")
+    given = parsed(f"{name} run", rest[1:], CONTAINER)
+    if not given.rest:
+        raise Refused(f"{name} run must be given an image")
+    mounts = (*given.of("-v", "--volume"), *map(_source, given.of("--mount")))
+    return Launch(image=given.rest[0], mounts=mounts)
+
+
+def _source(mount: str) -> str:
+    """What `--mount` takes from this machine, as `--volume` writes it."""
+    parts: Mapping[str, str] = {
+        key.strip().lower(): value
+        for key, _, value in (part.partition("=") for part in mount.split(","))
+    }
+    if parts.get("type", "volume") not in {"bind", "volume", "tmpfs"}:
+        raise Refused(f"--mount {mount[:60]!r} is of a type that is not taken")
+    return parts.get("source", parts.get("src", ""))
+
+
+# What opens the whole machine to a container, whole or in the part that matters.
+NEVER_MOUNTED = (
+    *("/proc", "/sys", "/dev", "/run", "/var/run", "/boot", "/etc", "/root", "/usr"),
+    *("/var/lib/docker", "/var/lib/containers", "/var/lib/containerd"),
+)
+
+
+def _check_mount(name: str, mount: str, hidden: Sequence[str]) -> None:
+    source = mount.partition(":")[0]
+    if not source.startswith(("/", ".", "~")):
+        return  # a volume of the engine's own
+    wrong = not source.startswith("/") or overlaps(source, [*hidden, *NEVER_MOUNTED])
+    if wrong or source.endswith(".sock"):
+        raise Refused(f"{name} cannot be given {source!r}, which must stay out of a container")
+
+
+def all_options() -> Iterator[tuple[str, Options]]:
+    """Each launcher with the options that it may be given, for documents and tests."""
+    yield from DIRECT_RUNNERS.items()
+    for name, verbs in RUNNERS.items():
+        for verb, options in verbs.items():
+            yield f"{name} {' '.join(verb)}", options
+    yield "docker run", CONTAINER

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import mcp_keeper, mcp_launch
+from . import mcp_keeper, mcp_launch, mcp_sandbox
 from .mcp_config import ServerConfig
 
 LONGEST_LINE = 8 * 2**20
@@ -130,35 +130,60 @@ class ServerProcess:
 
 @asynccontextmanager
 async def running(config: ServerConfig) -> AsyncIterator[ServerProcess]:
-    """Start a server in an empty folder of its own; nothing of either is left afterwards."""
-    mcp_launch.check_launch(config)
-    process = await _start(config)
+    """Start a server in a folder of its own, apart from the product; end it afterwards."""
+    passing = Path(tempfile.mkdtemp(prefix="ashiato-mcp-"))
+    try:
+        prepared = await asyncio.to_thread(_prepared, config, passing)
+        process = await _start(prepared)
+    except BaseException:
+        shutil.rmtree(passing, ignore_errors=True)
+        raise
     try:
         yield process
     finally:
         await process.stop()
 
 
-async def _start(config: ServerConfig) -> ServerProcess:
-    folder = Path(tempfile.mkdtemp(prefix="ashiato-mcp-"))
-    for name in ("home", "tmp", "work"):
-        (folder / name).mkdir(mode=0o700)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Prepared:
+    """All that is needed to start a server; `passing` is deleted by its keeper."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    cwd: str
+    passing: Path
+
+
+def _prepared(config: ServerConfig, passing: Path) -> _Prepared:
+    """Checked again, right before it starts: files and links may have changed meanwhile."""
+    mcp_launch.check_launch(config)
+    own = mcp_sandbox.home(config) or passing
+    for folder in (own / "home", own / "work", passing / "tmp"):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    return _Prepared(
+        argv=mcp_sandbox.enclosed(config, own, passing),
+        env=mcp_launch.surroundings(config, own, passing),
+        cwd=config.cwd or str(own / "work"),
+        passing=passing,
+    )
+
+
+async def _start(prepared: _Prepared) -> ServerProcess:
     watched, lifeline = os.pipe()
     try:
         keeper = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-I", "-S", mcp_keeper.__file__, str(watched), str(folder)),
-            *mcp_launch.resolved(config),
+            *(sys.executable, "-I", "-S", mcp_keeper.__file__, str(watched)),
+            *(str(prepared.passing), *prepared.argv),
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
-            env=mcp_launch.surroundings(config, folder),
-            cwd=config.cwd or folder / "work",
+            env=prepared.env,
+            cwd=prepared.cwd,
             pass_fds=(watched,),
             start_new_session=True,
         )
     except BaseException:
         os.close(lifeline)
-        shutil.rmtree(folder)
         raise
     finally:
         os.close(watched)

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from agents import health
-from agents.admin import deployment, findings
+from agents.admin import deployment, findings, isolation
 from agents.assembly import CIRCUITS
 from agents.models import Approval, McpServer, Run, ServerProcess
 
@@ -291,3 +291,23 @@ def test_the_checks_are_djangos_own():
     names = {message.id for message in FOUND()}
 
     assert "security.W008" in names
+
+
+def test_programs_that_nothing_keeps_apart_are_a_finding(monkeypatch, settings):
+    finding = found("MCP sandbox")
+    assert finding.is_good
+    assert finding.now == isolation.about(isolation.general_level())
+
+    monkeypatch.setattr(settings.ENVIRONMENT, "mcp_sandbox", "off")
+    assert found("MCP sandbox").is_good  # there is no such server
+    McpServer.objects.create(name="x", transport="stdio", command="x")
+    assert "can read its secret key and database" in found("MCP sandbox").now
+    assert found("MCP sandbox").advice == "Set ASHIATO_MCP_SANDBOX to auto."
+
+
+def test_a_data_folder_that_others_can_read_is_a_finding(settings, tmp_path):
+    settings.DATA_DIR = tmp_path
+    tmp_path.chmod(0o700)
+    assert found("Data folder").is_good
+    tmp_path.chmod(0o755)
+    assert f"chmod 700 {tmp_path}" in found("Data folder").advice

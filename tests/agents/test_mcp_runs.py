@@ -24,7 +24,9 @@ CALL = Says.call("time__get_current_time", timezone="Asia/Tokyo")
 @pytest.fixture
 async def clock(administrator):
     """An agent that may ask a clock, which is a program of somebody else's."""
-    server = await McpServer.objects.acreate(name="time", transport="stdio", command=TIME)
+    server = await McpServer.objects.acreate(
+        name="time", transport="stdio", command=TIME, trusts_annotations=True
+    )
     found = await servers.sync(server, administrator)
     assert "get_current_time" in found.added
     agent = await Agent.objects.aget()
@@ -41,6 +43,18 @@ async def test_a_tool_that_only_reads_is_used_at_once(clock, scripted, person):
     step = await run.steps.aget(kind="tool")
     assert (run.answer, step.status) == ("Late.", "done")
     assert "Asia/Tokyo" in step.observation
+
+
+async def test_a_server_that_is_not_trusted_cannot_spare_itself_the_question(
+    clock, scripted, person
+):
+    await McpServer.objects.aupdate(trusts_annotations=False)
+    scripted(CALL, Says(answer="Late."))
+
+    run = await asked("What time is it in Tokyo?", user=person)
+
+    assert (await Approval.objects.aget(run=run)).tool == "time__get_current_time"
+    assert run.is_waiting
 
 
 async def test_an_administrator_may_have_it_ask_first(clock, scripted, person):

@@ -1,6 +1,7 @@
 """The pages for MCP servers: set up, tried, imported, accepted, by those who may."""
 
 import json
+import os
 import sys
 from html import unescape
 from pathlib import Path
@@ -12,7 +13,9 @@ from django.test import Client
 from django.urls import reverse
 
 from agents import servers
+from agents.admin import isolation
 from agents.models import AuditEntry, McpServer, ToolRegistration
+from agents.tools.mcp_config import Folder
 from agents.tools.mcp_connection import Health
 from agents.tools.mcp_definition import Definition
 
@@ -191,6 +194,75 @@ def test_the_argv_is_shown_word_by_word(root, plain):
 
     assert f"<code>{sys.executable}</code><br><code>{PLAIN}</code><br>" in html
     assert "<br><code>two words</code>" in html
+
+
+def test_the_page_says_what_keeps_a_program_apart(root, plain):
+    html = unescape(root.get(page("change", plain.pk)).content.decode())
+    level = isolation.general_level()
+
+    assert isolation.about(level) in html
+    assert level != "none" or "can read its secret key and database" in html
+
+
+def test_of_an_address_there_is_nothing_to_keep_apart(root):
+    docs = McpServer.objects.create(name="docs", url="https://docs.example/mcp")
+    html = unescape(root.get(page("change", docs.pk)).content.decode())
+
+    assert isolation.about(isolation.general_level()) not in html
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "sentence"),
+    [
+        ("folders", "/no/such/folder", "there is no folder '/no/such/folder'"),
+        ("folders", "DATA:rw", "a folder of this server's own"),
+        ("env", '{"PATH": "/tmp"}', "the variable 'PATH' is set by the server itself"),
+        ("env", '{"PYTHONPATH": "/tmp"}', "would make it run more than its argv says"),
+        ("args", '["-m", "x", "DATA/secret_key"]', "lies in a folder of this server's own"),
+    ],
+)
+def test_what_a_program_must_not_have_is_refused_beside_its_field(
+    root, settings, field, value, sentence
+):
+    value = value.replace("DATA", str(settings.DATA_DIR))
+    given = {"transport": "stdio", "command": sys.executable, "url": "", "args": '["-m", "x"]'}
+    response = root.post(page("add"), typed(**given | {field: value}))
+
+    assert sentence in errors(response)[field]
+    assert not McpServer.objects.exists()
+
+
+def test_a_package_without_a_version_is_saved_with_a_warning(root, tmp_path, monkeypatch):
+    (tmp_path / "npx").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    given = {"transport": "stdio", "command": "npx", "args": '["-y", "some-server"]', "url": ""}
+    response = root.post(page("add"), typed(**given), follow=True)
+    text = json.dumps({"mcpServers": {"more": {"command": "npx", "args": ["-y", "x"]}}})
+    imported = root.post(page("import"), {"text": text}, follow=True)
+    shown = root.get(page("change", McpServer.objects.get(name="docs").pk)).content.decode()
+
+    warning = "some-server has no fixed version, so its publisher decides what runs next time."
+    assert f"docs: {warning}" in said(response)
+    assert any(each.startswith("more: x has no fixed version") for each in said(imported))
+    assert f'<p class="caution">{warning}</p>' in shown
+
+
+def test_folders_and_trust_are_saved(root, tmp_path):
+    given = {"transport": "stdio", "command": sys.executable, "args": '["-m", "x"]', "url": ""}
+    typed_in = typed(**given, folders=f"{tmp_path}:rw", trusts_annotations="on")
+    root.post(page("add"), typed_in)
+
+    server = McpServer.objects.get()
+    assert (server.folders, server.trusts_annotations) == (f"{tmp_path}:rw", True)
+    assert servers.config(server).folders == (Folder(str(tmp_path), is_writable=True),)
+
+
+def test_what_a_server_kept_goes_with_it(root, plain):
+    kept = servers.home(plain.pk)
+    (kept / "home").mkdir(parents=True)
+    root.post(page("delete", plain.pk), {"post": "yes"})
+
+    assert not kept.exists()
 
 
 def test_a_connection_is_tested(root, plain):

@@ -32,6 +32,7 @@ def plain(tmp_path):
         transport="stdio",
         command=sys.executable,
         args=[PLAIN, str(tmp_path / "notes")],
+        folders=f"{tmp_path}:rw",
     )
 
 
@@ -184,7 +185,9 @@ async def test_a_look_that_is_given_up_leaves_no_program_behind(plain, administr
     await asyncio.wait([look])
 
     async def is_gone():
-        return not psutil.pid_exists(int(notes.read_text()))
+        # By its argv: in a sandbox it has another number than here.
+        programs = [process.cmdline() for process in psutil.Process().children(recursive=True)]
+        return not any(str(notes) in argv for argv in programs)
 
     assert look.cancelled()
     await until(is_gone)
@@ -250,8 +253,21 @@ async def test_a_run_gets_the_tools_and_calls_them(plain, administrator, left):
         result = await tools[0].execute({"a": 1, "b": 2})
 
     assert [tool.name for tool in tools] == ["plain__add", "plain__count"]
-    assert [tool.needs_approval for tool in tools] == [False, True]
+    assert [tool.needs_approval for tool in tools] == [True, True]
     assert result.output == "3"
+
+
+async def test_a_claim_to_only_read_counts_where_the_server_is_trusted(
+    plain, administrator, left
+):
+    async with synced(plain, administrator) as (add, count):
+        before = [(t.needs_approval, t.effect) for t in await servers.tools([add, count])]
+        await McpServer.objects.aupdate(trusts_annotations=True)
+        rows = [await arow(add.name), await arow(count.name)]
+        after = [(t.needs_approval, t.effect) for t in await servers.tools(rows)]
+
+    assert before == [(True, "at_most_once")] * 2
+    assert after == [(False, "read"), (True, "at_most_once")]
 
 
 async def test_an_administrator_has_the_last_word_on_a_tool(plain, administrator, left):
@@ -280,6 +296,26 @@ async def test_a_tool_that_changes_during_a_run_is_held_back_at_once(
 
         assert "held back" in (await tool.execute({"a": 1, "b": 2})).error
         assert await servers.tools([await arow("plain__add")]) == []
+
+
+async def test_a_server_keeps_a_folder_of_its_own_until_it_is_deleted(
+    plain, administrator, left
+):
+    async with synced(plain, administrator) as (add, _):
+        env = await arow("plain__environment")
+        [tool] = await servers.tools([env])
+        around = json.loads((await tool.execute({})).output)
+        kept = servers.home(plain.pk)
+        (kept / "home" / "cache").write_text("x")
+        await servers.shut_down()
+        [tool] = await servers.tools([env])
+        again = json.loads((await tool.execute({})).output)
+
+    assert around["env"]["HOME"] == str(kept / "home")
+    assert again["home"] == ["cache"]
+    assert kept.stat().st_mode & 0o777 == 0o700
+    servers.forget(plain.pk)
+    assert not kept.exists()
 
 
 async def test_a_run_does_not_wait_for_a_server_that_is_down(plain, administrator, left):

@@ -72,6 +72,8 @@ def plain(tmp_path, administrator):
         transport="stdio",
         command=sys.executable,
         args=[PLAIN, str(tmp_path / "notes")],
+        folders=f"{tmp_path}:rw",
+        trusts_annotations=True,
         env={"API_KEY": "hunter2"},
     )
     async_to_sync(servers.sync)(server, administrator)

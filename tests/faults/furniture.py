@@ -34,6 +34,7 @@ def _connect(notes: str) -> None:
         transport="stdio",
         command=sys.executable,
         args=[str(PLAIN), notes, "deaf", "chatty"],
+        folders=f"{Path(notes).parent}:rw",
         timeout=20,
     )
     asyncio.run(_sync(server))

@@ -57,7 +57,9 @@ class Ground:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.model = Model()
-        self.notes = folder / "notes"
+        # Beside the data folder, which is never opened to a server.
+        self.notes = folder / "noted" / "notes"
+        self.notes.parent.mkdir(exist_ok=True)
         self._options = {"mode": mode, **environment}
         self._size = (people, chats, self.notes if with_servers else "")
         self._stack = ExitStack()

@@ -21,11 +21,13 @@ from agents.engine.tool import Tool
 from agents.tools.addresses import AllowList
 from agents.tools.egress import Egress
 from agents.tools.mcp import Connections, McpTool
-from agents.tools.mcp_config import ServerConfig
+from agents.tools.mcp_config import Folder, Sandbox, ServerConfig
 from agents.tools.mcp_connection import Connection, ServerUnavailable
 from agents.tools.mcp_definition import Definition, difference, digest, tool_name
 
 SERVERS = Path(__file__).with_name("mcp_servers")
+# Its numbers of processes are ours, so that a test can look for them.
+SEEN_FROM_HERE = Sandbox(levels=("landlock", "user"))
 LOOPBACK = Egress(allow=AllowList.read(["127.0.0.1"]))
 
 
@@ -41,7 +43,8 @@ def plain(notes):
 
     def configured(*modes, **more):
         args = (script, str(notes), *modes)
-        return ServerConfig(name="plain", command=sys.executable, args=args, **more)
+        given = {"folders": (Folder(str(notes.parent), True),), "sandbox": SEEN_FROM_HERE}
+        return ServerConfig(name="plain", command=sys.executable, args=args, **given | more)
 
     return configured
 
@@ -183,6 +186,37 @@ async def test_answers_that_come_twice_are_taken_once(plain):
 async def test_lines_that_are_no_messages_do_no_harm(plain):
     async with connected(plain("chatty")) as server:
         assert (await server.call("add", {"a": 1, "b": 2})).output == "3"
+
+
+@pytest.mark.parametrize(
+    ("which", "sentence"),
+    [
+        ("latin", "not UTF-8 text"),
+        ("nobody's", "not UTF-8 text"),
+        ("half", "not a JSON-RPC message"),
+        ("python", "not a JSON-RPC message"),
+    ],
+)
+async def test_an_answer_that_cannot_be_read_is_an_error_at_once(plain, which, sentence):
+    async with connected(plain()) as server:
+        await server.ready()
+        began = time.perf_counter()
+        result = await server.call("bytes", {"which": which}, 20)
+        took = time.perf_counter() - began
+        after = await server.call("add", {"a": 1, "b": 2})
+
+    assert sentence in result.error
+    assert "not known whether anything was done" in result.error
+    assert took < 5
+    assert after.output == "3"
+
+
+async def test_words_during_a_call_are_no_answer_to_it(plain):
+    async with connected(plain()) as server:
+        await server.ready()
+        result = await server.call("bytes", {"which": "words"}, 0.5)
+
+    assert "did not answer within 0.5 seconds" in result.error
 
 
 async def test_a_call_that_is_late_is_given_up_and_its_server_is_told(plain, notes):
@@ -382,17 +416,51 @@ async def test_a_tool_that_changed_is_not_called(plain):
         assert (await gone.execute({})).error == "plain has no tool 'vanished' any more."
 
 
+async def test_a_tool_that_changed_without_a_word_is_not_called_either(plain):
+    async with connected(plain()) as server:
+        await server.ready()
+        add = McpTool(server, server.definition("add"))
+        await server.call("sneak", {})
+        results = await asyncio.gather(*(add.execute({"a": n, "b": 1}) for n in range(5)))
+
+    assert all("has changed. It is held back" in result.error for result in results)
+
+
+async def test_a_tool_whose_server_lists_nothing_any_more_is_not_called(plain):
+    async with connected(plain()) as server:
+        await server.ready()
+        add = McpTool(server, server.definition("add"))
+        await server.call("muddle", {})
+        result = await add.execute({"a": 1, "b": 1})
+
+    assert result.error.startswith("plain did not list its tools, so nothing was done.")
+
+
+async def test_calls_at_the_same_time_share_one_list_of_tools(plain, notes):
+    async with connected(plain()) as server:
+        await server.ready()
+        add = McpTool(server, server.definition("add"))
+        before = noted(notes).count("listed")
+        results = await asyncio.gather(*(add.execute({"a": n, "b": 1}) for n in range(20)))
+
+    assert [result.output for result in results] == [str(n + 1) for n in range(20)]
+    assert noted(notes).count("listed") - before <= 2
+
+
 async def test_a_tool_says_whether_it_only_reads_and_whether_it_asks(plain):
     async with connected(plain()) as server:
         await server.ready()
         add, put, count = (
-            McpTool(server, server.definition(n)) for n in ("add", "set", "count")
+            McpTool(server, server.definition(n), is_trusted=True)
+            for n in ("add", "set", "count")
         )
+        claimed = McpTool(server, server.definition("add"))
 
     assert isinstance(add, Tool)
     assert (add.name, add.effect, add.needs_approval) == ("plain__add", "read", False)
     assert (put.effect, put.needs_approval) == ("idempotent", True)
     assert (count.effect, count.needs_approval) == ("at_most_once", True)
+    assert (claimed.effect, claimed.needs_approval) == ("at_most_once", True)
     assert add.parameters["properties"] == {"a": {"type": "number"}, "b": {"type": "number"}}
 
 

@@ -4,14 +4,128 @@ import os
 
 import pytest
 
-from agents.tools.mcp_config import ServerConfig
-from agents.tools.mcp_launch import LaunchRefused, check_launch, resolved, surroundings
+from agents.tools.mcp_config import Sandbox, ServerConfig
+from agents.tools.mcp_launch import (
+    LaunchRefused,
+    cautions,
+    check_launch,
+    resolved,
+    surroundings,
+)
 
 NAMES = (
-    *("npx", "npm", "uvx", "uv", "node", "deno", "bun", "docker", "perl", "ruby", "bash", "sh"),
+    *(
+        "npx",
+        "npm",
+        "pnpm",
+        "yarn",
+        "bunx",
+        "uvx",
+        "uv",
+        "node",
+        "deno",
+        "bun",
+        "docker",
+        "perl",
+        "ruby",
+        "bash",
+        "sh",
+    ),
     *("env", "sudo", "xargs", "python3", "python3.12", "cmd", "pwsh", "busybox", "my-server"),
     *("ld-linux-x86-64.so.2", "tsx", "pipx", "time", "java", "php", "nohup", "git"),
 )
+
+
+# Options that read files, reach other hosts or open a container.
+OPENING = """
+docker run --env-file /etc/x i
+docker run --env-file=/etc/x i
+docker ps
+docker --host tcp://far:2375 run i
+docker -H tcp://far run i
+docker -Hfar run i
+docker --context far run i
+docker --config /x run i
+docker -c far run i
+docker run --volumes-from other i
+docker run --pid=host i
+docker run --pid host i
+docker run --network=host i
+docker run --net host i
+docker run --ipc=host i
+docker run --network container:x i
+docker run --userns=host i
+docker run --cap-add SYS_ADMIN i
+docker run --device /dev/sda i
+docker run -i
+docker run --security-opt seccomp=unconfined i
+docker run --privileged=true i
+docker run --label-file /x i
+docker run --cidfile /x i
+docker exec x sh
+docker run -v /etc:/etc i
+docker run -v ./x:/x i
+docker run -v /var/run:/r i
+docker run -v /run/docker.sock:/s i
+docker run -v /srv/a.sock:/s i
+docker run --mount type=bind,src=/etc,dst=/e i
+docker compose run x
+docker run --mount type=image,source=x,target=/x i
+docker run -p 80:80 i
+npx --registry=https://far x
+npx --registry https://far x
+npx --userconfig /x y
+npx --prefix /x y
+npx --node-options=-r/x y
+npx --globalconfig=/x y
+npm --registry=https://far exec x
+npm exec x --registry=https://far
+npm run x
+npm exec --prefix /x y
+pnpm --dir /x dlx y
+pnpm exec x
+yarn run x
+npx
+pnpm dlx --registry=https://far x
+bunx --registry x y
+bunx --config=/x y
+uvx --index-url https://far x
+uvx -i https://far x
+uvx --index=https://far x
+uvx --extra-index-url x y
+uvx --default-index x y
+uvx --find-links /x y
+uvx --env-file /x y
+uvx --with-requirements /x y
+uvx --config-file /x y
+uvx --constraints /x y
+uvx -c /x y
+uvx --python /tmp/python x
+uvx -f /x y
+uv run --env-file /x y
+uv --config-file /x run y
+uv pip install x
+uv run
+uv run --directory x y
+uv run bash
+uv run git x
+uv run python3 -X presite=x y
+pipx run --pip-args=-ix y
+pipx run --index-url x y
+pipx install x
+node --env-file=/x y.js
+node --env-file-if-exists=/x y.js
+node --require /x y.js
+node --import /x y.js
+node --loader /x y.js
+bun --preload /x y.ts
+bun --env-file=/x y.ts
+deno run --env-file=/x y.ts
+deno run --config /x y.ts
+python3 -X presite=x y.py
+python3 -W error::x.Y y.py
+java -javaagent:x -jar y
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -54,6 +168,19 @@ def config(argv, **more):
         "java -jar server.jar",
         "docker run -i --rm -v /srv/data:/data mcp/fetch",
         "docker run -i --rm mcp/x sh -c x",
+        "docker run -it --rm --init --read-only -e KEY --env=A=b --network none mcp/x:1",
+        "docker container run -i --cap-drop ALL --security-opt no-new-privileges mcp/x",
+        "docker run -i --mount type=bind,src=/srv/data,dst=/data,readonly mcp/x --host h",
+        "docker run -i -v cache:/cache mcp/x --privileged",
+        "npx -y x --registry https://its.own -r y --userconfig z",
+        "npm exec --yes x -- --registry y",
+        "pnpm dlx x --registry y",
+        "uvx x --index-url y",
+        "uv --directory /srv/x run server.py --env-file y",
+        "uv run --with httpx==0.28.1 -m server",
+        "uv tool run x",
+        "pipx run --spec x==1.0 x --pip-args y",
+        "node server.js --env-file y --require z",
         "my-server --flag $(id) ; rm",
     ],
 )
@@ -85,6 +212,7 @@ def test_a_program_that_says_what_it_runs_is_started(argv):
         "docker run -v /var/run/docker.sock:/s x",
         "docker run --mount type=bind,source=/,target=/h x",
         *("./server", "bin/server", "../x"),
+        *OPENING.strip().splitlines(),
     ],
 )
 def test_a_launch_that_says_nothing_is_refused(argv):
@@ -106,12 +234,90 @@ def test_a_link_to_a_shell_is_a_shell(programs):
     [
         *("LD_PRELOAD", "ld_preload", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "NODE_OPTIONS"),
         *("PYTHONSTARTUP", "BASH_ENV", "PERL5OPT", "RUBYOPT", "npm_config_script_shell"),
-        *("JAVA_TOOL_OPTIONS", "GIT_SSH_COMMAND"),
+        *("JAVA_TOOL_OPTIONS", "GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF", "GIT_CONFIG_COUNT"),
+        *("PYTHONPATH", "PYTHONHOME", "NODE_PATH", "ENV", "IFS", "DYLD_LIBRARY_PATH"),
+        *("npm_config_registry", "NPM_CONFIG_USERCONFIG", "UV_INDEX_URL", "UV_DEFAULT_INDEX"),
+        *("PIP_INDEX_URL", "DOCKER_HOST", "CONTAINER_HOST", "PERL5LIB", "RUBYLIB", "CLASSPATH"),
+        *("YARN_RC_FILENAME", "GCONV_PATH", "OPENSSL_CONF", "SHELL", "XDG_CONFIG_HOME"),
     ],
 )
 def test_variables_that_load_programs_are_refused(name):
     with pytest.raises(LaunchRefused, match=f"the variable '{name}' would make it run more"):
         check_launch(config("npx x", env={name: "/tmp/x"}))
+
+
+@pytest.mark.parametrize("name", ["PATH", "path", "HOME", "TMPDIR"])
+def test_variables_of_ours_are_not_set_by_others(name):
+    with pytest.raises(LaunchRefused, match=f"the variable '{name}' is set by") as refusal:
+        check_launch(config("npx x", env={name: "/tmp/x"}))
+    assert refusal.value.field == "env"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("GITHUB_TOKEN", "API_KEY", "DB_PATH", "MEMORY_FILE_PATH", "PYTHONUNBUFFERED", "TZ"),
+        *("NODE_ENV", "NODE_EXTRA_CA_CERTS", "HTTPS_PROXY", "GIT_AUTHOR_NAME", "LOG_LEVEL"),
+        *("npm_config_loglevel", "ENVIRONMENT", "PATHS", "LDAP_URL", "UVICORN_PORT"),
+    ],
+)
+def test_ordinary_variables_are_taken(name):
+    check_launch(config("npx x", env={name: "x"}))
+
+
+@pytest.mark.parametrize("argv", ["my-server {}", "npx x --root={}", "docker run -v {}:/d x"])
+def test_our_own_folder_is_no_argument(argv, tmp_path):
+    ours = tmp_path / "data"
+    hidden = Sandbox(hidden=(str(ours),))
+    wanted = config(argv.format(ours / "mcp" / ".." / "x"), sandbox=hidden)
+
+    with pytest.raises(LaunchRefused, match="lies in a folder of this server's own"):
+        check_launch(wanted)
+
+
+def test_a_container_does_not_get_what_holds_our_folder(tmp_path):
+    hidden = Sandbox(hidden=(str(tmp_path / "data"),))
+
+    with pytest.raises(LaunchRefused, match="must stay out of a container"):
+        check_launch(config(f"docker run -v {tmp_path}:/x i", sandbox=hidden))
+
+
+@pytest.mark.parametrize(
+    ("argv", "loose"),
+    [
+        ("npx -y x", ["x"]),
+        ("npx -y @scope/x@latest", ["@scope/x@latest"]),
+        ("npx -y @scope/x@^1.2.3", ["@scope/x@^1.2.3"]),
+        ("npx -p a@1.0.0 -p b tool", ["b"]),
+        ("npx -y github:a/b", ["github:a/b"]),
+        ("uvx x", ["x"]),
+        ("uvx --from x>=1 y", ["x>=1"]),
+        ("uvx --from git+https://h/x y", ["git+https://h/x"]),
+        ("pipx run x", ["x"]),
+        ("docker run mcp/x", ["mcp/x"]),
+        ("docker run reg:5000/x:latest", ["reg:5000/x:latest"]),
+        ("npx -y @scope/x@1.2.3", []),
+        ("uvx x==1.2", []),
+        ("uvx x@1.2.3", []),
+        (f"uvx --from git+https://h/x@{'a' * 40} y", []),
+        ("docker run mcp/x:1.2", []),
+        (f"docker run mcp/x@sha256:{'a' * 64}", []),
+        ("python3 -m server", []),
+        ("uv run server.py", []),
+    ],
+)
+def test_a_package_without_a_version_is_warned_about(argv, loose):
+    warned = cautions(config(argv))
+
+    assert [sentence.partition(" has no fixed version")[0] for sentence in warned] == loose
+
+
+def test_arguments_that_nobody_reads_are_warned_about_and_the_longest_refused():
+    assert "20,000 characters" in cautions(config(["python3", "x.py", "x" * 19_996]))[0]
+    check_launch(config(["python3", "x.py", "x" * 100_000]))
+    with pytest.raises(LaunchRefused, match="item 2 is longer than 100,000 bytes") as refusal:
+        check_launch(config(["python3", "x.py", "x" * 100_001]))
+    assert refusal.value.field == "args"
 
 
 def test_a_program_that_is_not_there_is_said_to_be_missing():
@@ -129,7 +335,7 @@ def test_the_argv_is_shown_as_it_will_be_run(programs):
 
 def test_nothing_of_our_environment_is_passed_on(tmp_path, monkeypatch):
     monkeypatch.setenv("ASHIATO_SECRET_KEY", "sentinel")
-    around = surroundings(config("npx x", env={"TZ": "UTC"}), tmp_path)
+    around = surroundings(config("npx x", env={"TZ": "UTC"}), tmp_path, tmp_path)
 
     assert around == {
         "PATH": os.environ["PATH"],

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 
 notes, *modes = sys.argv[1:]
 revision = 1
@@ -19,7 +20,8 @@ speaking = threading.Lock()
 
 
 def note(text):
-    with open(notes, "a") as file:
+    """Where it may; a test that counts opens the folder to it."""
+    with suppress(OSError), open(notes, "a") as file:
         file.write(f"{text}\n")
 
 
@@ -66,6 +68,26 @@ def environment():
     }
 
 
+BYTES = {
+    "latin": b'{"jsonrpc": "2.0", "id": %d, "result": {"content": [{"text": "caf\xe9"}]}}',
+    "nobody's": b'{"jsonrpc": "2.0", "result": "caf\xe9", "for": %d}',
+    "half": b'{"jsonrpc": "2.0", "id": %d, "result": {"content": [',
+    "python": b"{'jsonrpc': '2.0', 'id': %d}",
+    "words": b"Working on %d ...",
+}
+
+
+def looked(path):
+    """What a program finds of a path that is none of its business."""
+    try:
+        if os.path.isdir(path):
+            return " ".join(sorted(os.listdir(path)))
+        with open(path, "rb") as file:
+            return file.read(10_000).decode(errors="replace")
+    except OSError as error:
+        return type(error).__name__
+
+
 def text(value):
     return {"content": [{"type": "text", "text": value}]}
 
@@ -86,6 +108,19 @@ def answer(id, name, arguments):
         case "curse":
             key = os.environ.get("API_KEY")
             raise LookupError(f"{key} " + "key " * (int(arguments["size"]) // 4))
+        case "bytes":
+            with speaking:
+                sys.stdout.buffer.write(BYTES[arguments["which"]] % id + b"\n")
+                sys.stdout.flush()
+            return None
+        case "look":
+            return text(looked(arguments["path"]))
+        case "muddle":
+            modes.append("muddled")
+            return text("muddled")
+        case "sneak":
+            revision += 1
+            return text("nobody was told")
         case "environment":
             return {"content": [], "structuredContent": environment()}
         case "fail":
@@ -116,6 +151,9 @@ def answer(id, name, arguments):
 
 def listed(cursor):
     """In pages, because a list may come in pages; and in bad ones, because it may be bad."""
+    if "muddled" in modes:
+        raise LookupError("tools")
+    note("listed" if cursor is None else "more")
     if "endless" in modes:
         return {"tools": tools()[:1], "nextCursor": str(int(cursor or 0) + 1)}
     if "flood" in modes:
@@ -139,7 +177,10 @@ def serve(request):
             about = {"capabilities": {"tools": {"listChanged": True}}, "serverInfo": info}
             say({"id": id, "result": {"protocolVersion": "2025-06-18", **about}})
         case "tools/list":
-            say({"id": id, "result": listed(params.get("cursor"))})
+            try:
+                say({"id": id, "result": listed(params.get("cursor"))})
+            except LookupError as error:
+                say({"id": id, "error": {"code": -32603, "message": f"Wrong: {error}"}})
         case "tools/call":
             threading.Thread(target=call, args=(id, params), daemon=True).start()
         case "notifications/cancelled":

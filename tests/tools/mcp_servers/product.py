@@ -2,15 +2,22 @@
 
 import asyncio
 import sys
+from pathlib import Path
 
-from agents.tools.mcp_config import ServerConfig
+from agents.tools.mcp_config import Folder, Sandbox, ServerConfig
 from agents.tools.mcp_connection import Connection
 
 
 async def main() -> None:
-    connection = Connection(
-        ServerConfig(name="plain", command=sys.argv[1], args=tuple(sys.argv[2:]))
+    command, *args = sys.argv[1:]
+    config = ServerConfig(
+        name="plain",
+        command=command,
+        args=tuple(args),
+        folders=(Folder(str(Path(args[1]).parent), is_writable=True),),
+        sandbox=Sandbox(levels=("landlock", "user")),
     )
+    connection = Connection(config)
     await connection.ready()
     sys.stdout.write("ready\n")
     sys.stdout.flush()

@@ -1,0 +1,187 @@
+"""The options that launchers of MCP servers may be given: those listed here, and no others."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+ANYTHING = re.compile(r"(?s).*")
+WORD = re.compile(r"[\w.+-]+")
+VERSION = re.compile(r"(?:python|pypy|cpython)?[@-]?\d[\w.+-]*")
+FOLDER_OPTIONS = ("--directory", "--project")
+FOLDER = re.compile(r"/.*")
+
+
+class Refused(Exception):
+    """Why a program is not started; `field` is where an administrator changes that."""
+
+    def __init__(self, reason: str, field: str = "command") -> None:
+        super().__init__(reason)
+        self.field = field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """`flags` take no value, `values` one of this shape, `packages` name what is run."""
+
+    flags: frozenset[str] = frozenset()
+    values: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
+    packages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The options before the first word that is none, and what follows from there."""
+
+    values: tuple[tuple[str, str], ...]
+    rest: tuple[str, ...]
+
+    def of(self, *names: str) -> tuple[str, ...]:
+        return tuple(value for name, value in self.values if name in names)
+
+
+def parsed(name: str, args: Sequence[str], options: Options) -> Given:
+    """Read the launcher's own options; raises Refused at the first that is not listed."""
+    found: list[tuple[str, str]] = []
+    rest = list(args)
+    while rest and rest[0].startswith("-"):
+        arg = rest.pop(0)
+        if arg == "--":
+            break
+        if arg in options.flags or _is_bundle(arg, options):
+            continue
+        option, value = _split(arg, options)
+        if value is None:
+            if not rest:
+                raise Refused(f"{name} {option} must be given a value", "args")
+            value = rest.pop(0)
+        if not options.values[option].fullmatch(value):
+            raise Refused(f"{name} {option} cannot be given {value[:60]!r}", "args")
+        found.append((option, value))
+    return Given(tuple(found), tuple(rest))
+
+
+def _is_bundle(arg: str, options: Options) -> bool:
+    """Short flags written as one, such as -it."""
+    letters = arg[1:]
+    return not arg.startswith("--") and all(f"-{sign}" in options.flags for sign in letters)
+
+
+def _split(arg: str, options: Options) -> tuple[str, str | None]:
+    option, sign, value = arg.partition("=")
+    if option in options.values:
+        return option, value if sign else None
+    if not arg.startswith("--") and arg[:2] in options.values:
+        return arg[:2], arg[2:].removeprefix("=")
+    shown = option if arg.startswith("--") else arg
+    return _refuse(shown[:40])
+
+
+def _refuse(option: str) -> tuple[str, str | None]:
+    raise Refused(
+        f"{option!r} is not taken here: only options are that read no file, reach no other "
+        "host and open nothing else",
+        "args",
+    )
+
+
+def _flags(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+NPX = Options(
+    flags=_flags(
+        "-y --yes --no --no-install -q --quiet -s --silent --offline --prefer-offline "
+        "--prefer-online --ignore-scripts --no-fund --no-audit --no-update-notifier"
+    ),
+    values={"-p": ANYTHING, "--package": ANYTHING, "--loglevel": WORD},
+    packages=("-p", "--package"),
+)
+BUNX = Options(
+    flags=_flags("--bun --verbose --silent -y"),
+    values={"-p": ANYTHING, "--package": ANYTHING},
+    packages=("-p", "--package"),
+)
+DLX = Options(
+    flags=_flags("-y -s --silent -q --quiet --offline --prefer-offline"),
+    values={"-p": ANYTHING, "--package": ANYTHING},
+    packages=("-p", "--package"),
+)
+_UV_FLAGS = _flags(
+    "-q --quiet -v --verbose -n --no-cache --offline --no-config --no-progress --native-tls "
+    "--isolated --refresh --managed-python --no-managed-python --no-python-downloads --no-build"
+)
+UV = Options(flags=_UV_FLAGS, values=dict.fromkeys(FOLDER_OPTIONS, FOLDER))
+_OF_UV = {
+    "--python": VERSION,
+    "-p": VERSION,
+    "--with": ANYTHING,
+    "-w": ANYTHING,
+    "--prerelease": WORD,
+    "--resolution": WORD,
+    "--exclude-newer": re.compile(r"[\w:.+-]+"),
+}
+UVX = Options(
+    flags=_UV_FLAGS,
+    values={**_OF_UV, "--from": ANYTHING},
+    packages=("--from", "--with", "-w"),
+)
+UV_RUN = Options(
+    flags=_UV_FLAGS
+    | _flags(
+        "--frozen --locked --no-sync --active --no-project --no-dev --all-extras -s --script "
+        "--no-default-groups --no-editable --exact"
+    ),
+    values={
+        **_OF_UV,
+        **dict.fromkeys(FOLDER_OPTIONS, FOLDER),
+        **dict.fromkeys(("--extra", "--group", "--package", "-m", "--module"), WORD),
+    },
+    packages=("--with", "-w"),
+)
+PIPX = Options(
+    flags=_flags("--no-cache -q --quiet --verbose"),
+    values={"--spec": ANYTHING, "--python": VERSION},
+    packages=("--spec",),
+)
+# Only what closes a container further, or stays inside of it.
+CONTAINER = Options(
+    flags=_flags(
+        "-i --interactive -t --tty --rm --init --read-only -q --quiet --no-healthcheck"
+    ),
+    values={
+        **dict.fromkeys(("-e", "--env", "-v", "--volume", "--mount", "--tmpfs"), ANYTHING),
+        **dict.fromkeys(("-l", "--label", "--entrypoint", "-w", "--workdir"), ANYTHING),
+        **dict.fromkeys(("--name", "-h", "--hostname", "--pull", "--platform"), ANYTHING),
+        **dict.fromkeys(("-m", "--memory", "--memory-swap", "--shm-size"), WORD),
+        **dict.fromkeys(("--cpus", "--cpu-shares", "--pids-limit", "--stop-timeout"), WORD),
+        **dict.fromkeys(("-u", "--user"), re.compile(r"[\w.:-]+")),
+        **dict.fromkeys(("--network", "--net"), re.compile(r"(?!host$|container:|ns:)[\w.-]+")),
+        "--cap-drop": WORD,
+        "--security-opt": re.compile(r"no-new-privileges(?:[:=]true)?"),
+        "--ulimit": re.compile(r"[\w=:]+"),
+    },
+)
+
+EXACT = re.compile(r"v?\d+\.\d+(?:\.\d+)?[\w.+-]*")
+COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+def is_pinned_package(spec: str) -> bool:
+    """Whether the same program runs next time: an exact version, or one commit."""
+    if "://" in spec or spec.startswith(("git+", "github:", "gitlab:", "bitbucket:")):
+        place = re.split(r"[@#]", spec.rpartition("/")[2])
+        return bool(COMMIT.fullmatch(place[-1].partition("&")[0]))
+    if spec.startswith(("/", "./", "../", "file:")):
+        return True  # a file of this machine
+    if "==" in spec:
+        return bool(EXACT.fullmatch(spec.partition("==")[2].split(";")[0].strip()))
+    version = spec.removeprefix("npm:").removeprefix("jsr:")[1:].partition("@")[2]
+    return bool(EXACT.fullmatch(version.partition("/")[0]))
+
+
+def is_pinned_image(image: str) -> bool:
+    """Whether an image has a digest, or at least a tag that says which."""
+    if "@sha256:" in image:
+        return True
+    tag = image.rpartition("/")[2].partition(":")[2]
+    return tag not in {"", "latest"}

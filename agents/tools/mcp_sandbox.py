@@ -1,0 +1,333 @@
+"""Keeps MCP servers that are programs apart from the product.
+
+A server has a folder of its own, the system's programs and libraries, what its launcher is
+made of, the folders that an administrator opened to it, and the network. Everything else, our
+data folder and our memory first of all, is not there for it. See docs/decisions.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+from . import mcp_confine, mcp_launch
+from .mcp_config import Level, ServerConfig
+
+PROBED_WITHIN = 10.0
+# Of users that no distribution gives to anybody, so that servers are strangers to each other.
+FIRST_UID, UIDS = 60_706, 478
+HOMES_OF_OTHER_USERS = Path("/var/lib/ashiato-mcp")
+
+SYSTEM = (
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/snap"),
+    *("/run/current-system", "/sys/fs/cgroup", "/sys/devices/system/cpu"),
+    *("/var/lib/ca-certificates",),
+)
+# Not all of /etc: keys, and the settings of other programs, are there as well.
+OF_ETC = (
+    *("alternatives", "ca-certificates", "ca-certificates.conf", "crypto-policies", "fonts"),
+    *("gai.conf", "group", "host.conf", "hosts", "java", "ld.so.cache", "ld.so.conf"),
+    *("ld.so.conf.d", "locale.alias", "localtime", "lsb-release", "machine-id", "mime.types"),
+    *("nsswitch.conf", "os-release", "passwd", "pki/ca-trust", "pki/tls/cert.pem"),
+    *("pki/tls/certs", "protocols", "resolv.conf", "services", "ssl/cert.pem", "ssl/certs"),
+    *("ssl/openssl.cnf", "terminfo", "timezone", "npmrc", "pip.conf", "uv", "node"),
+)
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+# Where so much else is that a program in there does not open the folder to itself.
+BROAD = (
+    *("/", "/boot", "/dev", "/etc", "/home", "/media", "/mnt", "/opt", "/proc", "/root"),
+    *("/run", "/srv", "/sys", "/tmp", "/Users", "/var", "/var/lib", "/var/tmp"),
+)
+BINARIES = {"bin", "sbin", "shims", "Scripts", ".bin"}
+# Folders that hold programs beside a person's own files and keys.
+ONLY_PARTS = {
+    ".local": ("bin", "lib", "share/uv", "share/pipx", "share/mise", "share/fnm", "pipx"),
+    ".cargo": ("bin",),
+}
+MOST_LINKS = 16
+MOST_SHEBANG = 256
+CLIMBED = 4
+
+
+class NotIsolated(mcp_launch.LaunchRefused):
+    """A sandbox is required, and there is none here."""
+
+
+def level(config: ServerConfig) -> Level:
+    """What keeps this server apart; may have to try it first, which takes a moment."""
+    if config.sandbox.mode == "off":
+        return "none"
+    if mcp_launch.is_container(config):
+        return "container"
+    return general_level(config.sandbox.levels)
+
+
+def general_level(levels: Iterable[Level] = ("bubblewrap", "landlock", "user")) -> Level:
+    """The first of these that works on this machine."""
+    works: dict[Level, Callable[[], bool]] = {
+        "bubblewrap": _has_bubblewrap,
+        "landlock": _has_landlock,
+        "user": _is_root,
+    }
+    return next((each for each in levels if works[each]()), "none")
+
+
+def landlock_version() -> int:
+    return mcp_confine.abi()
+
+
+def check(config: ServerConfig) -> None:
+    """Raises NotIsolated where the server has to be kept apart and cannot be."""
+    if config.sandbox.mode == "require" and level(config) == "none":
+        raise NotIsolated(
+            f"{config.name!r} cannot be started: ASHIATO_MCP_SANDBOX is 'require', and neither "
+            "bubblewrap nor Landlock works on this machine."
+        )
+
+
+def home(config: ServerConfig) -> Path | None:
+    """The folder that it keeps, made where it is not there yet; None where it keeps none."""
+    if not config.home:
+        return None
+    at = Path(config.home)
+    if level(config) == "user":  # which cannot pass through our data folder
+        at = _home_of_another_user(at)
+        at.parent.mkdir(exist_ok=True)
+        at.parent.chmod(0o711)
+    for part in (at, at / "home", at / "work"):
+        # The server may have put a link there, which would lead us out of its folder.
+        if part.is_symlink() or part.is_file():
+            part.unlink()
+        part.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return at
+
+
+def forget(kept: Path) -> None:
+    """Delete what a server kept."""
+    for folder in (kept, _home_of_another_user(kept)):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def enclosed(config: ServerConfig, kept: Path, passing: Path) -> tuple[str, ...]:
+    """The argv with what encloses it; `passing` is deleted when the server ends."""
+    check(config)
+    argv = mcp_launch.resolved(config)
+    match level(config):
+        case "bubblewrap":
+            return (*_bubblewrap(config, kept, passing), *argv)
+        case "landlock":
+            read, write = _readable(config), _writable(config, kept, passing)
+            return _confined(argv, read=["/proc", *read], write=[*write, *DEVICES])
+        case "user":
+            uid = _uid(config)
+            for folder in {kept, passing}:
+                _hand_over(folder, uid)
+            return _confined(argv, uid=uid)
+    return argv
+
+
+def _confined(argv: tuple[str, ...], **policy: object) -> tuple[str, ...]:
+    python = (sys.executable, "-I", "-S", mcp_confine.__file__)
+    return (*python, json.dumps(policy), *argv)
+
+
+# What works here
+
+
+@cache
+def _has_bubblewrap() -> bool:
+    """Whether it is there and may make namespaces, which not every machine lets it."""
+    program, nothing = shutil.which("bwrap"), shutil.which("true")
+    if not program or not nothing:
+        return False
+    binds = [word for path in SYSTEM for word in ("--ro-bind-try", path, path)]
+    try:
+        tried = subprocess.run(
+            [program, *NAMESPACES, *binds, "--", nothing],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=PROBED_WITHIN,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return tried.returncode == 0
+
+
+@cache
+def _has_landlock() -> bool:
+    return mcp_confine.abi() > 0
+
+
+def _is_root() -> bool:
+    return os.name == "posix" and os.geteuid() == 0
+
+
+# Bubblewrap
+
+NAMESPACES = (
+    *("--unshare-all", "--share-net", "--die-with-parent", "--cap-drop", "ALL"),
+    *("--proc", "/proc", "--dev", "/dev"),
+)
+
+
+def _bubblewrap(config: ServerConfig, kept: Path, passing: Path) -> Iterator[str]:
+    yield shutil.which("bwrap") or "bwrap"
+    yield from NAMESPACES
+    yield from ("--bind", str(passing), "/tmp")
+    binds: dict[Path, str] = {}
+    wanted = [(Path(path), "--ro-bind-try") for path in _readable(config)]
+    wanted += [(Path(path), "--bind-try") for path in _writable(config, kept, passing)]
+    # What lies in another one is mounted after it, or not at all where nothing would change:
+    # a link in there leads to what is mounted by its own name.
+    for path, way in sorted(wanted, key=lambda each: len(each[0].parts)):
+        around = next((binds[parent] for parent in path.parents if parent in binds), "")
+        if around != way:
+            binds[path] = way
+            yield from (way, str(path), str(path))
+    yield from ("--chdir", config.cwd or str(kept / "work"), "--")
+
+
+# Files
+
+
+def _readable(config: ServerConfig) -> list[str]:
+    """What it may read, each by the name that it has and by the one that it comes to."""
+    wanted = [*map(Path, SYSTEM), *(Path("/etc", name) for name in OF_ETC)]
+    wanted += _of_path()
+    wanted += _of_launcher(config)
+    opened = [Path(each.path) for each in config.folders if not each.is_writable]
+    found = [path for each in wanted for path in _without(each, config.sandbox.hidden)]
+    return _both_names([*found, *opened])
+
+
+def _writable(config: ServerConfig, kept: Path, passing: Path) -> list[str]:
+    opened = [Path(each.path) for each in config.folders if each.is_writable]
+    return _both_names([*opened, *([Path(config.cwd)] if config.cwd else []), kept, passing])
+
+
+def _both_names(paths: Iterable[Path]) -> list[str]:
+    names = [name for path in paths for name in (str(path), os.path.realpath(path))]
+    return list(dict.fromkeys(names))
+
+
+def _without(path: Path, hidden: Iterable[str]) -> Iterator[Path]:
+    """The path, or the parts of it in which nothing is that has to stay hidden."""
+    real = Path(os.path.realpath(path))
+    secrets = [Path(os.path.realpath(each)) for each in hidden]
+    if any(real.is_relative_to(secret) for secret in secrets):
+        return
+    if not any(secret.is_relative_to(real) for secret in secrets):
+        yield path
+        return
+    try:
+        parts = sorted(path.iterdir())
+    except OSError:
+        return
+    for part in parts:
+        yield from _without(part, hidden)
+
+
+def _of_path() -> Iterator[Path]:
+    """What the folders of PATH belong to: a launcher starts other programs by their names."""
+    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        if folder.startswith("/"):
+            yield from _installation(Path(folder, "program"))
+
+
+def _of_launcher(config: ServerConfig) -> Iterator[Path]:
+    """The program's own installation, its interpreter's, and the folder of its script."""
+    yield from _of_program(Path(mcp_launch.resolved(config)[0]), MOST_LINKS)
+    for given in mcp_launch.own_files(config):
+        path = Path(given)
+        yield path
+        if path.is_dir():
+            continue
+        project = next((p for p in _climb(path) if (p / "package.json").is_file()), path.parent)
+        if not _is_broad(project):
+            yield project
+
+
+def _climb(path: Path) -> list[Path]:
+    return list(path.parents)[:CLIMBED]
+
+
+def _of_program(program: Path, left: int) -> Iterator[Path]:
+    """Each name on the way from a link to what it leads to, with what belongs to it."""
+    if not left:
+        return
+    yield program
+    yield from _installation(program)
+    if program.is_symlink():
+        target = program.parent / program.readlink()
+        yield from _of_program(Path(os.path.normpath(target)), left - 1)
+    elif interpreter := _interpreter(program):
+        yield from _of_program(interpreter, left - 1)
+
+
+def _installation(program: Path) -> Iterator[Path]:
+    folder = program.parent
+    whole = folder.parent if folder.name in BINARIES else folder
+    if whole.name in ONLY_PARTS:
+        yield from (whole / part for part in ONLY_PARTS[whole.name])
+    elif not _is_broad(whole):
+        yield whole
+        yield from _base_of_venv(whole)
+    elif not _is_broad(folder):
+        yield folder
+
+
+def _base_of_venv(whole: Path) -> Iterator[Path]:
+    try:
+        lines = (whole / "pyvenv.cfg").read_text(errors="replace").splitlines()
+    except OSError:
+        return
+    for line in lines:
+        name, _, value = line.partition("=")
+        if name.strip() == "home" and value.strip().startswith("/"):
+            yield from _installation(Path(value.strip(), "python"))
+
+
+def _interpreter(program: Path) -> Path | None:
+    """What a script says in its first line that it is to be run by."""
+    try:
+        with program.open("rb") as file:
+            first = file.readline(MOST_SHEBANG)
+    except OSError:
+        return None
+    if not first.startswith(b"#!"):
+        return None
+    words = [word for word in os.fsdecode(first[2:]).split() if not word.startswith("-")]
+    if words and Path(words[0]).name == "env":
+        words = [found for name in words[1:2] if (found := shutil.which(name))]
+    return Path(words[0]) if words and words[0].startswith("/") else None
+
+
+def _is_broad(path: Path) -> bool:
+    """A person's home, or a folder in which everything else is."""
+    real = Path(os.path.realpath(path))
+    homes = {Path.home(), Path(os.path.realpath(Path.home()))}
+    return str(real) in BROAD or real in homes or str(real.parent) in {"/home", "/Users"}
+
+
+# Another user
+
+
+def _uid(config: ServerConfig) -> int:
+    mark = hashlib.sha256(f"{config.home}\0{config.name}".encode()).digest()
+    return FIRST_UID + int.from_bytes(mark[:4]) % UIDS
+
+
+def _home_of_another_user(kept: Path) -> Path:
+    return HOMES_OF_OTHER_USERS / hashlib.sha256(os.fsencode(kept)).hexdigest()[:16]
+
+
+def _hand_over(folder: Path, uid: int) -> None:
+    for at, folders, files in os.walk(folder, followlinks=False):
+        for name in (".", *folders, *files):
+            os.chown(os.path.join(at, name), uid, uid, follow_symlinks=False)

@@ -1,0 +1,56 @@
+"""The environment variables that an MCP server can't be given.
+
+They decide which program, library or package runs, so the argv would not say it any more. Where
+a whole family of names does that, only those that are known to be harmless are taken.
+"""
+
+import re
+
+RUN_MORE = "would make it run more than its argv says"
+OURS = "is set by the server itself"
+
+SET_BY_US = {"PATH", "HOME", "TMPDIR", "PWD"}
+REFUSED = re.compile(
+    r"PATH|PATHEXT|CDPATH|FPATH|MANPATH|IFS|ENV|BASH_ENV|SHELLOPTS|BASHOPTS|PS4|PROMPT_COMMAND"
+    r"|SHELL|EDITOR|VISUAL|PAGER|BROWSER|ZDOTDIR|COMSPEC"
+    r"|GCONV_PATH|LOCPATH|NLSPATH|GLIBC_TUNABLES|MALLOC_.*|HOSTALIASES|RES_OPTIONS"
+    r"|OPENSSL_(?:CONF|ENGINES|MODULES)|SSLKEYLOGFILE"
+    r"|NODE_(?:OPTIONS|PATH|REPL_.*)|PERL5?(?:LIB|OPT|DB)|PERL5.*|RUBY(?:OPT|LIB)|GEM_.*|BUNDLE_.*"
+    r"|LUA_C?PATH.*|LUA_INIT.*|PHPRC|PHP_INI_SCAN_DIR|R_(?:PROFILE|ENVIRON).*|JULIA_.*"
+    r"|_?JAVA_.*OPTIONS|JDK_JAVA_OPTIONS|CLASSPATH|JAVA_HOME|GROOVY_.*"
+    r"|SSH_ASKPASS|SUDO_ASKPASS|DENO_(?:DIR|CERT|AUTH_TOKENS)|BUN_(?:INSTALL|CONFIG).*"
+    r"|CONTAINER_(?:HOST|SSHKEY|PROXY)|CONTAINERS_.*|VIRTUAL_ENV|CONDA_.*|XDG_(?:CONFIG|DATA)_(?:HOME|DIRS)|COREPACK_.*"
+)
+# Families, each with its harmless members.
+FAMILIES = {
+    "LD_": re.compile(r"(?!)"),
+    "DYLD_": re.compile(r"(?!)"),
+    "PYTHON": re.compile(
+        r"PYTHON(?:UNBUFFERED|UTF8|IOENCODING|DONTWRITEBYTECODE|HASHSEED|FAULTHANDLER"
+        r"|ASYNCIODEBUG|TRACEMALLOC|NODEBUGRANGES|SAFEPATH|NOUSERSITE)"
+    ),
+    "GIT_": re.compile(r"GIT_(?:(?:AUTHOR|COMMITTER)_(?:NAME|EMAIL|DATE)|.*TOKEN|USERNAME)"),
+    "NPM_CONFIG_": re.compile(
+        r"NPM_CONFIG_(?:LOGLEVEL|UPDATE_NOTIFIER|FUND|AUDIT|PROGRESS|YES|OFFLINE|COLOR"
+        r"|PREFER_OFFLINE|FETCH_TIMEOUT|FETCH_RETRIES|IGNORE_SCRIPTS)"
+    ),
+    "UV_": re.compile(r"UV_(?:OFFLINE|NO_PROGRESS|HTTP_TIMEOUT|NATIVE_TLS|NO_CONFIG|NO_BUILD)"),
+    "PIP_": re.compile(r"PIP_(?:NO_INPUT|DISABLE_PIP_VERSION_CHECK|TIMEOUT|QUIET|NO_COLOR)"),
+    "PIPX_": re.compile(r"(?!)"),
+    "YARN_": re.compile(r"(?!)"),
+    "PNPM_": re.compile(r"(?!)"),
+    "DOCKER_": re.compile(r"DOCKER_CLI_HINTS|DOCKER_.*TOKEN"),
+}
+
+
+def refusal_of_variable(name: str) -> str:
+    """Why a server can't be given this variable; empty where it can."""
+    upper = name.upper()
+    if upper in SET_BY_US:
+        return OURS
+    if REFUSED.fullmatch(upper):
+        return RUN_MORE
+    for family, harmless in FAMILIES.items():
+        if upper.startswith(family) and not harmless.fullmatch(upper):
+            return RUN_MORE
+    return ""

@@ -1,0 +1,282 @@
+"""What a server that is a program can reach, at each level that this machine has."""
+
+import asyncio
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from agents.tools import mcp_confine, mcp_sandbox
+from agents.tools.mcp_config import Folder, Sandbox, ServerConfig, read_folders
+from agents.tools.mcp_connection import Connection
+from agents.tools.mcp_launch import LaunchRefused, check_launch
+
+PLAIN = str(Path(__file__).with_name("mcp_servers") / "plain.py")
+SOURCE = Path(PLAIN).read_text()
+SENTINEL = "only-the-product-knows"
+
+
+def works(level):
+    return mcp_sandbox.general_level((level,)) == level
+
+
+@pytest.fixture(params=["bubblewrap", "landlock"])
+def level(request):
+    if not works(request.param):
+        pytest.skip(f"{request.param} does not work here")
+    return request.param
+
+
+@pytest.fixture
+def data(tmp_path):
+    """The folder of the product, with what nobody else may read."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for name in ("secret_key", "ashiato.sqlite3"):
+        (folder / name).write_text(SENTINEL)
+    return folder
+
+
+@pytest.fixture
+def config(data, level):
+    def made(**more):
+        given = {
+            "command": sys.executable,
+            "args": (PLAIN, str(data.parent / "notes")),
+            "home": str(data / "mcp" / "7"),
+            "sandbox": Sandbox(mode="require", levels=(level,), hidden=(str(data),)),
+        }
+        return ServerConfig(name="plain", **given | more)
+
+    return made
+
+
+async def looked(config, *paths):
+    """What the server finds at these paths."""
+    connection = Connection(config)
+    try:
+        await connection.ready(again=False)
+        return [(await connection.call("look", {"path": str(path)})).output for path in paths]
+    finally:
+        await connection.close()
+
+
+async def test_nothing_of_ours_can_be_read(config, data, monkeypatch):
+    monkeypatch.setenv("ASHIATO_SENTINEL", SENTINEL)
+    (data / "mcp" / "8").mkdir(parents=True)
+    (data / "mcp" / "8" / "own").write_text(SENTINEL)
+    child = psutil.Popen(["sleep", "60"], env={"SENTINEL": SENTINEL})
+    held = os.open(data / "secret_key", os.O_RDONLY)
+    found = await looked(
+        config(),
+        *(data / "secret_key", data / "ashiato.sqlite3", data, data / "mcp" / "8" / "own"),
+        *(f"/proc/{os.getpid()}/environ", f"/proc/{child.pid}/environ"),
+        *(f"/proc/{os.getpid()}/root{data}/secret_key", f"/proc/{os.getpid()}/fd/{held}"),
+        *("/proc/1/environ", "/etc/shadow", "/root/.ssh", str(Path.home() / ".bashrc")),
+        Path(__file__).parents[2] / "manage.py",
+    )
+    child.kill()
+    child.wait()
+    os.close(held)
+
+    assert SENTINEL not in " ".join(found)
+    refused = {"PermissionError", "FileNotFoundError"}
+    # In its own namespace there is another process of the number 1, and a folder on the way.
+    assert {found[n] for n in (0, 1, 3, 4, 5, 6, 7, 9, 10, 11, 12)} <= refused
+    assert found[2] in {*refused, "mcp"}
+
+
+async def test_what_it_needs_is_there(config, data, tmp_path):
+    shared, kept = tmp_path / "shared", tmp_path / "kept"
+    for folder in (shared, kept):
+        folder.mkdir()
+        (folder / "page").write_text("readable")
+    opened = (Folder(str(shared)), Folder(str(kept), is_writable=True))
+    modes = (PLAIN, str(kept / "notes"))
+    found = await looked(config(folders=opened, args=modes), shared / "page", kept / "page")
+    written = (kept / "notes").exists()
+    await looked(config(folders=opened, args=(PLAIN, str(shared / "notes"))), shared)
+
+    assert found == ["readable", "readable"]
+    assert written
+    assert not (shared / "notes").exists()
+
+
+async def test_a_server_reaches_the_network(config, tmp_path):
+    script = tmp_path / "server" / "net.py"
+    script.parent.mkdir()
+    reaching = (
+        "def looked(path):\n    import socket\n"
+        "    there = socket.create_connection(('127.0.0.1', int(path)), 5)\n"
+        "    return there.recv(9).decode()\n"
+    )
+    script.write_text(SOURCE.replace("def looked(path):", reaching))
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(30)
+        port = listening.getsockname()[1]
+
+        async def serve():
+            there, _ = await asyncio.to_thread(listening.accept)
+            there.sendall(b"connected")
+            there.close()
+
+        serving = asyncio.create_task(serve())
+        found = await looked(config(args=(str(script), "notes")), port)
+        await serving
+
+    assert found == ["connected"]
+
+
+async def test_its_processes_end_with_it(config):
+    connection = Connection(config(args=(PLAIN, "notes", "child", "session", "deaf")))
+    await connection.ready(again=False)
+    family = psutil.Process().children(recursive=True)
+    await connection.close()
+
+    assert len(family) >= 3
+    assert not [p for p in family if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="node is not installed here")
+async def test_a_server_in_node_runs_with_the_modules_of_its_project(config, tmp_path):
+    project = tmp_path / "project"
+    (project / "dist").mkdir(parents=True)
+    (project / "node_modules" / "said").mkdir(parents=True)
+    (project / "package.json").write_text("{}")
+    (project / "node_modules" / "said" / "index.js").write_text("module.exports = 'from node'")
+    (project / "dist" / "server.js").write_text(
+        """
+        const about = {protocolVersion: '2025-06-18', capabilities: {tools: {}},
+                       serverInfo: {name: 'n', version: '1'}}
+        const answers = {initialize: () => about, 'tools/list': () => ({tools: []}),
+          'tools/call': () => ({content: [{type: 'text', text: require('said')}]})}
+        require('readline').createInterface({input: process.stdin}).on('line', line => {
+          const {id, method} = JSON.parse(line)
+          if (id !== undefined) console.log(JSON.stringify(
+            {jsonrpc: '2.0', id, ...(answers[method] ? {result: answers[method]()}
+              : {error: {code: -32601, message: 'Method not found'}})}))
+        })
+        """
+    )
+    args = (str(project / "dist" / "server.js"),)
+
+    assert await looked(config(command="node", args=args), "anything") == ["from node"]
+
+
+async def test_a_link_that_a_server_left_leads_nobody_out_of_its_folder(config, data):
+    kept = data / "mcp" / "7"
+    kept.mkdir(parents=True)
+    (kept / "work").symlink_to(data)
+    found = await looked(config(), ".", data / "secret_key")
+
+    assert found[0] == ""
+    assert not (kept / "work").is_symlink()
+    assert found[1] in {"PermissionError", "FileNotFoundError"}
+
+
+# Another user
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_another_user_cannot_read_what_is_ours(data, tmp_path):
+    data.chmod(0o700)
+    config = ServerConfig(
+        name="cat",
+        command="/bin/cat",
+        args=(f"{data}/secret_key",),
+        home=str(data / "mcp" / "7"),
+        sandbox=Sandbox(levels=("user",)),
+    )
+    tmp_path.chmod(0o711)
+    passing = tmp_path / "passing"
+    passing.mkdir()
+    kept = mcp_sandbox.home(config)
+    tried = subprocess.run(
+        mcp_sandbox.enclosed(config, kept, passing), capture_output=True, check=False
+    )
+    mcp_sandbox.forget(Path(config.home))
+
+    assert mcp_sandbox.level(config) == "user"
+    assert b"Permission denied" in tried.stderr
+    assert passing.stat().st_uid >= mcp_sandbox.FIRST_UID
+    assert not kept.exists()
+
+
+# No sandbox
+
+
+def test_where_it_is_required_nothing_starts_without(data):
+    config = ServerConfig(name="x", command="ls", sandbox=Sandbox(mode="require", levels=()))
+
+    with pytest.raises(LaunchRefused, match="ASHIATO_MCP_SANDBOX is 'require'"):
+        mcp_sandbox.enclosed(config, data, data)
+    assert mcp_sandbox.level(config) == "none"
+
+
+def test_what_cannot_be_applied_ends_the_program():
+    policy = json.dumps({"read": ["/"], "write": []})
+    code = (
+        f"import sys; sys.path.insert(0, {str(Path(mcp_confine.__file__).parent)!r})\n"
+        "import mcp_confine\n"
+        "def broken(*_): raise OSError(1, 'Operation not permitted')\n"
+        "mcp_confine.restrict = broken\n"
+        f"sys.argv = ['x', {policy!r}, '/bin/echo', 'it ran']\nmcp_confine.main()"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+
+    assert ended.returncode == mcp_confine.NOT_CONFINED
+    assert ended.stdout == b""
+    assert b"The sandbox could not be applied: Operation not permitted." in ended.stderr
+
+
+def test_it_can_be_switched_off(data):
+    config = ServerConfig(name="x", command="ls", sandbox=Sandbox(mode="off"))
+
+    assert mcp_sandbox.enclosed(config, data, data) == (shutil.which("ls"),)
+
+
+# Folders
+
+
+def test_folders_are_read_as_they_are_written():
+    assert read_folders(["/srv/a ", "", "/srv/b:rw", "/srv/c:ro"]) == (
+        Folder("/srv/a"),
+        Folder("/srv/b", is_writable=True),
+        Folder("/srv/c"),
+    )
+
+
+@pytest.mark.parametrize("where", ["data", "data/mcp", ".", "link", "data/../data", "/"])
+def test_our_own_folders_are_opened_to_no_server(data, where):
+    (data / "mcp").mkdir()
+    (data.parent / "link").symlink_to(data)
+    folders = read_folders([str(data.parent / where)])
+    config = ServerConfig(
+        name="x", command="ls", folders=folders, sandbox=Sandbox(hidden=(str(data),))
+    )
+
+    with pytest.raises(LaunchRefused, match="a folder of this server's own") as refusal:
+        check_launch(config)
+    assert refusal.value.field == "folders"
+
+
+@pytest.mark.parametrize("path", ["/no/such", "relative", "/proc/1", "/sys", "/dev"])
+def test_a_folder_has_to_be_there_and_nobody_elses(path):
+    config = ServerConfig(name="x", command="ls", folders=read_folders([path]))
+
+    with pytest.raises(LaunchRefused):
+        check_launch(config)
+
+
+def test_what_holds_something_hidden_is_opened_in_parts(tmp_path):
+    for name in ("bin", "lib", "var"):
+        (tmp_path / name).mkdir()
+    parts = mcp_sandbox._without(tmp_path, [str(tmp_path / "var")])
+
+    assert list(parts) == [tmp_path / "bin", tmp_path / "lib"]
