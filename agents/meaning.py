@@ -1,7 +1,7 @@
 """What each event means for the rows. The events are the truth; a step is what they say."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 
 from agents.engine.events import Event, Type
 from agents.engine.termination import StopReason
+from agents.intervals import length, union
 from agents.models import AgentStep, Approval, GuardrailHit, Run
 from agents.models.prepared import prepared
 from agents.models.statements import More, insert, update
@@ -104,16 +105,20 @@ class Rows:
     def began(self, run: int) -> datetime:
         return _began(run)[0]
 
+    def waits(self, run: int) -> Iterable[tuple[datetime, datetime | None]]:
+        """When people were asked, and when they answered."""
+        return _waits(run)
+
     def ask(self, run: int, step: int, question: dict[str, Any]) -> None:
         Approval.objects.update_or_create(question, run_id=run, step=step)
 
     def decide(self, run: int, step: int, **word: Any) -> None:
         Approval.objects.filter(run=run, step=step).update(**word)
 
-    def withdraw(self, run: int, **which: Any) -> None:
+    def withdraw(self, run: int, at: datetime, **which: Any) -> None:
         """Nobody has to answer any more: the answer would change nothing."""
         verdicts = Approval.Verdict
-        withdrawn = {"verdict": verdicts.WITHDRAWN}
+        withdrawn = {"verdict": verdicts.WITHDRAWN, "decided_at": at}
         update(Approval, withdrawn, run=run, verdict=verdicts.WAITING, **which)
 
     def write(self) -> None:
@@ -249,6 +254,8 @@ def _task_begun(rows: Rows, run: int, event: Event) -> None:
         started_at=event.time,
     )
     rows.add_step(step)
+    if event.data["kind"] == AgentStep.Kind.TASK and "parent" not in event.data:
+        rows.count(run, tasks=1)
 
 
 def _planned(rows: Rows, run: int, event: Event) -> None:
@@ -328,7 +335,7 @@ def _step_ended(rows: Rows, run: int, event: Event) -> None:
         changes["observation"] = ""  # what an attempt before it failed of
     rows.change_step(run, event, **changes)
     if data["status"] in GIVEN_UP:
-        rows.withdraw(run, step=data["step"])
+        rows.withdraw(run, ended, step=data["step"])
 
 
 def _never_started(rows: Rows, run: int, event: Event) -> AgentStep:
@@ -409,10 +416,17 @@ def _finished(rows: Rows, run: int, event: Event) -> None:
         output=event.data.get("output"),
         turns=event.data["turns"],
         ended_at=ended,
-        seconds=max(0.0, (ended - rows.began(run)).total_seconds()),
+        seconds=(seconds := max(0.0, (ended - rows.began(run)).total_seconds())),
+        waited=min(seconds, waited(rows.waits(run), ended)),
         marks=rows.marks(run),
     )
-    rows.withdraw(run)
+    rows.withdraw(run, ended)
+
+
+def waited(waits: Iterable[tuple[datetime, datetime | None]], until: datetime) -> float:
+    """For how many seconds people were waited for; each moment counts once."""
+    spans = [(asked.timestamp(), (said or until).timestamp()) for asked, said in waits]
+    return length(union((start, min(end, until.timestamp())) for start, end in spans))
 
 
 def mark(kind: str, name: str) -> str:
@@ -433,6 +447,11 @@ def _marks(kind: str, action: str, status: str) -> Iterator[str]:
 @prepared
 def _kinds(run):
     return AgentStep.objects.filter(run=run).values_list("kind", "action", "status")
+
+
+@prepared
+def _waits(run):
+    return Approval.objects.filter(run=run).values_list("asked_at", "decided_at")
 
 
 @prepared

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from agents.intervals import Interval, length, union, within, without
 from agents.models import AgentStep, Approval
-
-Interval = tuple[float, float]
 
 # A wait longer than this may be drawn shorter, as so much of what is left of the clock.
 LONG_WAIT = 2.0
@@ -104,13 +103,13 @@ class Waterfall:
 
     def bar(self, step: AgentStep) -> Bar:
         start, end = self._between(step.started_at, step.ended_at)
-        parts, waits = [(_kind(step), start, end)], _union(self._below[step.number])
+        parts, waits = [(_kind(step), start, end)], union(self._below[step.number])
         parts += [("waiting", *wait) for wait in waits]
         if (wait := self.waits.get(step.number)) is not None:
             # A call is made after it was asked about; a plan is written before.
             parts.insert(1 if wait[0] > start else 0, ("waiting", *wait))
-            waits = _union([*waits, wait])
-        waited = _length(_within(waits, start, end))
+            waits = union([*waits, wait])
+        waited = length(within(waits, start, end))
         return Bar(
             pieces=self._drawn(parts, step, self._at),
             short=self._drawn(parts, step, self._at_short) if self.gaps else [],
@@ -129,12 +128,12 @@ class Waterfall:
 
     def split(self) -> Split:
         """Each moment counts once: for a person first, then for a tool, then for the model."""
-        waiting = _union(self.waits.values())
-        tools = _union(self._of(AgentStep.Kind.TOOL))
-        model = _union(i for kind in THINKING for i in self._of(kind))
-        waited = _length(waiting)
-        used = _length(_union([*waiting, *tools])) - waited
-        thought = _length(_union([*waiting, *tools, *model])) - waited - used
+        waiting = union(self.waits.values())
+        tools = union(self._of(AgentStep.Kind.TOOL))
+        model = union(i for kind in THINKING for i in self._of(kind))
+        waited = length(waiting)
+        used = length(union([*waiting, *tools])) - waited
+        thought = length(union([*waiting, *tools, *model])) - waited - used
         return Split(self.whole, model=thought, tools=used, waiting=waited)
 
     def _of(self, kind: str) -> Iterable[Interval]:
@@ -146,7 +145,7 @@ class Waterfall:
     def _idle(self) -> Iterable[Interval]:
         """When nothing was done: between steps, and while a person was waited for."""
         work = (i for kind in (*THINKING, AgentStep.Kind.TOOL) for i in self._of(kind))
-        busy = _without(_union(work), _union(self.waits.values()))
+        busy = without(union(work), union(self.waits.values()))
         moments = [0.0, *(moment for interval in busy for moment in interval), self.whole]
         return zip(moments[::2], moments[1::2], strict=True)
 
@@ -194,35 +193,3 @@ def _call(step: AgentStep) -> tuple[int | None, int, str | int]:
     """Calls of the same turn stand beside each other; everything else stands alone."""
     is_call = step.kind == AgentStep.Kind.TOOL
     return step.parent, step.turn, "calls" if is_call else step.number
-
-
-def _union(intervals: Iterable[Interval]) -> list[Interval]:
-    joined: list[Interval] = []
-    for start, end in sorted(intervals):
-        if joined and start <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
-        else:
-            joined.append((start, end))
-    return joined
-
-
-def _without(intervals: list[Interval], taken: list[Interval]) -> list[Interval]:
-    """What is left of intervals where others are cut out of them."""
-    left = intervals
-    for start, end in taken:
-        left = [
-            part
-            for first, last in left
-            for part in ((first, min(last, start)), (max(first, end), last))
-            if part[0] < part[1]
-        ]
-    return left
-
-
-def _within(intervals: Iterable[Interval], start: float, end: float) -> list[Interval]:
-    cut = ((max(first, start), min(last, end)) for first, last in intervals)
-    return [(first, last) for first, last in cut if first < last]
-
-
-def _length(intervals: Iterable[Interval]) -> float:
-    return sum(end - start for start, end in intervals)

@@ -120,13 +120,17 @@ class RecordAdmin(ReadOnlyAdmin):
 class RunAdmin(RecordAdmin, WholeAdmin):
     list_display = [
         *("id", "query", "user", "agent_name", "model", "status", "stopped_reason"),
-        *("turns", "tool_calls", "started_at"),
+        *("steps_taken", "tool_calls", "started_at"),
     ]
     list_filter = ["status", "stopped_reason", "agent_name"]
     search_fields = ["=id", "agent_name", "model"]
     personal_search_fields = ("query", "answer")
     date_hierarchy = "started_at"
     list_select_related = ["user", "origin"]
+
+    @admin.display(description=_("steps"))
+    def steps_taken(self, run: Run) -> int:
+        return run.step_count
 
     def contents(self, run: Run) -> Contents:
         again = _run_again([run.pk])

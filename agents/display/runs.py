@@ -9,7 +9,7 @@ from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from agents import clocks, masking, trace, wording
+from agents import clocks, masking, meaning, trace, wording
 from agents.engine.termination import StopReason
 from agents.ledger import Ledger
 from agents.masking import ANSWER, Row, Veil
@@ -34,7 +34,7 @@ from .effects import EffectsView, effects_of
 from .outline import in_order
 from .places import chat_url, milliseconds, text_url, trace_url
 from .plans import MOST_IN_CHAT, PlanView, is_folded
-from .steps import StepView
+from .steps import StepView, Wait
 
 MOST_FINDINGS = 5
 MOST_ROWS = 100
@@ -138,6 +138,7 @@ class RunView:
                 self.place,
                 approval=asked.get(step.number),
                 bar=waterfall.bar(step),
+                waits=tuple(self.waits.get(step.number, ())),
                 thread=self.thread(step.number),
                 path=self.path(step),
                 job=self.job(step),
@@ -352,11 +353,52 @@ class RunView:
 
     @property
     def duration_ms(self) -> float | None:
-        return milliseconds(self.run.started_at, self.run.ended_at)
+        """How long it worked; waiting for people is told apart."""
+        return None if self.run.active is None else self.run.active * 1000
 
     @property
     def elapsed_ms(self) -> float:
-        return milliseconds(self.run.started_at, self.now or clocks.now(self.run.pk)) or 0
+        """How long it has worked so far."""
+        since = milliseconds(self.run.started_at, self._now) or 0
+        return max(0.0, since - self.waited_ms)
+
+    @cached_property
+    def waited_ms(self) -> float:
+        """How long it waited for people, or has so far."""
+        if not self.run.is_live:
+            return self.run.waited * 1000
+        asked = [(row.asked_at, row.decided_at) for row in self.questions]
+        return meaning.waited(asked, self._now) * 1000
+
+    @property
+    def has_waited(self) -> bool:
+        """Whether people were waited for: known as soon as one is asked, whatever the clock."""
+        return bool(self.questions) if self.run.is_live else self.run.waited > 0
+
+    @property
+    def waits_now(self) -> bool:
+        """Whether a person is being waited for: then only that time goes on."""
+        return self.run.is_live and any(row.is_waiting for row in self.questions)
+
+    @property
+    def _now(self) -> datetime:
+        return self.now or clocks.now(self.run.pk)
+
+    @cached_property
+    def questions(self) -> list[Approval]:
+        """What people were asked, where anybody was."""
+        return list(self.run.approvals.all()) if self.has_asked and not self.is_untold else []
+
+    @cached_property
+    def waits(self) -> dict[int, list[Wait]]:
+        """When a person was waited for in each step, and in what it is a part of."""
+        found: dict[int, list[Wait]] = {}
+        for row in self.questions:
+            number: int | None = row.step
+            while number is not None:
+                found.setdefault(number, []).append((row.asked_at, row.decided_at))
+                number = self._family.get(number, (None, "", ""))[0]
+        return found
 
     @property
     def tokens(self) -> int:
@@ -434,8 +476,7 @@ class RunView:
 def step_views(view: RunView, only: Collection[int] | None = None) -> list[StepView]:
     """The rows of a run, or `only` some of them, with what a person was asked about them."""
     run, until = view.run, view.until
-    questions = run.approvals.all() if view.has_asked else ()
-    asked = {row.step: view.asked(row) for row in questions}
+    asked = {row.step: view.asked(row) for row in view.questions}
     return [
         StepView(
             view.shown(step),
@@ -445,6 +486,7 @@ def step_views(view: RunView, only: Collection[int] | None = None) -> list[StepV
             asked.get(step.number),
             veil=view.veil,
             now=view.now,
+            waits=tuple(view.waits.get(step.number, ())),
             thread=view.thread(step.number),
             path=view.path(step),
             job=view.job(step),

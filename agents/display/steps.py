@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 
-from agents import clocks, trace, wording
+from agents import clocks, meaning, trace, wording
 from agents.engine.approval import AskPerson
 from agents.engine.handoff import ASKS
 from agents.engine.plans.moderation import JUDGE, MODERATOR
@@ -41,6 +41,7 @@ UNUSED = {
     if field.name not in DIFFERS
 }
 ERROR = "Error: "
+Wait = tuple[datetime, datetime | None]  # asked and answered
 JOBS: dict[str, Callable[[], str]] = {
     PLANNER: lambda: _("Writes the plan"),
     MONITOR: lambda: _("Checks the result"),
@@ -61,6 +62,7 @@ class StepView:
     words: str | None = None  # what it has said so far, where that is known
     veil: Veil | None = None
     now: datetime | None = None  # the time of a moment that is looked at again, if not ours
+    waits: tuple[Wait, ...] = ()  # when a person was waited for in it
     bar: Bar | None = None  # on the run's clock, where that has stopped
     thread: Thread | None = None  # where several people can talk about it
     path: tuple[str, ...] = ()  # through which agents it was handed on, where it was
@@ -284,9 +286,15 @@ class StepView:
 
     @property
     def duration_ms(self) -> float | None:
+        """How long it worked, without the time that a person was waited for in it."""
         if self.step.status == AgentStep.Status.UNSTARTED:
             return None
-        return milliseconds(self.step.started_at, self.step.ended_at)
+        took = milliseconds(self.step.started_at, self.step.ended_at)
+        if took is None or not self.waits:
+            return took
+        began, ended = self.step.started_at, self.step.ended_at
+        within = [(max(asked, began), said) for asked, said in self.waits if asked < ended]
+        return max(0.0, took - meaning.waited(within, ended) * 1000)
 
     @property
     def elapsed_ms(self) -> float:
@@ -302,8 +310,16 @@ class StepView:
 
     @property
     def bar_width(self) -> float:
-        end = self._share(self.step.ended_at or self.now or clocks.now(self.run.pk))
-        return round(max(1.0, min(end, 100) - self.bar_start), 2)
+        return self._width(self.step.started_at, self.step.ended_at)
+
+    @property
+    def bar_waits(self) -> list[tuple[float, float]]:
+        """Where on its bar, and how wide, a person was waited for."""
+        return [(self._share(asked), self._width(asked, said)) for asked, said in self.waits]
+
+    def _width(self, start: datetime, end: datetime | None) -> float:
+        until = self._share(end or self.run.ended_at or self.now or clocks.now(self.run.pk))
+        return round(max(1.0, min(until, 100) - self._share(start)), 2)
 
     @property
     def most(self) -> int:

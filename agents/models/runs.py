@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Case, F, When
 from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
@@ -59,6 +60,11 @@ def _scope(user) -> models.Q | None:
         return own
     scope = ReviewScope.objects.filter(user=user).first()
     return scope and own | models.Q(agent__in=scope.agents.all())
+
+
+# As `Run.step_count` and `Run.active` say, for queries.
+STEP_COUNT = Case(When(tasks__gt=0, then=F("tasks")), default=F("turns"))
+ACTIVE = F("seconds") - F("waited")
 
 
 class Run(models.Model):
@@ -199,6 +205,18 @@ class Run(models.Model):
     started_at = models.DateTimeField(_("started"), auto_now_add=True, db_index=True)
     ended_at = models.DateTimeField(_("ended"), null=True, blank=True)
     seconds = models.FloatField(_("seconds"), null=True, blank=True)
+    waited = models.FloatField(
+        _("seconds waited"),
+        default=0.0,
+        db_default=0.0,
+        help_text=_("How much of that it waited for people."),
+    )
+    tasks = models.PositiveIntegerField(
+        _("plan steps"),
+        default=0,
+        db_default=0,
+        help_text=_("Steps of its plan that were begun; 0 without a plan."),
+    )
 
     objects = RunQuerySet.as_manager()
 
@@ -267,6 +285,19 @@ class Run(models.Model):
     def is_rerun(self) -> bool:
         """Also where the run that it goes back to is gone."""
         return self.origin_step is not None
+
+    @property
+    def step_count(self) -> int:
+        """How many steps it took: those of its plan, or turns of its agent where it has none.
+
+        The one meaning of "steps" as a number, on every page, in exports and in filters.
+        """
+        return self.tasks or self.turns
+
+    @property
+    def active(self) -> float | None:
+        """The seconds it worked, without waiting for people; None while it is not over."""
+        return None if self.seconds is None else max(0.0, self.seconds - self.waited)
 
     @property
     def is_trial(self) -> bool:

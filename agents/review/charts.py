@@ -1,4 +1,4 @@
-"""The lines above the list: how many runs, how many failed, how long they took."""
+"""The lines above the list: how many runs, how many failed, how long they were at work."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ def charts(found: Sequence[Found]) -> list[Chart]:
     return [
         line.chart("volume", _("Runs"), len, _counted),
         line.chart("failures", _("Failed"), failed, _counted),
-        line.chart("p95", _("p95 duration"), p95, _timed),
+        line.chart("p95", _("p95 active time"), p95, _timed),
     ]
 
 
@@ -110,7 +110,7 @@ def _bar(at: int, share: float) -> Bar:
 
 def p95(found: Iterable[Found]) -> float:
     """What all but the slowest twentieth stay below; 0 where none is over yet."""
-    took = sorted(run.seconds for run in found if run.seconds is not None)
+    took = sorted(run.active for run in found if run.active is not None)
     return took[min(len(took) - 1, int(len(took) * 0.95))] if took else 0.0
 
 

@@ -90,7 +90,8 @@ def _time(moment: datetime | None) -> str | None:
 
 def _run(run: Run, is_masked: bool) -> dict[str, Any]:
     named = ("dialect", "road", "version", "history", "answer", "output", "status")
-    told = ("stopped_reason", "detail", "advice", "max_steps", "turns", "tool_calls", "seconds")
+    told = ("stopped_reason", "detail", "advice", "max_steps", "turns", "step_count")
+    took = ("tool_calls", "seconds", "waited")
     person = run.user.get_username() if run.user and not is_masked else None
     origin = {"run": run.origin_id, "step": run.origin_step, "overrides": run.overrides}
     return {
@@ -100,7 +101,7 @@ def _run(run: Run, is_masked: bool) -> dict[str, Any]:
         "agent_version": run.agent_version,
         "model": run.model,
         "question": run.query,
-        **{name: getattr(run, name) for name in (*named, *told)},
+        **{name: getattr(run, name) for name in (*named, *told, *took)},
         "origin": origin if run.is_rerun else None,
         "usage": _usage(run),
         "started_at": _time(run.started_at),
@@ -164,7 +165,9 @@ def _summary(view: RunView) -> str:
         _("Status"): f"{view.status_label}. {view.sentence}".strip(". "),
         _("Agent"): f"{_named(view)} ({view.model_label}) {view.version}".strip(),
         _("Started"): started,
+        _("Steps"): count(view.step_count),
         _("Time"): duration(view.duration_ms),
+        **({_("Waited for people"): duration(view.waited_ms)} if view.has_waited else {}),
         _("Tokens"): count(view.tokens),
         _("Cost"): cost(view.cost),
     }

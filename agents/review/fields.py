@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.meaning import mark
 from agents.models import Agent, AgentStep, Approval, Run
-from agents.models.runs import TRIAL
+from agents.models.runs import ACTIVE, STEP_COUNT, TRIAL
 from agents.review import values
 from agents.review.models import Example, Label, Note, Rating, Review
 from agents.review.values import Range, Word
@@ -73,6 +73,11 @@ def _in(column: str) -> Callable[[Range], Q]:
         return found
 
     return which
+
+
+def _worked(asked: Range) -> Q:
+    """Active time; a run that isn't over has none yet, so "not longer than" is true of it."""
+    return Q(seconds__isnull=False) & _in("active")(asked)
 
 
 def _named(column: str) -> Callable[[Word], Q]:
@@ -244,9 +249,16 @@ def _fields() -> list[Field]:
         _field("model", _("a part of the model's name"), "claude", words, _model),
         _field("tool", _("a tool that was called"), "database", name, _tool),
         _choice("kind", _("a kind of step that it has"), kinds, _kind),
-        _field("steps", _("how many steps"), ">5", amount, _in("turns")),
+        _field("steps", _("how many steps"), ">5", amount, _in("step_count")),
         _field("tools", _("how many calls of tools"), "2..8", amount, _in("tool_calls")),
-        _field("duration", _("how long it took"), ">5s", values.duration, _in("seconds")),
+        _field(
+            "duration",
+            _("active time, without waiting for people"),
+            ">5s",
+            values.duration,
+            _worked,
+        ),
+        _field("waited", _("time it waited for people"), ">1m", values.duration, _in("waited")),
         _field("tokens", _("tokens read and written"), ">4000", amount, _in("tokens")),
         _field("cost", _("dollars"), ">0.01", values.money, _in("cost")),
         _choice("guardrail", _("what a guardrail did"), GUARDRAILS, _guardrail),
@@ -295,7 +307,11 @@ def _plain() -> dict[str, Field]:
 PLAIN = _plain()
 OTHER_NAMES = {"flagged": "flag"}
 # Expressions that fields ask for by a name.
-ALIASES = {"tokens": F("prompt_tokens") + F("completion_tokens")}
+ALIASES = {
+    "tokens": F("prompt_tokens") + F("completion_tokens"),
+    "step_count": STEP_COUNT,
+    "active": ACTIVE,
+}
 
 
 def text(words: str) -> Q:

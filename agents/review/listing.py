@@ -12,11 +12,12 @@ from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
-from django.db.models import Count, QuerySet
+from django.db.models import QuerySet
 
 from agents.display import RunView
 from agents.masking import is_open, masked, with_origins
-from agents.models import AgentStep, Run
+from agents.models import Run
+from agents.models.runs import ACTIVE
 from agents.review import discretion
 from agents.review.filters import Filter, parse
 from agents.review.models import Rating, Review
@@ -38,7 +39,7 @@ class Found:
     pk: int
     started_at: datetime
     status: str
-    seconds: float | None
+    active: float | None  # seconds, without waiting for people
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +53,6 @@ class Cursor:
 @dataclass(frozen=True, kw_only=True)
 class RunRow:
     view: RunView
-    steps: int = 0  # of its plan, where it works by one
     ups: int = 0
     downs: int = 0
     is_flagged: bool = False
@@ -119,7 +119,7 @@ class Look:
 
     def found(self, strides: Sequence[range]) -> tuple[list[Found], int]:
         """Newest first, and down to which run was looked."""
-        rows = self.runs.order_by("-pk").values_list("pk", "started_at", "status", "seconds")
+        rows = self.runs.order_by("-pk").values_list("pk", "started_at", "status", ACTIVE)
         found: list[Found] = []
         for stride in strides:
             part = rows.filter(pk__gte=stride.start, pk__lt=stride.stop)
@@ -187,23 +187,15 @@ def _rows(pks: list[int], reader: Any) -> list[RunRow]:
     runs = Run.objects.filter(pk__in=pks).select_related("user").defer(*LONG)
     said = list(Rating.objects.filter(run__in=pks).values_list("run", "is_good"))
     flagged = set(Review.objects.open().filter(run__in=pks).values_list("run", flat=True))
-    tasks = _tasks(pks)
     return [
         RunRow(
             view=RunView(run if is_open(run, reader) else masked(run), place="trace"),
-            steps=tasks.get(run.pk, run.turns),
             ups=said.count((run.pk, True)),
             downs=said.count((run.pk, False)),
             is_flagged=run.pk in flagged,
         )
         for run in _newest_first(with_origins(runs))
     ]
-
-
-def _tasks(pks: list[int]) -> dict[int, int]:
-    """How many steps of plans each of these runs began, where it did."""
-    tasks = AgentStep.objects.filter(run__in=pks, kind=AgentStep.Kind.TASK, parent=None)
-    return dict(tasks.order_by().values_list("run").annotate(Count("pk")))
 
 
 def _newest_first(runs: Iterable[Run]) -> list[Run]:

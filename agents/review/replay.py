@@ -34,6 +34,7 @@ BEGINNING: dict[str, Any] = {
     "road": "",
     "version": "",
     "turns": 0,
+    "tasks": 0,
     "tool_calls": 0,
     "prompt_tokens": 0,
     "completion_tokens": 0,
@@ -41,6 +42,7 @@ BEGINNING: dict[str, Any] = {
     "takeovers": 0,
     "ended_at": None,
     "seconds": None,
+    "waited": 0.0,
 }
 
 
@@ -113,6 +115,9 @@ class Moment(Rows):
     def began(self, run: int) -> datetime:
         return self.run.started_at
 
+    def waits(self, run: int) -> list[tuple[datetime, datetime | None]]:
+        return [(question.asked_at, question.decided_at) for question in self._questions]
+
     def marks(self, run: int) -> str:
         """The list finds it by these, and a moment is in no list."""
         return ""
@@ -128,9 +133,10 @@ class Moment(Rows):
         vars(question).update(word)
         question.decided_by = who
 
-    def withdraw(self, run: int, **which: Any) -> None:
+    def withdraw(self, run: int, at: datetime, **which: Any) -> None:
         waiting = [question for question in self._questions if question.is_waiting]
-        Found(waiting).filter(**which).update(verdict=Approval.Verdict.WITHDRAWN)
+        withdrawn = {"verdict": Approval.Verdict.WITHDRAWN, "decided_at": at}
+        Found(waiting).filter(**which).update(**withdrawn)
 
     def was_declined(self, run: int, number: int) -> bool:
         found = {step.status for step in self._list if step.parent == number}

@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
 
 from agents.display import BARE, BRIEF, FULL, RunView, StepView
-from agents.models import AgentStep, Run
+from agents.models import AgentStep, Approval, Run
 from agents.templatetags.ashiato import A_NUMBER, cost, count, duration, whole
 
 register = template.Library()
@@ -24,6 +24,7 @@ register = template.Library()
 A_STEP, A_TURN, A_PRICE = 246_813_579, 357_924_681, 468_135_792.0
 SOME_READ, SOME_WRITTEN = 579_246_813, 681_357_924
 A_WHILE = timedelta(milliseconds=135_792_468)
+A_WAIT = timedelta(milliseconds=246_813_580)
 A_BAR = 'x="0.0" width="99.0"'
 A_REQUEST, SOME_WORDS = "\ue000", "\ue001"
 MOST_FORMS = 512
@@ -67,10 +68,15 @@ def run_head(view: RunView) -> SafeString:
         bool(view.tokens),
         run.cost is not None,
         bool(run.takeovers),
+        min(run.step_count, 2),
+        view.has_waited,
+        view.waits_now,
     )
     figures = {
         "run": view.pk,
-        "turns": run.turns,
+        "turns": run.step_count,
+        "waited": duration(view.waited_ms),
+        "waited_ms": whole(view.waited_ms),
         "read": count(run.prompt_tokens),
         "written": count(run.completion_tokens),
         "tokens": count(view.tokens),
@@ -92,8 +98,12 @@ def _head(
     has_tokens: bool,
     has_cost: bool,
     was_taken_over: bool,
+    steps: int,
+    has_waited: bool,
+    waits_now: bool,
 ) -> str:
-    now = timezone.now()
+    now, waited = timezone.now(), A_WAIT if has_waited else timedelta()
+    ended = now + A_WHILE + waited
     run = Run(
         pk=A_NUMBER,
         status=status,
@@ -101,16 +111,26 @@ def _head(
         model=model,
         road=road,
         max_steps=max_steps,
-        turns=A_TURN,
+        turns=A_TURN if steps > 1 else steps,
         prompt_tokens=SOME_READ if has_tokens else 0,
         completion_tokens=SOME_WRITTEN if has_tokens else 0,
         cost=A_PRICE if has_cost else None,
         takeovers=int(was_taken_over),
         started_at=now,
-        ended_at=now + A_WHILE,
+        ended_at=ended,
+        seconds=(ended - now).total_seconds(),
+        waited=waited.total_seconds(),
     )
-    view = RunView(run, place, speaker=agent, now=now + A_WHILE)
-    return form(render_to_string("_run_head.html", {"view": view}), turns=str(A_TURN))
+    view = RunView(run, place, speaker=agent, now=ended)
+    said = None if waits_now else ended
+    verdict = Approval.Verdict.WAITING if waits_now else Approval.Verdict.APPROVED
+    question = Approval(asked_at=ended - waited, decided_at=said, verdict=verdict)
+    vars(view)["questions"] = [question] if has_waited else []
+    places = {"turns": str(A_TURN)}
+    if has_waited:
+        took = view.waited_ms
+        places |= {"waited": duration(took), "waited_ms": whole(took)}
+    return form(render_to_string("_run_head.html", {"view": view}), **places)
 
 
 @register.simple_tag

@@ -9,7 +9,7 @@ from django.template.loader import render_to_string
 from django.utils import timezone, translation
 
 from agents.display import RunView, StepView
-from agents.models import AgentStep, Run
+from agents.models import AgentStep, Approval, Run
 from agents.templatetags.alike import alike, run_head, step_row
 
 LANGUAGES = ("en", "ja")
@@ -117,6 +117,9 @@ RUNS = [
         takeovers=is_dear,
         started_at=BEGAN,
         ended_at=None if status in Run.LIVE else NOW,
+        seconds=None if status in Run.LIVE else (NOW - BEGAN).total_seconds(),
+        waited=0.25 * is_dear if status not in Run.LIVE else 0,
+        tasks=is_dear * (not max_steps),
     )
     for status, model, max_steps, is_dear in product(
         Run.Status.values, ("demo", "openai/100%"), (0, 8), (0, 1)
@@ -129,13 +132,24 @@ RUNS = [
 def test_a_head_is_what_the_template_makes_of_it(language, place):
     with translation.override(language):
         for run in RUNS:
-            view = RunView(run, place, speaker=run.agent_name, now=NOW)
+            view = RunView(run, place, speaker=run.agent_name, now=NOW, has_asked=False)
             assert run_head(view) == render_to_string("_run_head.html", {"view": view})
+
+
+@pytest.mark.parametrize("verdict", ["waiting", "approved"])
+def test_a_head_says_how_long_people_are_or_were_waited_for(verdict):
+    for run in RUNS:
+        view = RunView(run, speaker=run.agent_name, now=NOW)
+        said = None if verdict == "waiting" else NOW
+        asked = Approval(asked_at=BEGAN, decided_at=said, verdict=verdict)
+        view.__dict__["questions"] = [asked]
+        assert run_head(view) == render_to_string("_run_head.html", {"view": view})
 
 
 def test_a_head_says_who_is_at_work_for_whom():
     step = replace(a_step(agent_name="critic"), path=("helper", "critic"))
-    view = RunView(Run(pk=7, agent_name="helper", started_at=BEGAN), speaker="critic", now=NOW)
+    run = Run(pk=7, agent_name="helper", started_at=BEGAN)
+    view = RunView(run, speaker="critic", now=NOW, has_asked=False)
     view.__dict__["steps"] = [step]
 
     assert run_head(view) == render_to_string("_run_head.html", {"view": view})

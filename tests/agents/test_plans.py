@@ -109,7 +109,7 @@ async def test_what_is_done_for_each_item_is_folded_in_a_chat_and_whole_in_its_t
     assert chat.count('data-kind="task"') == 1
     assert "each[7]" not in chat
     assert "Each of them is in the trace." in chat
-    assert "60 more steps in the trace" in chat
+    assert "60 more rows in the trace" in chat
     assert trace.count('data-kind="task"') > 30
 
 
@@ -210,7 +210,7 @@ async def test_a_plan_of_a_thousand_steps_is_shown_as_bars_and_not_at_every_even
     assert len(cards) == 1
     assert 'class="bars"' in cards[0]
     assert sum(html.count('data-kind="task"') for html in frames) < 250
-    assert "801 more steps in the trace" in frames[-1]
+    assert "801 more rows in the trace" in frames[-1]
     assert page.is_owed
     assert "1000 running" in await sync_to_async(page.owed)()
 

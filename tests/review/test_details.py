@@ -117,7 +117,7 @@ async def test_a_long_run_begins_with_a_hundred_rows_and_the_rest_follow(person,
 
     assert 'id="step-100"' in first
     assert 'id="step-101"' not in first
-    assert "50 more steps" in first
+    assert "50 more rows" in first
     assert rest.count('class="step"') == 50
     assert (await page(f"/traces/{run.pk}/?all=1")).count('class="step"') == 150
 

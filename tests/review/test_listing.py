@@ -209,10 +209,7 @@ def test_a_row_has_its_figures_and_what_people_said(mine, person):
 
 
 def test_a_run_by_a_plan_has_as_many_steps_as_its_plan(mine, person):
-    (pk,) = make(person, 1, turns=1)
-    about = {"run_id": pk, "kind": "task", "started_at": timezone.now()}
-    tasks = [AgentStep(number=number, **about) for number in range(1, 26)]
-    AgentStep.objects.bulk_create([*tasks, AgentStep(number=26, parent=3, **about)])
+    make(person, 1, turns=1, tasks=25)
 
     assert 'data-unit=" steps">25<' in get(mine)
 
@@ -350,7 +347,7 @@ def test_the_charts_say_what_they_show(mine, person):
 
     assert page.count('role="img"') == 3
     assert re.search(r'aria-label="Failed since [^"]+: 1\. Highest around', page)
-    assert re.search(r'aria-label="p95 duration since [^"]+: 40.0 s', page)
+    assert re.search(r'aria-label="p95 active time since [^"]+: 40.0 s', page)
 
 
 def test_the_charts_put_runs_where_they_belong():

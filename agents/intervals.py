@@ -1,0 +1,37 @@
+"""Spans of time in seconds: joined, cut out of each other, added up."""
+
+from collections.abc import Iterable
+
+Interval = tuple[float, float]
+
+
+def union(intervals: Iterable[Interval]) -> list[Interval]:
+    joined: list[Interval] = []
+    for start, end in sorted(intervals):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def without(intervals: list[Interval], taken: list[Interval]) -> list[Interval]:
+    """What is left of intervals where others are cut out of them."""
+    left = intervals
+    for start, end in taken:
+        left = [
+            part
+            for first, last in left
+            for part in ((first, min(last, start)), (max(first, end), last))
+            if part[0] < part[1]
+        ]
+    return left
+
+
+def within(intervals: Iterable[Interval], start: float, end: float) -> list[Interval]:
+    cut = ((max(first, start), min(last, end)) for first, last in intervals)
+    return [(first, last) for first, last in cut if first < last]
+
+
+def length(intervals: Iterable[Interval]) -> float:
+    return sum(end - start for start, end in intervals)
