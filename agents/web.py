@@ -49,6 +49,8 @@ def serve(host: str, port: int) -> None:
     reactor.addSystemEventTrigger("before", "shutdown", _shut_down)
     # Each request has a thread of its own, whose connection nobody else would close.
     request_finished.connect(_close_connections)
+    # No headers of proxies are read here: who is believed about addresses is asked in one place
+    # (agents.audit.circumstances).
     server = LeavingServer(
         application=import_string(settings.ASGI_APPLICATION),
         endpoints=build_endpoint_description_strings(host=host, port=port),
