@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from django.contrib.admin.models import LogEntry
@@ -16,7 +17,7 @@ from django.contrib.auth import SESSION_KEY, get_user_model
 from django.contrib.contenttypes.models import ContentType
 from django.contrib.sessions.models import Session
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.db.models.functions import Length
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -186,9 +187,11 @@ def finish(user: Any) -> Report:
     said = _Said(user)
     removed = _counted(user)
     since = quotations.newest()
-    found = said.replaced(_connected(user), {})
+    near = _connected(user)
+    # Not in what they are known from: who is cut off in the middle needs it once more.
+    found = said.replaced(near, {}, but=_sources(user))
+    _forget_decisions(user, said)
     _forget_judgements(user)
-    _forget_decisions(user)
     for chat in ChatSession.objects.owned_by(user):
         queue.clear(chat)
         while removal.shrink(chat):
@@ -201,7 +204,7 @@ def finish(user: Any) -> Report:
     while removal.shrink_runs(Run.objects.filter(_of(user))):
         pass
     # What was asked meanwhile was asked with all that had been said before.
-    found += said.replaced(_connected(user, said.topics), since)
+    found += said.replaced(near | _connected(user, said.topics), since, but={})
     left = said.left()
     _leave(user)
     with transaction.atomic():
@@ -259,7 +262,7 @@ class _Said:
         told = Run.objects.filter(message__author=user).exclude(message__session__user=user)
         answers = set(told.exclude(answer="").values_list("answer", flat=True))
         name = user.get_username()
-        self._near = quotations.Words(
+        self.near = quotations.Words(
             own | answers,
             phrases=[f"{name} {what}" for what in DECIDED],
             answers=dict(_decided(user).values_list("call_id", "reason")),
@@ -267,28 +270,25 @@ class _Said:
         self._far = quotations.Words(filter(quotations.is_distinctive, own))
         self._decided = list(_decided(user).exclude(reason="").values("run", "step", "reason"))
 
-    def replaced(self, near: set[int], since: dict[Any, int]) -> Counter:
+    def replaced(
+        self, near: set[int], since: dict[Any, int], but: dict[type[Model], Q]
+    ) -> Counter:
         """Replace it: all of it in what they had to do with, and what is long everywhere."""
-        found = quotations.replace_in(self._near, quotations.of_runs(sorted(near)))
-        here = self._near_sessions()
-        found += quotations.replace_in(self._near, here)
-        found[RunEvent] += quotations.replace_in_pieces(self._near, sorted(near))
+        runs_, chats = quotations.of_runs(sorted(near)), quotations.of_sessions(self._chats)
+        found = quotations.replace_in(self.near, chain(runs_, chats), but)
+        found[RunEvent] += quotations.replace_in_pieces(self.near, sorted(near))
         found[AgentStep] += self._answers_replaced()
         if self._far:
-            found += quotations.replace_in(self._far, quotations.everywhere(since))
+            found += quotations.replace_in(self._far, quotations.everywhere(since), but)
         return found
 
     def left(self) -> Counter:
         return quotations.repeated_in_setup(self._far) if self._far else Counter()
 
-    def _near_sessions(self) -> Iterator[tuple[Any, QuerySet[Any]]]:
-        pks = [
-            int(topic.partition(".")[2]) for topic in self.topics if topic.startswith("chat.")
-        ]
-        for at in range(0, len(pks), A_PAGE):
-            some = pks[at : at + A_PAGE]
-            yield ChatSession, ChatSession.objects.filter(pk__in=some)
-            yield Message, Message.objects.filter(session__in=some)
+    @property
+    def _chats(self) -> list[int]:
+        named = (topic.partition(".") for topic in sorted(self.topics))
+        return [int(pk) for kind, _dot, pk in named if kind == "chat" and pk.isdecimal()]
 
     def _answers_replaced(self) -> int:
         """What they were asked is answered in a step of its own, however short the answer."""
@@ -308,6 +308,23 @@ class _Said:
                 if told and data != event.data:
                     RunEvent.objects.filter(pk=event.pk).update(data=data)
         return count
+
+
+def _sources(user: Any) -> dict[type[Model], Q]:
+    """Rows that what they said is known from, which go, or are cleared, afterwards."""
+    theirs = Run.objects.filter(_of(user)).values("pk")
+    return {
+        Message: Q(author=user) | Q(session__user=user),
+        ChatSession: Q(user=user),
+        Run: Q(pk__in=theirs),
+        RunEvent: Q(run__in=theirs),
+        AgentStep: Q(run__in=theirs),
+        Approval: Q(run__in=theirs) | Q(decided_by=user),
+        Comment: Q(author=user),
+        Rating: Q(user=user),
+        Note: Q(author=user),
+        Review: Q(flagged_by=user) | Q(corrected_by=user),
+    }
 
 
 def _texts(user: Any) -> Iterator[str]:
@@ -357,6 +374,7 @@ def _connected(user: Any, topics: Iterable[str] = ()) -> set[int]:
     """Runs of others that may repeat them: where they took part, and what was run again."""
     there = {*topics, *_topics(user)}
     judged = Q(comments__author=user) | Q(review_notes__author=user) | Q(ratings__user=user)
+    judged |= Q(review__flagged_by=user) | Q(review__corrected_by=user)
     near = Run.objects.filter(Q(topic__in=there) | judged)
     found = set(near.exclude(_of(user)).values_list("pk", flat=True))
     newly = found
@@ -414,7 +432,7 @@ def _leave(user: Any) -> None:
         sharing.leave(chat, user)
 
 
-def _forget_decisions(user: Any) -> None:
+def _forget_decisions(user: Any, said: "_Said") -> None:
     """What was decided stays, for the run's sake; who decided it, and their words, do not."""
     for approval in _decided(user):
         with transaction.atomic():
@@ -422,7 +440,12 @@ def _forget_decisions(user: Any) -> None:
             for event in told:
                 data = event.data | {"by": None, "by_name": "", "reason": ""}
                 RunEvent.objects.filter(pk=event.pk).update(data=data)
-            Approval.objects.filter(pk=approval.pk).update(reason="", decided_by=None)
+            Approval.objects.filter(pk=approval.pk).update(
+                arguments=said.near.without(approval.arguments),
+                new_arguments=said.near.without(approval.new_arguments),
+                reason="",
+                decided_by=None,
+            )
 
 
 def _forget_account(user: Any) -> None:

@@ -91,6 +91,8 @@ STRUCTURE = {
 
 SAID = ("content", "content_preview", "observation")
 
+Rows = Iterable[tuple[type[Model], QuerySet[Any]]]
+
 
 class Words:
     """What somebody said, to be found in what others have."""
@@ -212,11 +214,11 @@ def is_distinctive(text: str) -> bool:
     return len(text) + dense >= DISTINCTIVE
 
 
-def replace_in(words: Words, rows: Iterable[tuple[type[Model], QuerySet[Any]]]) -> Counter:
-    """Replace these words in rows of these kinds; says in how many of each."""
+def replace_in(words: Words, rows: Rows, but: Mapping[type[Model], Q]) -> Counter:
+    """Replace these words in these rows, `but` for some; says in how many of each kind."""
     counts: Counter = Counter()
     for model, queryset in rows:
-        for page in _pages(queryset):
+        for page in _pages(queryset.exclude(but[model]) if model in but else queryset):
             counts[model] += _replace(words, model, page)
     return counts
 
@@ -247,7 +249,7 @@ def repeated_in_setup(words: Words) -> Counter:
     return +counts
 
 
-def of_runs(runs: Sequence[int]) -> Iterator[tuple[type[Model], QuerySet[Any]]]:
+def of_runs(runs: Sequence[int]) -> Rows:
     """All rows of these runs and of what was said about them."""
     for some in _batched(runs, A_PAGE):
         for model in PLACES:
@@ -256,11 +258,18 @@ def of_runs(runs: Sequence[int]) -> Iterator[tuple[type[Model], QuerySet[Any]]]:
                 yield model, Run.objects.filter(pk__in=some)
             elif model is RunEvent:
                 yield model, RunEvent.objects.filter(run__in=some).exclude(type__in=DELTAS)
-            elif "run" in names:
+            elif "run" in names and model is not Message:
                 yield model, model._default_manager.filter(run__in=some)
 
 
-def everywhere(after: dict[type[Model], int]) -> Iterator[tuple[type[Model], QuerySet[Any]]]:
+def of_sessions(sessions: Sequence[int]) -> Rows:
+    """What is said in these sessions, and what they are called."""
+    for some in _batched(sessions, A_PAGE):
+        yield ChatSession, ChatSession.objects.filter(pk__in=some)
+        yield Message, Message.objects.filter(session__in=some)
+
+
+def everywhere(after: Mapping[type[Model], int]) -> Rows:
     """All rows that words get to, or those that came after these numbers."""
     for model in PLACES:
         rows = model._default_manager.filter(pk__gt=after.get(model, 0))

@@ -145,6 +145,7 @@ def answered(person, reviewer):
         decided_by=person,
         verdict="approved",
         reason=ANSWER,
+        new_arguments=json.dumps({"text": f"{ANSWER} as typed by hand"}),
         why="question",
         asked_at=run.started_at,
         **about,
@@ -221,6 +222,7 @@ def test_the_report_says_what_was_found_where(person, administrator, repeated, c
     assert entry.detail["removed"] | {"message": 3, "comment": 1} == entry.detail["removed"]
     assert entry.detail["replaced"]["runevent"] >= 10
     assert entry.detail["replaced"]["example"] == 2
+    assert entry.detail["replaced"]["run"] == 3  # none of those that are theirs
     assert entry.detail["left"] == {}
     assert "Words replaced in rows of others: " in said
     assert "examples: 2" in said
@@ -288,15 +290,27 @@ def test_a_sentence_of_a_long_text_is_found_too(person, stranger):
     assert run.answer == "That “‹…›”"
 
 
-def test_where_it_is_cut_off_all_of_it_goes_the_next_time(person, repeated, monkeypatch):
+STAGES = [
+    (quotations, "replace_in_pieces"),
+    (quotations, "everywhere"),
+    (erasure, "_forget_decisions"),
+    (erasure, "_forget_judgements"),
+    (erasure, "_leave"),
+]
+
+
+@pytest.mark.parametrize(("room", "stage"), STAGES)
+def test_where_it_is_cut_off_all_of_it_goes_the_next_time(
+    person, repeated, answered, monkeypatch, room, stage
+):
     with monkeypatch.context() as patch:
-        patch.setattr(erasure, "_forget_decisions", lambda user: 1 / 0)
+        patch.setattr(room, stage, lambda *about: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             call_command("erase_person", "ada", "--yes")
 
     call_command("erase_person", "ada", "--yes")
 
-    assert holding(MARK) == []
+    assert holding(MARK) == holding(ANSWER) == []
 
 
 @pytest.mark.parametrize("text", ['a "b" \n c' * 6, "鎌倉の庭は秘密です。" * 5, "x\\ny" * 20])
@@ -323,7 +337,12 @@ def test_many_long_texts_are_found_in_no_time():
 # Columns that hold names, settings and states, and no words that somebody said.
 NO_WORDS = {
     "agents": {
-        *("McpServer.args", "McpServer.last_error", "ToolRegistration.description"),
+        *(
+            "McpServer.args",
+            "McpServer.folders",
+            "McpServer.last_error",
+            "ToolRegistration.description",
+        ),
         *("ToolRegistration.definition", "ToolRegistration.pending", "Agent.fallback_models"),
         *("Agent.output_schema", "Run.marks", "AgentStep.call_id", "AgentStep.action"),
         *("Approval.call_id", "Approval.tool", "AuditEntry.detail", "AuditEntry.place"),
