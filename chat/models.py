@@ -130,6 +130,34 @@ class Member(Membership):
         ordering = ["pk"]
 
 
+class RemovedMember(models.Model):
+    """Somebody whom the owner removed: links don't let them in again, only the owner does."""
+
+    session = models.ForeignKey(
+        ChatSession,
+        verbose_name=_("session"),
+        on_delete=models.CASCADE,
+        related_name="removed_members",
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("person"),
+        on_delete=models.CASCADE,
+        related_name="+",
+    )
+    removed_at = models.DateTimeField(_("removed"), auto_now_add=True)
+
+    class Meta:
+        verbose_name = _("removed member")
+        verbose_name_plural = _("removed members")
+        constraints = [
+            models.UniqueConstraint(fields=["session", "user"], name="one_removal_a_person")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.session_id} {self.user}"
+
+
 class MessageQuerySet(models.QuerySet):
     def for_user(self, user):
         """What this person said, in sessions that they may see."""

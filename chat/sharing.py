@@ -99,13 +99,14 @@ def add(session: ChatSession, name: str, right: str) -> None:
     with _held(session):
         if right == "read":
             _close_way(session, person, may_write=True)
+        session.removed_members.filter(user=person).delete()
         _seat(session, person, right == "write")
         about = {"who": audit.person(person), "right": right}
         audit.record(session.user, audit.MEMBER_ADDED, _name(session), **about)
 
 
 def remove(session: ChatSession, user: int) -> None:
-    """Show somebody out; the link that they came by is withdrawn, or they would come back.
+    """Show somebody out; no link lets them in again, until the owner adds them by name.
 
     Raises Member.DoesNotExist for whoever is not there.
     """
@@ -113,6 +114,7 @@ def remove(session: ChatSession, user: int) -> None:
         member = guests(session).select_related("user").get(user=user)
         _close_way(session, member.user)
         _unseat(session, member, by=session.user)
+        session.removed_members.get_or_create(user=member.user)
 
 
 def leave(session: ChatSession, user) -> None:
@@ -153,6 +155,7 @@ def find(token: str, user) -> Invitation:
         raise NotShared(_("This link leads nowhere: it was never there, or it is gone."))
     if not is_in(user, link):
         _check_open(link)
+        _check_welcome(link.session, user)
     return link
 
 
@@ -175,6 +178,7 @@ def join(token: str, user) -> ChatSession:
         return session
     with _held(session):
         _check_open(link)
+        _check_welcome(session, user)
         _seat(session, user, link.may_write, link)
         right = "write" if link.may_write else "read"
         about = {"who": audit.person(user), "right": right, "link": link.pk}
@@ -189,6 +193,14 @@ def _check_open(link: Invitation) -> None:
     if link.withdrawn_at is not None:
         raise NotShared(_("This link was withdrawn. Ask whoever sent it for a new one."))
     raise NotShared(_("This link has expired. Ask whoever sent it for a new one."))
+
+
+def _check_welcome(session: ChatSession, user) -> None:
+    """Whoever was removed may still know of other links, or be sent one by other members."""
+    if session.removed_members.filter(user=user.pk).exists():
+        owner = session.user.get_username()
+        sentence = _("You were removed from this session. Ask %(owner)s to add you by name.")
+        raise NotShared(sentence % {"owner": owner})
 
 
 @contextmanager

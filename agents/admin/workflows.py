@@ -3,7 +3,7 @@
 from typing import Any
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.db.models import Max, QuerySet
@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.engine.plans.definition import read
 from agents.models import Schedule, Workflow
-from agents.workflows import schedules, starting
+from agents.workflows import acceptance, schedules, starting
 
 from .console import ConsoleAdmin
 from .json_field import ObjectField
@@ -87,18 +87,41 @@ class ScheduleForm(forms.ModelForm):
 @admin.register(Schedule)
 class ScheduleAdmin(ConsoleAdmin):
     form = ScheduleForm
-    list_display = ["workflow", "cron", "user", "enabled", "next_at", "last_run_at", "trouble"]
+    list_display = ["workflow", "cron", "user", "enabled", "next_at", "last_run_at", "state"]
     list_filter = ["enabled", "workflow"]
     list_select_related = ["workflow", "user"]
     autocomplete_fields = ["user"]
     fields = ["workflow", "user", "cron", "parameters", "enabled"]
-    fields += ["next_at", "last_run_at", "trouble"]
-    readonly_fields = ["next_at", "last_run_at", "trouble"]
+    fields += ["next_at", "last_run_at", "state"]
+    readonly_fields = ["next_at", "last_run_at", "state"]
     formfield_overrides = {models.JSONField: {"form_class": ObjectField}}
 
     def get_form(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
         form = super().get_form(request, *args, **options)
         return type("Form", (form,), {"asker": request.user})
+
+    @admin.display(description=_("state"))
+    def state(self, schedule: Schedule) -> SafeString | str:
+        """Whether it starts anything, and if not, who has to do what."""
+        if schedule.pk is None:
+            return "—"
+        held = acceptance.why_held(schedule, schedule.workflow.newest)
+        return held or schedule.trouble or _("Accepted by its owner")
+
+    def save_model(self, request: HttpRequest, obj: Schedule, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if acceptance.settle(obj, request.user):
+            return
+        if obj.user_id != request.user.pk:
+            messages.warning(request, acceptance.why_held(obj, obj.workflow.newest))
+            return
+        page = reverse("workflows:schedule", args=[obj.pk])
+        sentence = _(
+            "This workflow has a new version. Review and accept it, or nothing starts."
+        )
+        messages.warning(
+            request, format_html('{} <a href="{}">{}</a>', sentence, page, _("Review"))
+        )
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """For oneself, and with what the workflow of the address can be given."""

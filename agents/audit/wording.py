@@ -44,6 +44,8 @@ SENTENCES = {
     audit.CONFIG_EXPORTED: gettext_lazy("%(who)s exported the configuration."),
     audit.CONFIG_IMPORTED: gettext_lazy("%(who)s imported a configuration."),
     audit.WORKFLOW_SAVED: gettext_lazy("%(who)s saved a version of %(what)s."),
+    audit.SCHEDULE_ACCEPTED: gettext_lazy("%(who)s accepted what %(what)s starts."),
+    audit.SCHEDULE_DECLINED: gettext_lazy("%(who)s declined what %(what)s starts."),
     audit.DECIDED: gettext_lazy("%(who)s decided about a call in %(what)s."),
     audit.VIEWED: gettext_lazy("%(who)s looked at %(what)s."),
     audit.SEARCHED: gettext_lazy("%(who)s searched masked text in the list: %(what)s."),
@@ -66,6 +68,7 @@ SENTENCES = {
     "review.assign": gettext_lazy("%(who)s assigned the review of %(what)s."),
     "review.verdict": gettext_lazy("%(who)s gave a verdict on %(what)s."),
     "review.correction": gettext_lazy("%(who)s corrected %(what)s."),
+    audit.EXAMPLE_SAVED: gettext_lazy("%(who)s saved %(what)s as an example."),
     audit.HIT_JUDGED: gettext_lazy("%(who)s judged what a guardrail found in %(what)s."),
 }
 ABOUT = {
@@ -117,6 +120,7 @@ FACTS = {
     "chunk_count": gettext_lazy("passages"),
     "checked": gettext_lazy("entries checked"),
     "door": gettext_lazy("where"),
+    "example": gettext_lazy("example"),
     "filter": gettext_lazy("filter"),
     "form": gettext_lazy("file format"),
     "groups": gettext_lazy("groups"),

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from agents.engine.plans.definition import read
 from agents.models import Schedule
 from agents.sentences import told
-from agents.workflows import versions
+from agents.workflows import acceptance, versions
 
 from .columns import no_such, plain, unknown
 from .kind import Kind, Objection, Values
@@ -138,9 +138,10 @@ def _keep_schedules(row: Any, wanted: list[Values], user: Any) -> Iterator[Objec
         there[schedule.user.get_username(), schedule.cron].append(schedule)
     for number, values in enumerate(wanted):
         same = there[values["person"], values["cron"]]
-        yield from _keep_schedule(
-            number, same.pop() if same else Schedule(workflow=row), values
-        )
+        schedule = same.pop() if same else Schedule(workflow=row)
+        yield from _keep_schedule(number, schedule, values)
+        if schedule.pk:
+            acceptance.settle(schedule, account(user))
     for schedule in (gone for rest in there.values() for gone in rest):
         schedule.delete()
 

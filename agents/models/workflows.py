@@ -94,6 +94,13 @@ class Schedule(models.Model):
     next_at = models.DateTimeField(_("next time"), null=True, blank=True, db_index=True)
     last_run_at = models.DateTimeField(_("last time"), null=True, blank=True)
     trouble = models.TextField(_("what went wrong"), blank=True)
+    accepted = models.JSONField(
+        _("accepted"),
+        null=True,
+        blank=True,
+        editable=False,
+        help_text=_("What its owner agreed to: version, parameters and times."),
+    )
     enabled = models.BooleanField(_("enabled"), default=True)
 
     class Meta:

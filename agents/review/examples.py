@@ -15,7 +15,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents import assembly, planners, servers
+from agents import assembly, audit, masking, planners, servers
 from agents.engine.approval import AskPerson
 from agents.engine.errors import AgentError
 from agents.engine.events import Event, Type
@@ -47,7 +47,7 @@ def save(user, run: Run, name: str, expected: str) -> Example:
         raise NotTaken(_("A name has 1 to %(most)d characters.") % {"most": MOST_NAME})
     try:
         with transaction.atomic():
-            return Example.objects.create(
+            saved = Example.objects.create(
                 name=name,
                 run=run,
                 agent=run.agent,
@@ -58,6 +58,9 @@ def save(user, run: Run, name: str, expected: str) -> Example:
                 expected=written(expected, MOST_ANSWER),
                 saved_by=user,
             )
+            if not masking.is_own(run, user):
+                audit.record(user, audit.EXAMPLE_SAVED, run, example=saved.pk)
+            return saved
     except IntegrityError:
         raise NotTaken(_("There is an example of this name already.")) from None
 

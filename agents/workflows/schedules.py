@@ -12,7 +12,7 @@ from agents import database, runs
 from agents.engine.errors import AgentError
 from agents.models import Run, Schedule
 from agents.sentences import told
-from agents.workflows import starting
+from agents.workflows import acceptance, starting
 
 logger = logging.getLogger(__name__)
 
@@ -78,6 +78,9 @@ def _take(schedule: Schedule, now: datetime, **facts: object) -> bool:
 def _run(schedule: Schedule) -> Run:
     if not schedule.user.is_active:
         raise starting.NotStarted(_("The person of this schedule is switched off."))
+    version = schedule.workflow.newest
+    if held := acceptance.why_held(schedule, version):
+        raise starting.NotStarted(held)
     given = starting.as_typed(schedule.parameters)
-    wish = starting.wish(schedule.workflow, given, schedule.user)
+    wish = starting.wish(schedule.workflow, given, schedule.user, version=version)
     return starting.start(wish, schedule.user, f"schedule.{schedule.pk}")

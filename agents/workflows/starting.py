@@ -62,9 +62,15 @@ def named(name: str, mine: QuerySet[Workflow]) -> Workflow:
     return found
 
 
-def wish(workflow: Workflow, given: Mapping[str, str], user: Any = None) -> Wish:
-    """The newest version with these parameters, for this person; raises NotStarted."""
-    version = workflow.newest
+def wish(
+    workflow: Workflow,
+    given: Mapping[str, str],
+    user: Any = None,
+    *,
+    version: WorkflowVersion | None = None,
+) -> Wish:
+    """This version, or else the newest, with these parameters; raises NotStarted."""
+    version = version or workflow.newest
     if version is None or not workflow.enabled:
         raise NotStarted(_("%(name)s is switched off.") % {"name": workflow.name})
     definition = read(version.text)

@@ -18,10 +18,10 @@ from agents.display import RunView
 from agents.engine.plans.definition import Definition, read
 from agents.engine.plans.plan import ExecutionStep
 from agents.engine.plans.written import Problem
-from agents.models import Run, Workflow, WorkflowVersion
+from agents.models import Run, Schedule, Workflow, WorkflowVersion
 from agents.models.workflows import MAY_CHANGE
 from agents.sentences import told
-from agents.workflows import company, rehearsal, starting, versions
+from agents.workflows import acceptance, company, rehearsal, starting, versions
 from agents.workflows.examples import EXAMPLES
 
 SHOWN_RUNS = 10
@@ -125,6 +125,7 @@ def listing(request: HttpRequest) -> HttpResponse:
         number=Max("versions__number"), run_count=Count("versions__runs", distinct=True)
     )
     context = {"workflows": rows, "examples": EXAMPLES.values(), "may_edit": _may_edit(request)}
+    context |= {"held": acceptance.waiting_for(request.user)}
     return render(request, "workflows/list.html", context)
 
 
@@ -142,10 +143,43 @@ def workflow(request: HttpRequest, pk: int) -> HttpResponse:
         "runs": [RunView(r) for r in runs.select_related("workflow", "user")[:SHOWN_RUNS]],
         "may_edit": may_edit,
         "versions": found.versions.select_related("author")[:SHOWN_VERSIONS],
-        "schedules": found.schedules.filter(enabled=True).select_related("user"),
+        "schedules": _schedules(request, found, newest),
         "may_schedule": request.user.is_staff and request.user.has_perm("agents.add_schedule"),
     }
     return render(request, "workflows/workflow.html", context)
+
+
+@require_GET
+def schedule(request: HttpRequest, pk: int) -> HttpResponse:
+    """What a schedule would start with its owner's rights, for its owner alone."""
+    return _offered(request, _own_schedule(request, pk))
+
+
+@require_POST
+def answer_schedule(request: HttpRequest, pk: int) -> HttpResponse:
+    found = _own_schedule(request, pk)
+    is_accepted = request.POST.get("answer") == "accept"
+    seal = request.POST.get("seal", "")
+    try:
+        acceptance.answer(found, request.user, seal, is_accepted=is_accepted)
+    except acceptance.Changed:
+        return _offered(request, _own_schedule(request, pk), is_changed=True)
+    return redirect("workflows:workflow", found.workflow_id)
+
+
+def _own_schedule(request: HttpRequest, pk: int) -> Schedule:
+    rows = Schedule.objects.filter(user=request.user).select_related("workflow", "user")
+    return get_object_or_404(rows, pk=pk)
+
+
+def _offered(
+    request: HttpRequest, found: Schedule, *, is_changed: bool = False
+) -> HttpResponse:
+    if (offer := acceptance.offer(found)) is None:
+        raise Http404
+    context = {"offer": offer, "schedule": found, "is_changed": is_changed}
+    status = 409 if is_changed else 200
+    return render(request, "workflows/schedule.html", context, status=status)
 
 
 @require_http_methods(["GET", "POST"])
@@ -241,6 +275,17 @@ def _editor(
     }
     status = 200 if reason is None else 409 if newest else 422
     return render(request, "workflows/edit.html", context, status=status)
+
+
+def _schedules(
+    request: HttpRequest, found: Workflow, newest: WorkflowVersion
+) -> list[Schedule]:
+    """All of them for whoever may edit, and for everybody their own."""
+    rows = found.schedules.filter(enabled=True).select_related("user")
+    shown = list(rows if _may_edit(request) else rows.filter(user=request.user))
+    for row in shown:
+        row.held = acceptance.why_held(row, newest)
+    return shown
 
 
 def _may_edit(request: HttpRequest) -> bool:

@@ -99,6 +99,8 @@ DOORS = {
     "workflows/new/": read(ROOT, ACCOUNTS - ROOT),
     "workflows/check/": change(ROOT, ACCOUNTS - ROOT),
     "workflows/completions/": read(ACCOUNTS),
+    "workflows/schedules/<int:pk>/": read(OWNER),
+    "workflows/schedules/<int:pk>/answer/": change(OWNER),
     "workflows/<int:pk>/": read(ACCOUNTS),
     "workflows/<int:pk>/start/": change(ACCOUNTS),
     "workflows/<int:pk>/edit/": read(ROOT),

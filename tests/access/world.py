@@ -21,6 +21,7 @@ from agents.models import (
     ReviewScope,
     Run,
     RunEvent,
+    Schedule,
     Workflow,
     WorkflowVersion,
 )
@@ -132,6 +133,8 @@ def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soo
     )  # fmt: skip
     workflow = Workflow.objects.create(name="sums")
     WorkflowVersion.objects.create(workflow=workflow, number=1, text=WORKFLOW, author=owner)
+    times = {"workflow": workflow, "user": owner, "cron": "0 9 * * *"}
+    schedule = Schedule.objects.create(**times, enabled=False)
     link = Invitation.objects.create(session=chat, digest=digest(TOKEN), expires_at=soon)
     share = ShareLink.objects.create(
         run=run, digest=digest(TOKEN), level="person", made_by=owner, expires_at=soon
@@ -147,6 +150,7 @@ def _ids(chat: ChatSession, run: Run, said: Message, people: dict[str, Any], soo
         "traces/<int:pk>": run.pk,
         "api/runs/<int:pk>": run.pk,
         "workflows/<int:pk>": workflow.pk,
+        "workflows/schedules/<int:pk>": schedule.pk,
         "approvals/<int:pk>": asked.pk,
         "traces/views/<int:pk>": view.pk,
         "traces/<int:pk>/share/<int:link>": share.pk,

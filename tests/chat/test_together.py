@@ -393,6 +393,24 @@ def test_whoever_was_shown_out_does_not_come_back_by_the_same_link(chat, person,
     assert page(client, chat).status_code == 404
 
 
+def test_nor_by_another_link_until_the_owner_adds_them_by_name(chat, person, stranger):
+    owner, client = client_of(person), client_of(stranger)
+    one, other = invited(owner, chat), invited(owner, chat, "write")
+    client.post(one)
+    owner.post(f"/chat/{chat.pk}/people/{stranger.pk}/remove/")
+    newer = invited(owner, chat)
+
+    for link in (other, newer):
+        assert client.post(link).status_code == 404
+        assert "Ask ada to add you by name." in client.get(link).content.decode()
+    assert page(client, chat).status_code == 404
+
+    owner.post(f"/chat/{chat.pk}/people/", {"name": "eve", "right": "read"})
+    assert page(client, chat).status_code == 200
+    client.post(f"/chat/{chat.pk}/leave/")
+    assert client.post(newer).status_code == 302  # who left by themselves may come back
+
+
 def test_what_the_owner_took_away_is_not_given_back_by_the_same_link(chat, person, stranger):
     link, client = invited(client_of(person), chat, "write"), client_of(stranger)
     client.post(link)

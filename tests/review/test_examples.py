@@ -6,7 +6,7 @@ from django.test import Client
 
 from agents import approvals, runs
 from agents.approvals import Word
-from agents.models import Agent, Approval, Run, ToolRegistration
+from agents.models import Agent, Approval, AuditEntry, Run, ToolRegistration
 from agents.review import examples
 from agents.review.likeness import likeness
 from agents.review.models import Example
@@ -25,6 +25,20 @@ SUM = Says.call("calculator", expression="6 * 7")
 async def kept(reviewer, run, name="The sum", expected=None):
     expected = run.answer if expected is None else expected
     return await sync_to_async(examples.save)(reviewer, run, name, expected)
+
+
+async def test_saving_anothers_run_leaves_an_entry_and_saving_ones_own_does_not(
+    reviewer, person
+):
+    theirs = await asked("6 * 7?", user=person)
+    example = await kept(reviewer, theirs)
+    await sync_to_async(examples.save)(
+        reviewer, await asked("7 * 7?", user=reviewer, topic="b"), "own", ""
+    )
+
+    entry = await AuditEntry.objects.aget(action="review.example")
+    assert entry.subject == f"run:{theirs.pk}"
+    assert entry.detail == {"example": example.pk}
 
 
 async def test_a_run_is_kept_with_what_its_tools_said(scripted, reviewer):

@@ -6,7 +6,7 @@ from django.test import Client
 
 from agents import runs
 from agents.models import Run, Schedule, Workflow
-from agents.workflows import schedules, versions
+from agents.workflows import acceptance, schedules, versions
 from tests.conftest import checked
 
 pytestmark = [
@@ -19,9 +19,11 @@ MONDAY = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)
 
 @pytest.fixture
 def schedule(workflow, person):
-    return Schedule.objects.create(
+    made = Schedule.objects.create(
         workflow=workflow, user=person, cron="0 9 * * 1-5", next_at=MONDAY
     )
+    acceptance.settle(made, person)
+    return made
 
 
 def test_a_schedule_that_is_due_is_started_once_whoever_notices(schedule, person):
@@ -75,7 +77,9 @@ def test_while_the_last_run_goes_on_no_other_begins(schedule):
 
 
 def test_what_cannot_be_started_says_why_and_is_tried_the_next_time(schedule):
-    Schedule.objects.update(parameters={"nothing": 1})
+    schedule.parameters = {"nothing": 1}
+    schedule.save()
+    acceptance.settle(schedule, schedule.user)
 
     assert schedules.start_due(MONDAY) == []
     schedule.refresh_from_db()

@@ -1,0 +1,142 @@
+"""A schedule runs with its owner's rights, so it starts only what its owner accepted.
+
+Accepted are the version of the workflow, its parameters, its times and whose rights it has.
+Where any of these is changed by somebody else, the schedule waits for its owner.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.utils.crypto import constant_time_compare, salted_hmac
+from django.utils.translation import gettext as _
+
+from agents import audit
+from agents.models import Schedule, WorkflowVersion
+from agents.workflows.versions import Line, difference
+
+SALT = "agents.workflows.acceptance"
+Terms = dict[str, Any]
+
+
+class Changed(Exception):
+    """What is to be accepted is not what its owner was shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """What a schedule would start, beside what its owner accepted before."""
+
+    schedule: Schedule
+    version: WorkflowVersion
+    before: WorkflowVersion | None  # None where nothing of this workflow was accepted
+
+    @property
+    def seal(self) -> str:
+        """By which an answer says what it is an answer to."""
+        told = json.dumps(terms(self.schedule, self.version), sort_keys=True)
+        return salted_hmac(SALT, told, algorithm="sha256").hexdigest()
+
+    @property
+    def why_held(self) -> str:
+        return why_held(self.schedule, self.version)
+
+    @property
+    def lines(self) -> list[Line]:
+        """The lines of the workflow that are not as they were accepted."""
+        return list(difference(self.before.text, self.version.text)) if self.before else []
+
+    @property
+    def facts(self) -> list[tuple[str, str, str]]:
+        """Name, value and, where it is another one, the value that was accepted."""
+        accepted = self.schedule.accepted or {}
+        now = terms(self.schedule, self.version)
+        names = {"cron": _("when"), "parameters": _("parameters")}
+        return [
+            (label, _written(now[name]), _written(accepted.get(name, now[name])))
+            for name, label in names.items()
+        ]
+
+
+def offer(schedule: Schedule) -> Offer | None:
+    """What waits for its owner, or was accepted; None where the workflow has no version."""
+    version = schedule.workflow.newest
+    if version is None:
+        return None
+    accepted = schedule.accepted or {}
+    is_same = accepted.get("workflow") == schedule.workflow_id
+    known = schedule.workflow.versions.filter(number=accepted.get("version", 0))
+    return Offer(schedule=schedule, version=version, before=known.first() if is_same else None)
+
+
+def waiting_for(user: Any) -> list[Schedule]:
+    """Schedules that start nothing until this person has accepted them."""
+    mine = Schedule.objects.filter(user=user, enabled=True, workflow__enabled=True)
+    rows = mine.select_related("workflow", "user")
+    return [row for row in rows if why_held(row, row.workflow.newest)]
+
+
+def terms(schedule: Schedule, version: WorkflowVersion) -> Terms:
+    return {
+        "person": schedule.user_id,
+        "workflow": schedule.workflow_id,
+        "version": version.number,
+        "parameters": schedule.parameters,
+        "cron": schedule.cron,
+    }
+
+
+def why_held(schedule: Schedule, version: WorkflowVersion | None) -> str:
+    """Why it starts nothing, in a sentence; empty where its owner accepted what it starts."""
+    if version is None or schedule.accepted == (now := terms(schedule, version)):
+        return ""
+    about = {"owner": schedule.user.get_username(), "new": version.number}
+    accepted = schedule.accepted or {}
+    if accepted.get("person") != schedule.user_id:
+        return _("Waiting for %(owner)s to accept this schedule.") % about
+    if {name for name in now if accepted.get(name) != now[name]} == {"version"}:
+        about |= {"old": accepted["version"]}
+        sentence = _("Waiting for %(owner)s to accept version %(new)d. Accepted: %(old)d.")
+        return sentence % about
+    return _("This schedule was changed. Waiting for %(owner)s to accept it.") % about
+
+
+def settle(schedule: Schedule, by: Any) -> bool:
+    """Whether it can start, now that somebody saved it.
+
+    Owners accept what they save themselves, but for a version that they were not shown.
+    """
+    version = schedule.workflow.newest
+    if version is None or by is None or by.pk != schedule.user_id:
+        return version is not None and not why_held(schedule, version)
+    accepted = schedule.accepted or {}
+    now = terms(schedule, version)
+    is_known = all(accepted.get(name) == now[name] for name in ("person", "workflow"))
+    if is_known and accepted["version"] != version.number:
+        return False
+    Schedule.objects.filter(pk=schedule.pk).update(accepted=now)
+    schedule.accepted = now
+    return True
+
+
+@transaction.atomic
+def answer(schedule: Schedule, by: Any, seal: str, *, is_accepted: bool) -> None:
+    """Keep what its owner says to it; raises Changed where they were shown something else."""
+    row = Schedule.objects.select_for_update().select_related("workflow", "user")
+    found = offer(row.get(pk=schedule.pk, user=by))
+    if found is None or not constant_time_compare(found.seal, seal):
+        raise Changed
+    told = {"name": str(schedule), "version": found.version.number}
+    if is_accepted:
+        now = terms(found.schedule, found.version)
+        Schedule.objects.filter(pk=schedule.pk).update(accepted=now, trouble="")
+        audit.record(by, audit.SCHEDULE_ACCEPTED, schedule, **told)
+    else:
+        # Who switches it on again does not thereby accept it for them.
+        Schedule.objects.filter(pk=schedule.pk).update(enabled=False, accepted=None)
+        audit.record(by, audit.SCHEDULE_DECLINED, schedule, **told)
+
+
+def _written(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,207 @@
+"""Nobody acts with another person's rights by changing what their schedule starts."""
+
+from datetime import UTC, datetime, timedelta
+from importlib import import_module
+from pkgutil import iter_modules
+
+import pytest
+from django.apps import apps
+from django.contrib.auth.models import Permission
+from django.test import Client
+
+from agents import migrations
+from agents.models import AuditEntry, Run, Schedule
+from agents.workflows import acceptance, schedules, versions
+from tests.workflows import pipeline
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("agent", "workshop"),
+]
+MONDAY = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)
+MORE = pipeline.TEXT + "\n# Another line.\n"
+
+
+@pytest.fixture
+def schedule(workflow, person):
+    made = Schedule.objects.create(
+        workflow=workflow, user=person, cron="0 9 * * *", next_at=MONDAY
+    )
+    assert acceptance.settle(made, person)
+    return made
+
+
+def client_of(user):
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def names(path):
+    return [module.name for module in iter_modules(path)]
+
+
+def page(schedule):
+    return f"/workflows/schedules/{schedule.pk}/"
+
+
+def answer(client, schedule, word="accept", **more):
+    seal = client.get(page(schedule)).context["offer"].seal
+    told = {"seal": seal, "answer": word, **more}
+    return client.post(f"{page(schedule)}answer/", told)
+
+
+def started(schedule, day=0):
+    Schedule.objects.filter(pk=schedule.pk).update(next_at=MONDAY)
+    return schedules.start_due(MONDAY + timedelta(days=day))
+
+
+def newer(workflow, editor):
+    versions.save(MORE, editor, workflow=workflow, base=1)
+
+
+def test_a_newer_version_waits_for_the_owner(schedule, workflow, editor):
+    newer(workflow, editor)
+
+    assert started(schedule) == []
+    schedule.refresh_from_db()
+    assert schedule.trouble == "Waiting for ada to accept version 2. Accepted: 1."
+    assert schedule.next_at == MONDAY + timedelta(days=1)
+
+
+def test_the_owner_sees_the_difference_and_accepts_it(schedule, workflow, editor, person):
+    newer(workflow, editor)
+    client = client_of(person)
+
+    listed = client.get("/workflows/").text
+    shown = client.get(page(schedule)).text
+    accepted = answer(client, schedule)
+
+    assert f'href="{page(schedule)}"' in listed
+    assert "Another line." in shown.partition('class="difference"')[2].partition("</table>")[0]
+    assert accepted.status_code == 302
+    [run] = started(schedule)
+    assert (run.user, run.workflow.number) == (person, 2)
+    entry = AuditEntry.objects.get(action="workflow.accepted")
+    assert entry.detail["version"] == 2
+    assert page(schedule) not in client.get("/workflows/").text
+
+
+def test_what_was_not_shown_is_not_accepted(schedule, workflow, editor, person):
+    client = client_of(person)
+    newer(workflow, editor)
+    seal = client.get(page(schedule)).context["offer"].seal
+    versions.save(MORE + "# And one.\n", editor, workflow=workflow, base=2)
+
+    late = client.post(f"{page(schedule)}answer/", {"seal": seal, "answer": "accept"})
+
+    assert late.status_code == 409
+    assert "changed while you were reading" in late.text
+    assert started(schedule) == []
+
+
+@pytest.mark.parametrize(
+    "change", [{"parameters": {"names": "x"}}, {"cron": "* * * * *"}, {"user": "stranger"}]
+)
+def test_what_others_change_waits_for_the_owner(schedule, change, administrator, stranger):
+    form = {"workflow": schedule.workflow_id, "user": schedule.user_id, "enabled": "on"}
+    form |= {"cron": schedule.cron, "parameters": "{}"}
+    before = acceptance.terms(schedule, schedule.workflow.newest)
+    if "user" in change:
+        form["user"] = stranger.pk
+    elif "cron" in change:
+        form |= change
+    else:
+        Schedule.objects.filter(pk=schedule.pk).update(**change)
+    if "parameters" not in change:
+        saved = client_of(administrator).post(
+            f"/admin/agents/schedule/{schedule.pk}/change/", form, follow=True
+        )
+        assert "Waiting for" in saved.text or "was changed" in saved.text
+
+    assert started(schedule) == []
+    assert not Run.objects.exists()
+    schedule.refresh_from_db()
+    assert acceptance.terms(schedule, schedule.workflow.newest) != before
+
+
+def test_a_schedule_for_another_starts_after_they_accepted_it(
+    workflow, administrator, stranger
+):
+    form = {"workflow": workflow.pk, "user": stranger.pk, "enabled": "on", "parameters": "{}"}
+    client_of(administrator).post("/admin/agents/schedule/add/", form | {"cron": "0 9 * * *"})
+    made = Schedule.objects.get()
+
+    assert started(made) == []
+    assert client_of(administrator).get(page(made)).status_code == 404
+    answer(client_of(stranger), made)
+    assert [run.user for run in started(made)] == [stranger]
+
+
+def test_ones_own_save_accepts_all_but_a_version_that_one_has_not_seen(
+    workflow, administrator, editor
+):
+    client = client_of(administrator)
+    form = {"workflow": workflow.pk, "user": administrator.pk, "enabled": "on"}
+    form |= {"parameters": "{}", "cron": "0 9 * * *"}
+    client.post("/admin/agents/schedule/add/", form)
+    made = Schedule.objects.get()
+    assert made.accepted["version"] == 1
+
+    newer(workflow, editor)
+    change = f"/admin/agents/schedule/{made.pk}/change/"
+    saved = client.post(change, form | {"cron": "0 8 * * *"}, follow=True)
+
+    assert "This workflow has a new version." in saved.text
+    assert started(made) == []
+
+
+def test_a_declined_schedule_is_off_and_nobody_switches_it_on_for_them(schedule, person):
+    answer(client_of(person), schedule, "decline")
+    schedule.refresh_from_db()
+    assert not schedule.enabled
+
+    Schedule.objects.update(enabled=True)
+
+    assert started(schedule) == []
+
+
+def test_the_editor_of_a_workflow_sees_that_it_waits_and_cannot_accept(
+    schedule, workflow, editor
+):
+    newer(workflow, editor)
+    client = client_of(editor)
+
+    assert "Waiting for ada" in client.get(f"/workflows/{workflow.pk}/").text
+    assert client.get(page(schedule)).status_code == 404
+    assert client.post(f"{page(schedule)}answer/", {"answer": "accept"}).status_code == 404
+
+
+def test_others_are_not_shown_whose_schedules_there_are(schedule, workflow, stranger):
+    shown = client_of(stranger).get(f"/workflows/{workflow.pk}/").text
+
+    assert schedule.cron not in shown
+
+
+def test_what_ran_before_an_upgrade_goes_on(schedule, workflow):
+    Schedule.objects.update(accepted=None)
+
+    [name] = [n for n in names(migrations.__path__) if n.endswith("_accepted_schedules")]
+    import_module(f"agents.migrations.{name}").accept(apps, None)
+
+    assert len(started(schedule)) == 1
+
+
+def test_who_may_edit_schedules_and_no_more_cannot_borrow_rights(schedule, stranger):
+    """They change what is started for a superuser; it waits."""
+    stranger.is_staff = True
+    stranger.user_permissions.set(Permission.objects.filter(content_type__model="schedule"))
+    stranger.save()
+    form = {"workflow": schedule.workflow_id, "user": schedule.user_id, "enabled": "on"}
+    form |= {"cron": "* * * * *", "parameters": "{}"}
+
+    client_of(stranger).post(f"/admin/agents/schedule/{schedule.pk}/change/", form)
+
+    assert started(schedule) == []
+    schedule.refresh_from_db()
+    assert "Waiting for ada to accept it." in schedule.trouble
