@@ -39,7 +39,7 @@ class ChatSessionAdmin(SaidAdmin, WholeAdmin):
 
     def contents(self, session: ChatSession) -> Contents:
         asked = Run.objects.filter(message__session=session).order_by("pk")
-        counts = {Message: session.messages.count(), **counted(asked)}
+        counts = {Message: session.messages.count(), Run: asked.count(), **counted(asked)}
         numbers = {"runs": list(asked.values_list("pk", flat=True))}
         return Contents(counts=counts, numbers=numbers, owner=session.user)
 

@@ -54,11 +54,12 @@ class WholeAdmin(ReadOnlyAdmin):
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """Each row by its name, and how much goes with all of them."""
         rows = list(objs)
-        counts: dict[str, int] = {str(self.opts.verbose_name_plural): len(rows)}
+        counts = {str(self.opts.verbose_name_plural): len(rows)}
         for row in rows:
             for kind, count in self.contents(row).counts.items():
                 name = str(kind._meta.verbose_name_plural)
                 counts[name] = counts.get(name, 0) + count
+        counts = {name: count for name, count in counts.items() if count}
         told = [str(self.shown(row, request.user)) for row in rows]
         lacking = set() if self.has_delete_permission(request) else {self.opts.verbose_name}
         return told, counts, lacking, []

@@ -142,6 +142,7 @@ FACTS = {
     "replaced": gettext_lazy("words replaced in"),
     "rule": gettext_lazy("pattern"),
     "run": gettext_lazy("run"),
+    "run_count": gettext_lazy("number of runs"),
     "runevent_count": gettext_lazy("events"),
     "runs": gettext_lazy("runs"),
     "state": gettext_lazy("state"),

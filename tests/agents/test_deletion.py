@@ -124,6 +124,7 @@ def test_a_session_takes_its_runs_with_it(root, chat, person):
     root.post(page(ChatSession, "delete", chat.pk), YES)
 
     assert "Messages: 2" in asks
+    assert "Runs: 2" in asks
     assert not Run.objects.exists()
     entry = AuditEntry.objects.get(action=audit.DELETED)
     assert entry.subject == f"chatsession:{chat.pk}"
