@@ -223,8 +223,9 @@ class Acting:
     def _observed(
         self, call: ToolCall, observation: str, outcome: FallbackResult, about: dict[str, Any]
     ) -> Iterator[Event]:
-        is_error, noted = outcome.result.is_error, outcome.result.note
-        more = {"note": noted} if noted else {}
+        result, is_error = outcome.result, outcome.result.is_error
+        told = {"note": result.note, "is_data": result.is_data and not is_error}
+        more = {name: value for name, value in told.items() if value}
         yield self._responded(call, observation, is_error, outcome.attempts, about, **more)
         yield from self._guarded(call, about, outcome.findings)
         step = about["step"]

@@ -138,7 +138,7 @@ def _result(value: Any) -> ToolResult:
     if isinstance(value, ToolResult):
         return value
     if isinstance(value, BaseModel):
-        return ToolResult(value.model_dump_json())
+        return ToolResult(value.model_dump_json(), is_data=True)
     if isinstance(value, str):
         return ToolResult(value)
-    return ToolResult(json.dumps(value, ensure_ascii=False, default=str))
+    return ToolResult(json.dumps(value, ensure_ascii=False, default=str), is_data=True)

@@ -22,13 +22,15 @@ class ToolResult:
 
     `mendable` errors come from the input: trying the same again is useless, and the model
     that wrote the input is the one who can do better. A `note` says something about the
-    output, such as that it is rounded, and is no part of it.
+    output, such as that it is rounded, and is no part of it. `is_data` says that the output
+    is JSON: the steps of a plan read it as a value, and 6 is a number.
     """
 
     output: str = ""
     error: str | None = None
     mendable: bool = False
     note: str = ""
+    is_data: bool = False
 
     @property
     def is_error(self) -> bool:

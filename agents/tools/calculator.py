@@ -103,7 +103,7 @@ class CalculatorTool:
         except BadExpression as refusal:
             return ToolResult(error=str(refusal), mendable=True)
         note = f"rounded to {ROUNDED_DIGITS} significant digits" if found.is_rounded else ""
-        return ToolResult(found.text, note=note)
+        return ToolResult(found.text, note=note, is_data=True)
 
 
 class Result(NamedTuple):

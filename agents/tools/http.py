@@ -138,7 +138,9 @@ class HttpTool:
             return ToolResult(error=f"{host} answered with {kind}: not a text.", mendable=True)
         if not text.strip():
             return ToolResult(f"Done, without a word in reply ({_status(response.status)}).")
-        return ToolResult(_cut(self._hidden(_pretty(text)) if "json" in kind else text))
+        is_data = "json" in kind
+        shown = self._hidden(_pretty(text)) if is_data else text
+        return ToolResult(_cut(shown), is_data=is_data)
 
     def _hidden(self, text: str) -> str:
         for secret in self._secrets:

@@ -26,6 +26,19 @@ class Company:
         found = missing(plan, self.tools, self.agents, self.roles)
         return list(islice(found, MOST_PROBLEMS))
 
+    def absent(self, plan: ExecutionPlan) -> dict[str, list[str]]:
+        """The names of the tools, agents and roles that are not there, by kind."""
+        known = {"tool": self.tools, "agent": self.agents, "role": self.roles}
+        wanted = {
+            kind: sorted({name for step in plan.walk() if (name := getattr(step, kind))})
+            for kind in known
+        }
+        lacking = {
+            kind: [n for n in names if (n.lower() if kind == "role" else n) not in known[kind]]
+            for kind, names in wanted.items()
+        }
+        return {kind: names for kind, names in lacking.items() if names}
+
 
 def present(user: Any = None) -> Company:
     """For this person; without one, all that there is."""

@@ -21,7 +21,7 @@ from agents.engine.plans.written import Problem
 from agents.models import Run, Schedule, Workflow, WorkflowVersion
 from agents.models.workflows import MAY_CHANGE
 from agents.sentences import told
-from agents.workflows import acceptance, company, rehearsal, starting, versions
+from agents.workflows import acceptance, company, reference, rehearsal, starting, versions
 from agents.workflows.examples import EXAMPLES
 
 SHOWN_RUNS = 10
@@ -272,6 +272,7 @@ def _editor(
         "newest": newest,
         "lines": list(versions.difference(newest.text, text)) if newest else [],
         "examples": () if text else EXAMPLES.values(),
+        "reference": reference,
     }
     status = 200 if reason is None else 409 if newest else 422
     return render(request, "workflows/edit.html", context, status=status)

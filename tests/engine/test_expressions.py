@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from agents.engine.errors import BadExpression
 from agents.engine.expressions import filled, parse, references
+from agents.engine.expressions.operators import FUNCTIONS
 
 NAMES = {
     "steps": {
@@ -227,3 +228,11 @@ def test_a_long_list_is_looked_through_a_few_times_and_not_a_hundred(look):
 
 def test_the_length_of_a_list_is_known_without_a_look():
     assert parse(" and ".join(["len(output) > 3"] * 80)).value({"output": [0] * 60_000})
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_function_does_what_its_example_says(name):
+    function = FUNCTIONS[name]
+
+    assert f"{name}(" in function.example
+    assert parse(function.example).value({}) == parse(function.gives).value({})

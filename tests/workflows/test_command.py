@@ -38,7 +38,7 @@ def test_what_cannot_be_started_says_why(workflow, arguments, sentence):
         call_command("workflow", "run", *arguments)
 
 
-def test_a_definition_is_checked_before_it_is_used(tmp_path, db, capsys):
+def test_a_definition_is_checked_before_it_is_used(tmp_path, pipeline_tools, capsys):
     good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
     good.write_text(pipeline.TEXT)
     bad.write_text("name: w\nsteps:\n  - {name: a, tol: x}\n")
@@ -49,5 +49,34 @@ def test_a_definition_is_checked_before_it_is_used(tmp_path, db, capsys):
 
     said = capsys.readouterr()
     assert "4 steps, nothing wrong." in said.out
-    assert "needs the tool 'data_collector'" in said.err
     assert f"{bad}:3:15: There is no field 'tol' here. Did you mean 'tool'?" in said.out
+
+
+NEEDS = """\
+name: w
+steps:
+  - {name: a, tool: nowhere}
+  - {name: b, agent: nobody, arguments: {task: x}}
+  - {name: c, plan: {steps: [{name: d, tool: elsewhere}]}}
+"""
+
+
+def test_a_check_fails_and_names_what_is_missing(tmp_path, db, capsys):
+    file = tmp_path / "needs.yaml"
+    file.write_text(NEEDS)
+
+    with pytest.raises(
+        CommandError, match="the tools elsewhere, nowhere and the agent nobody"
+    ) as e:
+        call_command("workflow", "check", str(file))
+
+    assert e.value.returncode == 1
+    assert f"{file}:3:" in capsys.readouterr().out
+
+
+def test_a_check_fails_where_arguments_do_not_fit_a_tool(tmp_path, db):
+    file = tmp_path / "odd.yaml"
+    file.write_text("name: w\nsteps:\n  - {name: a, tool: calculator}\n")
+
+    with pytest.raises(CommandError, match="arguments don't fit"):
+        call_command("workflow", "check", str(file))

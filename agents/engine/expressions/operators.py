@@ -269,25 +269,32 @@ def _round(value: Any, decimals: Any = 0) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Function:
-    """One that expressions may call, and how many values it takes."""
+    """One that expressions may call, how many values it takes, and what that looks like."""
 
     work: Callable[..., Any]
+    example: str
+    gives: str
     least: int = 1
     most: int = 1
     looks: bool = False  # whether it goes through the lists that it is given
 
 
 FUNCTIONS: Mapping[str, Function] = {
-    "len": Function(work=_len),
-    "lower": Function(work=_lower),
-    "upper": Function(work=_upper),
+    "len": Function(work=_len, example="len(['a', 'b'])", gives="2"),
+    "lower": Function(work=_lower, example="lower('Tokyo')", gives="'tokyo'"),
+    "upper": Function(work=_upper, example="upper('Tokyo')", gives="'TOKYO'"),
     "contains": Function(
-        work=lambda whole, item: within(item, whole), least=2, most=2, looks=True
+        work=lambda whole, item: within(item, whole),
+        example="contains('green tea', 'tea')",
+        gives="true",
+        least=2,
+        most=2,
+        looks=True,
     ),
-    "number": Function(work=_number),
-    "text": Function(work=text),
-    "sum": Function(work=_total, looks=True),
-    "min": Function(work=_least, most=20, looks=True),
-    "max": Function(work=_most, most=20, looks=True),
-    "round": Function(work=_round, most=2),
+    "number": Function(work=_number, example="number('6') + 1", gives="7"),
+    "text": Function(work=text, example="text(6) + ' items'", gives="'6 items'"),
+    "sum": Function(work=_total, example="sum([1, 2, 3])", gives="6", looks=True),
+    "min": Function(work=_least, example="min(4, 2, 8)", gives="2", most=20, looks=True),
+    "max": Function(work=_most, example="max([4, 2, 8])", gives="8", most=20, looks=True),
+    "round": Function(work=_round, example="round(2.345, 1)", gives="2.3", most=2),
 }

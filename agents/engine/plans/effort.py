@@ -174,4 +174,5 @@ def _result(response: Mapping[str, Any]) -> ToolResult:
     if response["is_error"]:
         return ToolResult(error=content.removeprefix("Error: "))
     note: str = response.get("note", "")
-    return ToolResult(content.removesuffix(f" ({note})") if note else content, note=note)
+    output = content.removesuffix(f" ({note})") if note else content
+    return ToolResult(output, note=note, is_data=bool(response.get("is_data")))

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from decimal import Decimal
 from typing import Any, Literal, Self
 
 from ..acting import MOST_OBSERVATION
@@ -69,14 +70,24 @@ class Outcome:
 
 
 def output_of(result: ToolResult) -> Any:
-    """What later steps refer to: data where it is JSON, else the text."""
+    """What later steps refer to: data where the tool gives data, else the text.
+
+    A number that a float cannot hold stays a text: exact is more than comparable.
+    """
     text = result.output
-    if len(text) <= MOST_OBSERVATION and text.lstrip()[:1] in {"{", "["}:
-        try:
-            return json.loads(text)
-        except (ValueError, RecursionError):
-            return text
-    return text
+    if len(text) > MOST_OBSERVATION:
+        return text
+    if not result.is_data and text.lstrip()[:1] not in {"{", "["}:
+        return text
+    try:
+        return json.loads(text, parse_float=_exact)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _exact(written: str) -> float | str:
+    number = float(written)
+    return number if Decimal(repr(number)) == Decimal(written) else written
 
 
 def text_of(value: Any) -> str:

@@ -1,7 +1,7 @@
 """Workflows at a terminal: start one and follow it, or see what is wrong with a text."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from uuid import uuid4
 
@@ -37,14 +37,26 @@ class Command(ask.Command):
             self.see_to_its_end(_prepared(options["name"], options["param"]))
 
     def _check(self, file: str) -> None:
-        definition = read(_text(file))
-        for problem in definition.problems:
+        definition, here = read(_text(file)), company.present()
+        missing = here.missing(definition.plan)
+        for problem in [*definition.problems, *map(definition.placed, missing)]:
             self.stdout.write(f"{file}:{problem.line}:{problem.column}: {problem.message}")
-        for problem in map(definition.placed, company.present().missing(definition.plan)):
-            self._tell(f"{file}:{problem.line}:{problem.column}: {problem.message}")
         if definition.problems:
             raise CommandError("It cannot be used as it is.")
+        if missing:
+            raise CommandError(_not_here(here.absent(definition.plan)))
         self.stdout.write(_summary(definition))
+
+
+def _not_here(absent: Mapping[str, list[str]]) -> str:
+    """Name what is missing; where that is nothing, arguments don't fit their tools."""
+    if not absent:
+        return "It can't run here: its arguments don't fit the tools. Fix them first."
+    kinds = [
+        f"the {kind}{'s' if len(names) > 1 else ''} {', '.join(names)}"
+        for kind, names in absent.items()
+    ]
+    return f"It can't run here: {' and '.join(kinds)} must be added or enabled first."
 
 
 def _summary(definition: Definition) -> str:
