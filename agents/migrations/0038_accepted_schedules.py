@@ -23,7 +23,7 @@ def accept(apps, schema_editor):
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("agents", "0034_crashes_of_a_run"),
+        ("agents", "0037_waiting_and_steps"),
     ]
 
     operations = [
