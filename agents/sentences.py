@@ -103,13 +103,13 @@ FORM_TEMPLATES = (
     _("%(name)s is no name of a variable."),
     _("%(server)s cannot be started: %(reason)s."),
     _("the variable %(name)s would make it run more than its argv says"),
-    _("the variable %(name)s is set by the server itself"),
+    _("the variable %(name)s is set automatically"),
     _(
-        "%(option)s is not taken here: only options are that read no file, reach no other host "
-        "and open nothing else"
+        "%(option)s is not on the list of allowed options. Options that read files, reach "
+        "other hosts or weaken the sandbox are refused"
     ),
-    _("%(path)s holds, or lies in, a folder of this server's own"),
-    _("%(path)s lies in a folder of this server's own"),
+    _("%(path)s contains or is inside this server's data folder"),
+    _("%(path)s is inside this server's data folder"),
     _("there is no folder %(path)s"),
     _("there is no program %(program)s here"),
     _("%(name)s has no fixed version, so its publisher decides what runs next time."),

@@ -39,7 +39,7 @@ from agents.tools.mcp_config import (
 )
 from agents.tools.mcp_connection import Connection, Health, ServerUnavailable
 from agents.tools.mcp_definition import Definition, difference, digest, tool_name
-from agents.tools.mcp_launch import LaunchRefused, check_launch
+from agents.tools.mcp_launch import refusals
 
 CONNECT_TIMEOUT = 60.0
 SAMPLED_FOR = timedelta(hours=24)
@@ -132,13 +132,8 @@ def complaints(wanted: ServerConfig, user: Any) -> list[Mistake]:
     if not user.has_perm(STDIO_PERMISSION):
         no = _("You may not set up servers that are programs on this machine.")
         return [_complaint("transport", no), *wrong]
-    try:
-        if wanted.command:
-            check_launch(wanted)
-            mcp_sandbox.check(wanted)
-    except LaunchRefused as refusal:
-        wrong.append(_complaint(refusal.field, str(refusal)))
-    return wrong
+    found = [*refusals(wanted), *mcp_sandbox.refusals(wanted)] if wanted.command else []
+    return [*wrong, *(_complaint(each.field, str(each)) for each in found)]
 
 
 def _complaint(field: str, sentence: str) -> Mistake:
@@ -163,7 +158,7 @@ def _not_importable(wanted: ServerConfig, user: Any) -> Iterator[Mistake]:
         no = _("%(name)s has a transport that is not used here.") % name
         yield _complaint("transport", no)
     if wanted.cwd:
-        no = _("cwd of %(name)s cannot be set: it gets an empty folder.") % name
+        no = _("cwd of %(name)s cannot be set: it gets a folder of its own.") % name
         yield _complaint("cwd", no)
     yield from complaints(replace(wanted, cwd="", sandbox=sandbox()), user)
 

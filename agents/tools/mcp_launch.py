@@ -107,12 +107,19 @@ class Launch:
 
 
 def check_launch(config: ServerConfig) -> None:
-    """Nothing where it may be started; else raises LaunchRefused with the reason."""
-    try:
-        _check(config)
-    except Refused as no:
-        sentence = f"{config.name!r} cannot be started: {no}."
-        raise LaunchRefused(sentence, no.field) from no
+    """Nothing where it may be started; else raises LaunchRefused with the first reason."""
+    for refusal in refusals(config):
+        raise refusal
+
+
+def refusals(config: ServerConfig) -> Iterator[LaunchRefused]:
+    """All reasons why it may not be started, each with its field."""
+    checks = (_check_arguments, _check_variables, _check_folders, _check_program)
+    for check in checks:
+        try:
+            check(config)
+        except Refused as no:
+            yield LaunchRefused(f"{config.name!r} cannot be started: {no}.", no.field)
 
 
 def resolved(config: ServerConfig) -> tuple[str, ...]:
@@ -161,21 +168,25 @@ def cautions(config: ServerConfig) -> list[str]:
     return said
 
 
-def _check(config: ServerConfig) -> None:
-    program = _program(config)
+def _check_arguments(config: ServerConfig) -> None:
     for number, arg in enumerate(config.args, 1):
         if len(arg.encode(errors="replace")) > LONGEST_ARGUMENT:
             most = f"{LONGEST_ARGUMENT:,}"
             raise Refused(f"item {number} is longer than {most} bytes", "args")
+        if path := _hidden_in(arg, config.sandbox.hidden):
+            raise Refused(f"{path!r} is inside this server's data folder", "args")
+
+
+def _check_variables(config: ServerConfig) -> None:
     for name in config.env:
         if why := refusal_of_variable(name):
             raise Refused(f"the variable {name!r} {why}", "env")
+
+
+def _check_program(config: ServerConfig) -> None:
+    program = _program(config)
     if config.cwd and not (config.cwd.startswith("/") and Path(config.cwd).is_dir()):
         raise Refused(f"there is no folder {config.cwd!r}")
-    _check_folders(config)
-    for arg in config.args:
-        if path := _hidden_in(arg, config.sandbox.hidden):
-            raise Refused(f"{path!r} lies in a folder of this server's own", "args")
     # A link may bear any name: what it leads to counts as well.
     for name in dict.fromkeys([_name(program), _name(os.path.realpath(program))]):
         _refuse(name, REFUSED)
@@ -190,9 +201,8 @@ def _check_folders(config: ServerConfig) -> None:
         if not path.startswith("/") or not Path(path).exists():
             raise Refused(f"there is no folder {path!r}", "folders")
         if overlaps(path, config.sandbox.hidden):
-            raise Refused(
-                f"{path!r} holds, or lies in, a folder of this server's own", "folders"
-            )
+            sentence = f"{path!r} contains or is inside this server's data folder"
+            raise Refused(sentence, "folders")
         if _is_within(path, ("/proc", "/sys", "/dev")):
             raise Refused(f"{path!r} belongs to the system", "folders")
 
@@ -219,16 +229,11 @@ def _hidden_in(arg: str, hidden: Sequence[str]) -> str:
 def _program(config: ServerConfig) -> str:
     command = config.command
     if "/" in command and not command.startswith("/"):
-        raise LaunchRefused(
-            f"{config.name!r} cannot be started: write {command!r} as a name, or as a path "
-            "from the root."
-        )
+        raise Refused(f"write {command!r} as a name, or as a path from the root")
     found = shutil.which(command, path=os.environ.get("PATH", os.defpath))
     if not found:
         hint = "; its arguments belong into args" if " " in command.strip() else ""
-        raise LaunchRefused(
-            f"{config.name!r} cannot be started: there is no program {command!r} here{hint}."
-        )
+        raise Refused(f"there is no program {command!r} here{hint}")
     return found
 
 

@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from agents.engine.errors import ToolError
+
 ANYTHING = re.compile(r"(?s).*")
 WORD = re.compile(r"[\w.+-]+")
 VERSION = re.compile(r"(?:python|pypy|cpython)?[@-]?\d[\w.+-]*")
@@ -11,7 +13,7 @@ FOLDER_OPTIONS = ("--directory", "--project")
 FOLDER = re.compile(r"/.*")
 
 
-class Refused(Exception):
+class Refused(ToolError):
     """Why a program is not started; `field` is where an administrator changes that."""
 
     def __init__(self, reason: str, field: str = "command") -> None:
@@ -78,8 +80,8 @@ def _split(arg: str, options: Options) -> tuple[str, str | None]:
 
 def _refuse(option: str) -> tuple[str, str | None]:
     raise Refused(
-        f"{option!r} is not taken here: only options are that read no file, reach no other "
-        "host and open nothing else",
+        f"{option!r} is not on the list of allowed options. Options that read files, reach "
+        "other hosts or weaken the sandbox are refused",
         "args",
     )
 

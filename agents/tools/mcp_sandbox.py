@@ -54,10 +54,6 @@ MOST_SHEBANG = 256
 CLIMBED = 4
 
 
-class NotIsolated(mcp_launch.LaunchRefused):
-    """A sandbox is required, and there is none here."""
-
-
 def level(config: ServerConfig) -> Level:
     """What keeps this server apart; may have to try it first, which takes a moment."""
     if config.sandbox.mode == "off":
@@ -81,10 +77,10 @@ def landlock_version() -> int:
     return mcp_confine.abi()
 
 
-def check(config: ServerConfig) -> None:
-    """Raises NotIsolated where the server has to be kept apart and cannot be."""
+def refusals(config: ServerConfig) -> Iterator[mcp_launch.LaunchRefused]:
+    """Why it may not be started: it has to be kept apart, and cannot be."""
     if config.sandbox.mode == "require" and level(config) == "none":
-        raise NotIsolated(
+        yield mcp_launch.LaunchRefused(
             f"{config.name!r} cannot be started: ASHIATO_MCP_SANDBOX is 'require', and neither "
             "bubblewrap nor Landlock works on this machine."
         )
@@ -115,7 +111,8 @@ def forget(kept: Path) -> None:
 
 def enclosed(config: ServerConfig, kept: Path, passing: Path) -> tuple[str, ...]:
     """The argv with what encloses it; `passing` is deleted when the server ends."""
-    check(config)
+    for refusal in refusals(config):
+        raise refusal
     argv = mcp_launch.resolved(config)
     match level(config):
         case "bubblewrap":

@@ -7,7 +7,7 @@ a whole family of names does that, only those that are known to be harmless are 
 import re
 
 RUN_MORE = "would make it run more than its argv says"
-OURS = "is set by the server itself"
+OURS = "is set automatically"
 
 SET_BY_US = {"PATH", "HOME", "TMPDIR", "PWD"}
 REFUSED = re.compile(

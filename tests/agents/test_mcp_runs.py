@@ -17,6 +17,7 @@ pytestmark = [
     pytest.mark.usefixtures("agent", "workshop"),
 ]
 
+PLAIN = str(Path(__file__).parents[1] / "tools" / "mcp_servers" / "plain.py")
 TIME = shutil.which("mcp-server-time", path=Path(sys.executable).parent)
 CALL = Says.call("time__get_current_time", timezone="Asia/Tokyo")
 
@@ -70,6 +71,33 @@ async def test_an_administrator_may_have_it_ask_first(clock, scripted, person):
     run = await checked(run)
     assert run.answer == "Late."
     assert "Asia/Tokyo" in (await run.steps.aget(kind="tool")).observation
+
+
+async def test_what_changed_since_it_was_approved_is_not_called(
+    scripted, person, administrator, tmp_path
+):
+    server = await McpServer.objects.acreate(
+        name="plain",
+        transport="stdio",
+        command=sys.executable,
+        args=[PLAIN, str(tmp_path / "notes")],
+    )
+    await servers.sync(server, administrator)
+    tool = await ToolRegistration.objects.aget(name="plain__add")
+    await (await Agent.objects.aget()).tools.aadd(tool)
+    scripted(Says.call("plain__add", a=1, b=2), Says(answer="I could not."))
+    run = await asked("What is 1 + 2?", user=person)
+    approval = await Approval.objects.aget(run=run)
+    connection = await servers._room().connection(server)
+    await connection.call("sneak", {})
+
+    word = approvals.Word(digest=approval.digest, is_approved=True)
+    await approvals.decide(person, approval.pk, word)
+    await runs.wait(run)
+
+    step = await (await checked(run)).steps.aget(kind="tool")
+    assert step.status == "failed"
+    assert "has changed. It is held back" in step.observation
 
 
 async def test_a_changed_tool_is_not_offered_until_it_is_accepted(clock, scripted):

@@ -215,10 +215,10 @@ def test_of_an_address_there_is_nothing_to_keep_apart(root):
     ("field", "value", "sentence"),
     [
         ("folders", "/no/such/folder", "there is no folder '/no/such/folder'"),
-        ("folders", "DATA:rw", "a folder of this server's own"),
-        ("env", '{"PATH": "/tmp"}', "the variable 'PATH' is set by the server itself"),
+        ("folders", "DATA:rw", "inside this server's data folder"),
+        ("env", '{"PATH": "/tmp"}', "the variable 'PATH' is set automatically"),
         ("env", '{"PYTHONPATH": "/tmp"}', "would make it run more than its argv says"),
-        ("args", '["-m", "x", "DATA/secret_key"]', "lies in a folder of this server's own"),
+        ("args", '["-m", "x", "DATA/secret_key"]', "is inside this server's data folder"),
     ],
 )
 def test_what_a_program_must_not_have_is_refused_beside_its_field(

@@ -222,6 +222,7 @@ def test_an_approval_is_bound_to_the_call_the_tool_and_the_arguments():
 
     assert digest(call) == digest(ToolCall(id="a", name="write", arguments='{"x": 1}'))
     assert len({digest(call), *map(digest, others)}) == 4
+    assert digest(call, tool="as it was") != digest(call, tool="as it is")
 
 
 def _without_ids(messages):

@@ -248,7 +248,9 @@ def test_variables_that_load_programs_are_refused(name):
 
 @pytest.mark.parametrize("name", ["PATH", "path", "HOME", "TMPDIR"])
 def test_variables_of_ours_are_not_set_by_others(name):
-    with pytest.raises(LaunchRefused, match=f"the variable '{name}' is set by") as refusal:
+    with pytest.raises(
+        LaunchRefused, match=f"the variable '{name}' is set automatically"
+    ) as refusal:
         check_launch(config("npx x", env={name: "/tmp/x"}))
     assert refusal.value.field == "env"
 
@@ -271,7 +273,7 @@ def test_our_own_folder_is_no_argument(argv, tmp_path):
     hidden = Sandbox(hidden=(str(ours),))
     wanted = config(argv.format(ours / "mcp" / ".." / "x"), sandbox=hidden)
 
-    with pytest.raises(LaunchRefused, match="lies in a folder of this server's own"):
+    with pytest.raises(LaunchRefused, match="is inside this server's data folder"):
         check_launch(wanted)
 
 

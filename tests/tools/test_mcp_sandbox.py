@@ -261,7 +261,7 @@ def test_our_own_folders_are_opened_to_no_server(data, where):
         name="x", command="ls", folders=folders, sandbox=Sandbox(hidden=(str(data),))
     )
 
-    with pytest.raises(LaunchRefused, match="a folder of this server's own") as refusal:
+    with pytest.raises(LaunchRefused, match="inside this server's data folder") as refusal:
         check_launch(config)
     assert refusal.value.field == "folders"
 
