@@ -176,7 +176,7 @@ def test_earlier_messages_come_in_above_without_moving_what_is_read(page: Page, 
     page.evaluate("window.scrollTo(0, 0)")
     name, before = first.get_attribute("id"), first.bounding_box()["y"]
 
-    page.get_by_role("link", name="Show earlier messages").click()
+    page.get_by_role("link", name="Load earlier messages").click()
 
     expect(page.locator(".message")).to_have_count(40)
     assert abs(page.locator(f"#{name}").bounding_box()["y"] - before) < 80

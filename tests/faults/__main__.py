@@ -10,7 +10,16 @@ import time
 import traceback
 from pathlib import Path
 
-from tests.faults import asking, killing, machine, scaled, serving, storing, watching  # noqa: F401
+from tests.faults import (  # noqa: F401
+    asking,
+    crowding,
+    killing,
+    machine,
+    scaled,
+    serving,
+    storing,
+    watching,
+)
 from tests.faults.ground import Ground, Result, Untold
 from tests.faults.kinds import opened
 from tests.faults.rows import ROWS, Row

@@ -14,6 +14,7 @@ from django.contrib.auth import get_user_model  # isort: skip
 
 # Agents whose models cannot be reached, each for a reason of its own.
 AGENTS = {"refused": "openai/away", "unknown": "groq/away", "secure": "xai/away"}
+TALKER = "talker"  # may be asked, and say, as much as there is
 PLAIN = Path(__file__).parents[1] / "tools" / "mcp_servers" / "plain.py"
 
 
@@ -22,6 +23,8 @@ def furnish(people: int, chats: int, notes: str) -> list[dict]:
     Agent.objects.update(max_steps=12)
     for name, model in AGENTS.items():
         Agent.objects.get_or_create(name=name, defaults={"model": model})
+    much = dict.fromkeys(("max_input_tokens", "max_output_tokens"), 1_000_000)
+    Agent.objects.get_or_create(name=TALKER, defaults=much)
     if notes:
         _connect(notes)
     return accounts.make(people, chats)

@@ -14,6 +14,7 @@ from tests.wire import Reply, Request
 TOOLS = {"pay": "order", "sign": "order", "look": "word", "wait": "seconds"}
 PLAIN = "plain__"
 DEFAULT = "words:5"
+SENTENCE = "A sentence of an answer that goes on and on. "
 BROKEN = b'data: {"choices": [{"index": 0, "delta": {"content": "\xff\xfe"}}]}\n\n'
 
 
@@ -129,6 +130,7 @@ MODES: dict[str, Callable[[str], Reply]] = {
     "nothing": lambda told: Reply(),
     "flood": lambda told: wire.flood(int(told)),
     "big": lambda told: wire.say("x" * int(told)),
+    "long": lambda told: wire.say((SENTENCE * int(told))[: int(told)], chunks=200),
     "finish": lambda told: wire.say("Said in full.", finish=told),
     "unknown": lambda told: wire.call(("no_such_tool", "{}")),
     "many": _many,

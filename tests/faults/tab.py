@@ -47,6 +47,7 @@ class Tab:
         self.said: list[Said] = []
         self.page = Node()
         self.socket: aiohttp.ClientWebSocketResponse | None = None
+        self.sockets = 0  # how often it was connected
         self.headers = {
             "Cookie": f"{person['cookie']}; csrftoken={CSRF}",
             "X-CSRFToken": CSRF,
@@ -193,6 +194,7 @@ class Tab:
             where, headers=self.headers, max_msg_size=0
         ) as socket:
             self.socket = socket
+            self.sockets += 1
             await self.send_again()
             async for message in socket:
                 if message.type is aiohttp.WSMsgType.TEXT:

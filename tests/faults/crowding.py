@@ -1,0 +1,177 @@
+"""F37–F39: more than a page can show, and more pages than a person has."""
+
+import asyncio
+import time
+from contextlib import suppress
+
+import aiohttp
+
+from agents.frames import MOST_SENT
+from tests.bench.rounds import percentile
+from tests.faults.ground import Ground, Result, resident_mb
+from tests.faults.rows import order, row, unless
+from tests.faults.tab import GONE, Tab
+
+ENDS = 60
+SHORT, PASTES = 23, 5
+PASTE = "x" * 160_000
+CROWDS = (20, 100)
+MOST_SOCKETS = 20
+ASKED = 25
+ACKNOWLEDGED = 0.3
+BUSY = 3  # times as long as with nobody there, where that is long
+STAYS = 2.0
+TOO_MANY = 4429
+TALKER = "talker"
+
+
+def _frames(tab: Tab) -> list[str]:
+    """What is wrong with the frames that it got."""
+    longest = max((len(frame.encode()) for _, frame in tab.frames), default=0)
+    return unless(longest <= MOST_SENT, f"{tab.name}: a frame of {longest:,} bytes")
+
+
+async def _stays(tab: Tab) -> list[str]:
+    """Whether it is connected once, and stays so."""
+    sockets = tab.sockets
+    await asyncio.sleep(STAYS)
+    return unless(tab.sockets == sockets, f"{tab.name}: connected {tab.sockets} times")
+
+
+@row("F37", "an answer of 1,950,000 characters", times=2)
+async def f37(ground: Ground, times: int) -> Result:
+    """Whoever watched it, and whoever comes afterwards, sees its beginning and a link."""
+    result = Result()
+    for _ in range(times):
+        tab = await ground.tab()
+        await tab.ask(f"long:1950000 {order()}", TALKER)
+        await tab.until_over(ENDS)
+        before = resident_mb(ground.product.web.pid)
+        new = await ground.beside(tab)
+        wrong = await _stays(new)
+        whole = await _whole(ground, tab)
+        wrong += unless(whole == 1_950_000, f"the whole answer has {whole:,} characters")
+        wrong += unless("of 1,950,000 characters" in new.text, "the answer has no mark")
+        grown = resident_mb(ground.product.web.pid) - before
+        wrong += unless(grown < 60, f"it grew by {grown:.0f} MB")
+        await new.ask("words:3")
+        await new.until_over(ENDS)
+        wrong += _frames(tab) + _frames(new)
+        found = await ground.played(ENDS)
+        found.violations += wrong
+        result.add(found)
+    return result
+
+
+async def _whole(ground: Ground, tab: Tab) -> int:
+    run = tab.runs[-1].attributes["id"].removeprefix("run-")
+    where = f"{tab.url}/traces/{run}/text/answer/"
+    async with ground.client.get(where, headers=tab.headers) as got:
+        return len(await got.text())
+
+
+@row("F38", "a page misses 28 messages, five of them of 160 kB", times=2)
+async def f38(ground: Ground, times: int) -> Result:
+    result = Result()
+    for _ in range(times):
+        away = await ground.tab()
+        await away.ask("words:3")
+        await away.until_over(ENDS)
+        here = await ground.beside(away)
+        await away.close()
+        for number in range(SHORT + PASTES):
+            more = PASTE if number % 6 == 5 else order()
+            await here.ask(f"words:3 {more}", TALKER, ENDS)
+            await here.until_over(ENDS)
+        away.frames.clear()
+        began = time.monotonic()
+        await away.away(0)
+        await away.until(lambda away=away: len(away.runs) == SHORT + PASTES + 1, ENDS)
+        took = time.monotonic() - began
+        wrong = await _stays(away) + _frames(away) + _frames(here)
+        found = await ground.played(ENDS)
+        found.violations += wrong
+        found.slowest = took
+        result.add(found)
+    return result
+
+
+@row("F39", "20 and 100 sockets of one person with an old cursor", times=1)
+async def f39(ground: Ground, times: int) -> Result:
+    """Another person's messages are acknowledged in time: `slowest` is that, for 95 of 100.
+
+    Where the machine is so busy that they are late with nobody there, it may be late as well.
+    """
+    result = Result()
+    crowded = await ground.tab()
+    for _ in range(SHORT):
+        await crowded.ask("words:3")
+        await crowded.until_over(ENDS)
+    calm = Tab(ground.client, crowded.url, ground.people[-1], _other(ground, crowded))
+    await calm.open()
+    for _ in range(times):
+        for size in CROWDS:
+            quiet, late, codes = await _crowd(ground, crowded, calm, size)
+            most = max(ACKNOWLEDGED, BUSY * quiet)
+            about = f"{size} sockets: acknowledged after {late:.2f} s, else {quiet:.2f} s"
+            result.violations += unless(late <= most, about)
+            is_limited = size <= MOST_SOCKETS or TOO_MANY in codes
+            result.violations += unless(is_limited, "nobody was turned away")
+            result.slowest = max(result.slowest, late)
+    await calm.close()
+    late, result.slowest = result.slowest, 0.0
+    result.add(await ground.played(ENDS))
+    result.slowest = late
+    return result
+
+
+async def _crowd(
+    ground: Ground, crowded: Tab, calm: Tab, size: int
+) -> tuple[float, float, list[int]]:
+    """So many come at once, and again as soon as they are up to date, while others talk."""
+    before, codes = await _acknowledged(calm), []
+    crowd = [asyncio.create_task(_comes_again(ground, crowded, codes)) for _ in range(size)]
+    await asyncio.sleep(0.2)
+    late = await _acknowledged(calm)
+    for task in crowd:
+        task.cancel()
+    await asyncio.wait(crowd)
+    return max(before, await _acknowledged(calm)), late, codes
+
+
+async def _acknowledged(tab: Tab) -> float:
+    """Seconds within which the server says of 95 of 100 messages that it has them."""
+    took = []
+    for _ in range(ASKED):
+        began = time.monotonic()
+        await tab.ask("words:1")
+        took.append(time.monotonic() - began)
+        await tab.until_over(ENDS)
+    return percentile(took, 0.95)
+
+
+def _other(ground: Ground, crowded: Tab) -> int:
+    """A chat of somebody else."""
+    person = ground.people[-1]
+    if person["cookie"] in crowded.headers["Cookie"]:
+        ground.people.insert(0, ground.people.pop())
+        person = ground.people[-1]
+    return person["chats"].pop()
+
+
+async def _comes_again(ground: Ground, tab: Tab, codes: list[int]) -> None:
+    """As a page does that is cut off again and again; one that is turned away stays away."""
+    where = f"{tab.url.replace('http', 'ws')}/ws/chat/{tab.chat}/?after=0"
+    code = 0
+    while code != TOO_MANY:
+        with suppress(*GONE):
+            async with ground.client.ws_connect(
+                where, headers=tab.headers, max_msg_size=0
+            ) as socket:
+                async for message in socket:
+                    is_text = message.type is aiohttp.WSMsgType.TEXT
+                    if is_text and 'id="composer-state"' in message.data:
+                        break
+                code = socket.close_code or 0
+                codes.append(code)
+        await asyncio.sleep(0.25)

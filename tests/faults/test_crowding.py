@@ -1,0 +1,15 @@
+"""More than a page can show, and more pages than a person has: each row of that once."""
+
+from tests.faults import crowding
+
+
+async def test_f37_a_very_long_answer_is_cut_and_its_page_stays_connected(holds):
+    await holds(crowding.f37)
+
+
+async def test_f38_a_page_that_missed_much_is_brought_up_to_date(holds):
+    await holds(crowding.f38)
+
+
+async def test_f39_the_sockets_of_one_person_hold_nobody_else_up(holds):
+    await holds(crowding.f39)
