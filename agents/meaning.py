@@ -327,6 +327,8 @@ def _step_ended(rows: Rows, run: int, event: Event) -> None:
     changes = {"kind": data["kind"], "status": _fate(rows, run, event), "ended_at": ended}
     if data.get("thought"):
         changes["thought"] = data["thought"]
+    if data.get("called"):
+        changes["action"] = data["action"]  # another tool did it in the place of that one
     if data["kind"] in FOUND_BY_ITSELF:
         changes["observation"] = data.get("observation", "")
     elif data.get("error"):

@@ -134,6 +134,10 @@ class Tally:
         self.called.labels(tool).inc()
         if data["status"] == "failed":
             self.broken.labels(tool).inc()
+        if "called" in data:
+            replaced = self._tools[data["called"]]
+            self.called.labels(replaced).inc()
+            self.broken.labels(replaced).inc()
         self.took.labels(tool).observe(_seconds(event))
 
 

@@ -6,9 +6,12 @@ from .errors import (
     AgentError,
     BadPattern,
     BadSchema,
+    BudgetExceeded,
     CircuitOpen,
+    DuplicateToolCall,
     DuplicateToolError,
     EmptyReply,
+    GuardrailBlocked,
     LimitReached,
     MaxStepsExceeded,
     ModelError,
@@ -17,6 +20,8 @@ from .errors import (
     PlanParseError,
     ProviderFailed,
     RateLimited,
+    RunCancelled,
+    ToolCallLimitReached,
     ToolError,
     ToolExecutionFailed,
     ToolNotFoundError,
@@ -47,6 +52,11 @@ from .termination import (
 from .tool import Tool, ToolRegistry, ToolResult
 
 __all__ = [
+    "BudgetExceeded",
+    "DuplicateToolCall",
+    "GuardrailBlocked",
+    "RunCancelled",
+    "ToolCallLimitReached",
     "AgentConnectionError",
     "AgentError",
     "AgentResult",

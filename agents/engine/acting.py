@@ -224,7 +224,10 @@ class Acting:
         self, call: ToolCall, observation: str, outcome: FallbackResult, about: dict[str, Any]
     ) -> Iterator[Event]:
         result, is_error = outcome.result, outcome.result.is_error
+        failure = type(outcome.failure).__name__ if outcome.failure else ""
+        used = {"stand_in": outcome.stand_in} if outcome.stand_in else {}
         told = {"note": result.note, "is_data": result.is_data and not is_error}
+        told |= {"error_type": failure, **used}
         more = {name: value for name, value in told.items() if value}
         yield self._responded(call, observation, is_error, outcome.attempts, about, **more)
         yield from self._guarded(call, about, outcome.findings)
@@ -242,7 +245,7 @@ class Acting:
             yield self.trail.emit(Type.STATUS, kind="degraded", tool=call.name, step=step)
         status = "failed" if is_error else "done"
         ended = self.trail.emit.clock.at(outcome.ended).isoformat()
-        yield self._step(call, status, observation, about, ended=ended)
+        yield self._step(call, status, observation, about, ended=ended, **used)
 
     def _barred(self, call: ToolCall, about: dict[str, Any]) -> Iterator[Event]:
         """Not made: a rule says no. The model is told why, and goes on."""
@@ -313,9 +316,11 @@ class Acting:
             kind="tool",
             status=status,
             thought=self.trail.thought,
-            action=call.name,
+            # Whatever came of it is the work of the tool that was used.
+            action=more.get("stand_in") or call.name,
             action_input=call.arguments,
             observation=observation[:PREVIEW],
+            **({"called": call.name} if more.pop("stand_in", None) else {}),
             **more,
             **about,
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .acting import Acting
 from .aside import aside
-from .errors import AgentError, PlanParseError
+from .errors import AgentError, LimitReached, MaxStepsExceeded, PlanParseError, named
 from .events import Event, Stamp, Type
 from .guardrails import Guardrails
 from .listening import Listening
@@ -18,6 +18,7 @@ from .planner import ReActPlanner
 from .state import AgentState, AgentStep
 from .telling import failed, finished, guarded, resumed, started
 from .termination import (
+    ERRORS,
     BudgetPolicy,
     ContinueWithThinking,
     ContinueWithTools,
@@ -25,10 +26,11 @@ from .termination import (
     StopReason,
     TerminateImmediately,
     TerminateWithOutput,
+    reason_of,
 )
 from .thinking import Thinking
 from .toolbox import Toolbox
-from .trail import Trail
+from .trail import Data, Trail
 from .turn import PlanResult, ToolCall
 
 if TYPE_CHECKING:
@@ -100,11 +102,14 @@ class Course:
                 async for event in events:
                     yield event
         except AgentError as error:
+            # Of a run that failed, what was said so far is all there is; at a limit it is not
+            # the answer yet.
+            said = self.heard.said if self.heard and not isinstance(error, LimitReached) else ()
             yield failed(self.trail, error)
             yield finished(
                 self.trail,
-                StopReason.ERROR,
-                answer="".join(self.heard.said if self.heard else ()),
+                reason_of(error),
+                answer="".join(said),
                 detail=str(error),
                 advice=error.advice,
             )
@@ -168,8 +173,8 @@ class Course:
             detail, advice = cut.error["message"], cut.error["advice"]
             yield finished(
                 self.trail,
-                StopReason.ERROR,
-                answer="".join(cut.words),
+                StopReason(cut.error.get("stopped_reason", StopReason.ERROR)),
+                answer="" if _is_limit(cut.error) else "".join(cut.words),
                 detail=detail,
                 advice=advice,
             )
@@ -185,11 +190,7 @@ class Course:
                 async for event in turn:
                     yield event
         if not self.trail.is_over:
-            yield finished(
-                self.trail,
-                StopReason.MAX_STEPS,
-                detail=_no_answer(self.agent.max_steps),
-            )
+            raise MaxStepsExceeded(_no_answer(self.agent.max_steps))
 
     async def _take_turn(self) -> Events:
         output, tools = self.agent.output, self.toolbox.offered()
@@ -234,6 +235,8 @@ class Course:
                 for event in await self._conclude(plan, text):
                     yield event
             case TerminateImmediately(reason, detail):
+                if reason in ERRORS:
+                    raise ERRORS[reason](detail)
                 yield finished(self.trail, reason, detail=detail)
 
     def _decision(self, plan: PlanResult) -> Decision:
@@ -314,6 +317,10 @@ class Course:
         reason = StopReason.DEGRADED if self.toolbox.is_degraded else StopReason.COMPLETED
         detail = plan.turn.caveat
         return [*said, finished(self.trail, reason, answer=text, detail=detail, output=output)]
+
+
+def _is_limit(told: Data) -> bool:
+    return issubclass(named(told["type"]), LimitReached)
 
 
 def _no_answer(steps: int) -> str:

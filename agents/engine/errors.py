@@ -20,11 +20,22 @@ AgentError
 ├── BadPattern                 a guardrail pattern that cannot be used
 ├── BadSchema                  a JSON Schema that cannot be used
 ├── BadExpression              a condition or a reference that cannot be read or worked out
+├── GuardrailBlocked           a rule said no to the question or the answer
+├── RunCancelled               somebody, or a plan that was declined, ended the run
 └── LimitReached               a policy ended the run
-    └── MaxStepsExceeded
+    ├── MaxStepsExceeded
+    ├── DuplicateToolCall      the same tool with the same input too often
+    ├── ToolCallLimitReached   one tool too often
+    └── BudgetExceeded         time, tokens or money
 
 The docstring is the sentence a person reads; `advice` says what to do about it.
+
+A run reports what goes wrong as events, and ends: an `error` event has the class as its `type`.
+Whoever would rather catch it calls `AgentResult.raise_for_status()`, or
+`AgentRuntime.run(…, raise_on_failure=True)`, which raises the same class.
 """
+
+from collections.abc import Iterator
 
 
 class AgentError(Exception):
@@ -160,9 +171,46 @@ class BadExpression(AgentError, ValueError):
         self.position = position  # the character at which it was noticed, from 0
 
 
+class GuardrailBlocked(AgentError):
+    """A guardrail blocked the question or the answer."""
+
+    advice = ""
+
+
+class RunCancelled(AgentError):
+    """The run was cancelled before it had an answer."""
+
+    advice = ""
+
+
 class LimitReached(AgentError):
     """The run reached one of its limits."""
+
+    advice = ""
 
 
 class MaxStepsExceeded(LimitReached):
     """The run used up its steps before it had an answer."""
+
+
+class DuplicateToolCall(LimitReached):
+    """The run called the same tool with the same input too often."""
+
+
+class ToolCallLimitReached(LimitReached):
+    """The run called one tool too often."""
+
+
+class BudgetExceeded(LimitReached):
+    """The run used up its time, its tokens or its money."""
+
+
+def named(name: str) -> type[AgentError]:
+    """The class of an error that was told by its name, as in an `error` event."""
+    return next((kind for kind in _kinds(AgentError) if kind.__name__ == name), AgentError)
+
+
+def _kinds(kind: type[AgentError]) -> Iterator[type[AgentError]]:
+    yield kind
+    for narrower in kind.__subclasses__():
+        yield from _kinds(narrower)

@@ -4,9 +4,10 @@ import asyncio
 import random
 from dataclasses import dataclass, field, replace
 from time import monotonic
+from typing import Self
 
 from . import faults
-from .errors import AgentError
+from .errors import AgentError, ToolExecutionFailed
 from .patterns import GuardrailResult
 from .secrets import masked
 from .tool import Effect, Tool, ToolInput, ToolResult
@@ -22,7 +23,8 @@ MISTAKES = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeEr
 class FallbackResult:
     """`degraded` says that the tool is of no use now; its last error is in `result`.
 
-    `is_outage`: what it depends on is down. `stand_in` is the tool that was used in its place,
+    `is_outage`: what it depends on is down. `failure` is what went wrong, where that is not
+    the input, as an error of its own type. `stand_in` is the tool that was used in its place,
     because of what is in `reason`. `findings` are what rules say of the result.
     """
 
@@ -30,6 +32,7 @@ class FallbackResult:
     degraded: bool = False
     attempts: int = 1
     is_outage: bool = False
+    failure: AgentError | None = None
     stand_in: str | None = None
     reason: str = ""
     findings: tuple[GuardrailResult, ...] = ()
@@ -42,6 +45,12 @@ class FallbackResult:
     @property
     def error(self) -> str | None:
         return self.result.error
+
+    def raise_for_status(self) -> Self:
+        """The result itself; raises its `failure` where the tool could not be used."""
+        if self.failure is not None:
+            raise self.failure
+        return self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +76,11 @@ class FallbackStrategy:
                 break
             await asyncio.sleep(self.pause * 2**attempts * random.uniform(0.5, 1))
         return FallbackResult(
-            result=result, degraded=True, attempts=attempts, is_outage=attempt.is_outage
+            result=result,
+            degraded=True,
+            attempts=attempts,
+            is_outage=attempt.is_outage,
+            failure=ToolExecutionFailed(result.error or ""),
         )
 
     def _retries(self, tool: Tool) -> int:

@@ -66,7 +66,8 @@ def _ended(trail: Trail, data: Data) -> Event:
         turn=data["turn"],
         kind="tool",
         status="failed" if data["is_error"] else "done",
-        action=data["name"],
+        action=data.get("stand_in") or data["name"],
+        **({"called": data["name"]} if data.get("stand_in") else {}),
         observation=data["content"][:PREVIEW],
         started=data["started"],
     )

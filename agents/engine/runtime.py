@@ -3,19 +3,22 @@
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from typing import Self
 
+from . import errors
 from .approval import Asking
 from .breaker import Circuits
 from .course import Course, Events
 from .error_filter import filter_errors
-from .events import Event, Stamp, numbered, replayed
+from .errors import AgentError
+from .events import Event, Stamp, Type, numbered, replayed
 from .fallback import FallbackStrategy
 from .guardrails import Guardrails
 from .output import OutputSchema
 from .planner import ReActPlanner
 from .retry import RetryPolicy
 from .state import AgentState, AgentStep
-from .termination import TerminationPolicy, standard_policy
+from .termination import ERRORS, StopReason, TerminationPolicy, standard_policy
 from .tool import ToolRegistry
 from .trail import Trail, retrace
 
@@ -24,10 +27,23 @@ WAITING = "waiting"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentResult:
+    """What came of a run; `detail` says why it ended so, `error` what it failed of, typed.
+
+    A run that waits for a person has not failed.
+    """
+
     answer: str
     steps: list[AgentStep]
     tool_calls: int
     stopped_reason: str
+    detail: str = ""
+    error: AgentError | None = None
+
+    def raise_for_status(self) -> Self:
+        """The result itself; raises `error` where there is one, as `MaxStepsExceeded`."""
+        if self.error is not None:
+            raise self.error
+        return self
 
 
 class AgentRuntime:
@@ -62,17 +78,28 @@ class AgentRuntime:
         self.circuits = circuits
         self.name = name
 
-    async def run(self, query: str, state: AgentState | None = None) -> AgentResult:
-        """Ask, and wait for the end, or for the moment in which a person has to be asked."""
+    async def run(
+        self, query: str, state: AgentState | None = None, *, raise_on_failure: bool = False
+    ) -> AgentResult:
+        """Ask, and wait for the end, or for the moment in which a person has to be asked.
+
+        With `raise_on_failure` a run that failed raises its error; see `agents.engine.errors`.
+        """
         state = state or AgentState()
+        failure: Event | None = None
         async for event in self.stream(query, state):
             last = event
-        return AgentResult(
+            if _tells_of_a_failure(event):
+                failure = event
+        result = AgentResult(
             answer=last.data.get("answer", ""),
             steps=state.get_steps(),
             tool_calls=last.data.get("tool_calls", 0),
             stopped_reason=last.data.get("stopped_reason", WAITING),
+            detail=last.data.get("detail", ""),
+            error=_error(last, failure),
         )
+        return result.raise_for_status() if raise_on_failure else result
 
     def stream(self, query: str, state: AgentState | None = None) -> Events:
         """Ask, and watch. The last event is `run_finished`, or `run_paused` where it waits."""
@@ -137,3 +164,23 @@ class AgentRuntime:
     def _begun(self, origin: Event) -> Event:
         """The beginning of a run that has the question of another, and a setup of its own."""
         return self.course(Trail.start(self.name, origin.data["query"])).started()
+
+
+def _tells_of_a_failure(event: Event) -> bool:
+    """Of this agent itself, or of a tool of its own: what colleagues fail of is theirs."""
+    if "parent" in event.data:
+        return False
+    return event.type is Type.ERROR or bool(event.data.get("error_type"))
+
+
+def _error(last: Event, failure: Event | None) -> AgentError | None:
+    """What a run failed of, from its last event and the last one that told of a failure."""
+    reason = last.data.get("stopped_reason", StopReason.COMPLETED)
+    if reason == StopReason.COMPLETED:
+        return None
+    told, detail = failure.data if failure else {}, last.data.get("detail", "")
+    if failure is not None and failure.type is Type.ERROR:
+        return errors.named(told["type"])(detail, advice=last.data.get("advice", ""))
+    if reason == StopReason.DEGRADED:
+        detail = str(told.get("content", "")).removeprefix("Error: ") or detail
+    return ERRORS[StopReason(reason)](detail, advice=last.data.get("advice", ""))

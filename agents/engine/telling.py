@@ -7,7 +7,7 @@ from .errors import AgentError
 from .events import Event, Type
 from .guardrails import GuardrailResult
 from .planner import ReActPlanner
-from .termination import StopReason
+from .termination import StopReason, reason_of
 from .tool import Tool, specification
 from .trail import Trail
 
@@ -55,6 +55,7 @@ def failed(trail: Trail, error: AgentError) -> Event:
         message=str(error),
         type=type(error).__name__,
         advice=error.advice,
+        stopped_reason=reason_of(error).value,
         step=trail.step,
     )
 

@@ -8,6 +8,16 @@ from enum import StrEnum
 from time import monotonic
 from typing import Protocol
 
+from .errors import (
+    AgentError,
+    BudgetExceeded,
+    DuplicateToolCall,
+    GuardrailBlocked,
+    MaxStepsExceeded,
+    RunCancelled,
+    ToolCallLimitReached,
+    ToolExecutionFailed,
+)
 from .turn import PlanResult, ToolCall
 from .usage import Usage
 
@@ -23,6 +33,26 @@ class StopReason(StrEnum):
     BUDGET = "budget_exceeded"
     ERROR = "error"
     INTERRUPTED = "interrupted"
+
+
+# What a run that ended so could not do, as an error; of others nothing went wrong.
+ERRORS: Mapping[StopReason, type[AgentError]] = {
+    StopReason.MAX_STEPS: MaxStepsExceeded,
+    StopReason.DEGRADED: ToolExecutionFailed,
+    StopReason.BLOCKED: GuardrailBlocked,
+    StopReason.CANCELLED: RunCancelled,
+    StopReason.DUPLICATE: DuplicateToolCall,
+    StopReason.TOOL_LIMIT: ToolCallLimitReached,
+    StopReason.BUDGET: BudgetExceeded,
+    StopReason.ERROR: AgentError,
+    StopReason.INTERRUPTED: AgentError,
+}
+
+
+def reason_of(error: AgentError) -> StopReason:
+    """How a run ends that this error ends."""
+    found = (reason for reason, kind in ERRORS.items() if type(error) is kind)
+    return next(found, StopReason.ERROR)
 
 
 @dataclass(frozen=True, slots=True)

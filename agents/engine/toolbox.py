@@ -97,7 +97,7 @@ class Toolbox:
         try:
             tool, input = self.registry.get(call.name), call.input
         except ToolNotFoundError as error:
-            return _refused(str(error))
+            return replace(_refused(str(error)), failure=error)
         except ValueError as error:
             return _refused(f"The arguments are not a JSON object: {error}")
         outcome = await self._tried(tool, input)
@@ -117,7 +117,8 @@ class Toolbox:
                 return outcome
         except CircuitOpen as error:
             refusal = f"{error} Until then it is out of order: answer without it."
-            return FallbackResult(result=ToolResult(error=refusal), degraded=True, attempts=0)
+            result = ToolResult(error=refusal)
+            return FallbackResult(result=result, degraded=True, attempts=0, failure=error)
 
     async def _replaced(self, call: ToolCall, outcome: FallbackResult) -> FallbackResult:
         """What its stand-in found, if it has one that may be used."""

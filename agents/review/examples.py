@@ -71,13 +71,19 @@ def observations(run: Run) -> list[dict[str, Any]]:
     calls = run.steps.filter(kind=AgentStep.Kind.TOOL).exclude(is_colleague)
     return [
         {
-            "tool": step.action,
+            "tool": _called(step),
             "arguments": step.action_input,
             "observation": step.observation,
             "is_error": step.status != AgentStep.Status.DONE,
         }
         for step in calls.order_by("number")
     ]
+
+
+def _called(step: AgentStep) -> str:
+    """The tool that the model called; another one may have done it in its place."""
+    replaced = (note["tool"] for note in step.notes if note.get("kind") == "tool_fallback")
+    return next(replaced, step.action)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

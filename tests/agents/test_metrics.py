@@ -5,6 +5,7 @@ import urllib.request
 from urllib.error import HTTPError
 
 import pytest
+from asgiref.sync import sync_to_async
 from channels.testing import HttpCommunicator
 from django.db import OperationalError
 from django.test import AsyncClient
@@ -12,11 +13,14 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
 
-from agents import journal, metrics, pulse
+from agents import journal, metrics, pulse, toolset
 from agents.engine.errors import ModelError
 from agents.engine.events import Event, Type, replayed
-from agents.models import McpServer, Run
+from agents.engine.tool import ToolResult
+from agents.models import McpServer, Run, ToolRegistration
+from agents.review import examples
 from agents.tally import MOST_NAMES, Tally
+from agents.tools.calculator import CalculatorTool
 from agents.watchdog import Watchdog
 from project.asgi import doors
 from tests.conftest import asked
@@ -124,6 +128,50 @@ async def test_a_run_is_counted_with_its_model_and_its_tools(registry, agent, sc
     tokens = {"model": run.model, "direction": "completion"}
     assert figure("ashiato_model_tokens_total", tokens) == run.completion_tokens
     assert figure("ashiato_events_kept_total") == await run.events.acount()
+
+
+class Broken:
+    """A tool whose server is down, with another that can do its work."""
+
+    name, description, effect = "calculator", "Is down.", "read"
+    parameters = CalculatorTool.parameters
+    fallback_tool = "search"
+
+    async def execute(self, input):
+        raise ConnectionError("refused")
+
+
+class Spare(Broken):
+    name, fallback_tool = "search", None
+
+    async def execute(self, input):
+        return ToolResult("42")
+
+
+async def test_what_a_stand_in_did_is_not_counted_for_the_broken_tool(
+    registry, agent, scripted, monkeypatch
+):
+    monkeypatch.setitem(toolset.BUILT_IN, "calculator", Broken)
+    monkeypatch.setitem(toolset.BUILT_IN, "search", Spare)
+    names = ["calculator", "search"]
+    rows = [row async for row in ToolRegistration.objects.filter(name__in=names)]
+    await agent.tools.aset(rows)
+    rows = {row.name: row for row in rows}
+    rows["calculator"].fallback = rows["search"]
+    await rows["calculator"].asave()
+    scripted(Says.call("calculator", expression="6 * 7"), Says(answer="42"))
+
+    run = await asked("6 * 7")
+
+    figure = registry.get_sample_value
+    assert figure("ashiato_tool_errors_total", {"tool": "calculator"}) == 1
+    assert figure("ashiato_tool_seconds_count", {"tool": "calculator"}) is None
+    assert figure("ashiato_tool_calls_total", {"tool": "search"}) == 1
+    assert figure("ashiato_tool_errors_total", {"tool": "search"}) is None
+    step = await run.steps.aget(kind="tool")
+    assert (step.action, step.status) == ("search", "done")
+    [seen] = await sync_to_async(examples.observations)(run)
+    assert seen["tool"] == "calculator"
 
 
 async def test_a_tool_that_a_model_made_up_has_no_name_here(registry, agent, scripted):

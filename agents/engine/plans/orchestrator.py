@@ -5,10 +5,11 @@ from contextlib import aclosing
 from typing import Any
 
 from ..course import Course, Events
+from ..errors import BudgetExceeded
 from ..events import Event
 from ..handoff import Handoff
 from ..runtime import AgentRuntime
-from ..telling import finished, paused
+from ..telling import failed, finished, paused
 from ..termination import StopReason
 from ..tool import ONE_TEXT, ToolRegistry
 from ..toolbox import Toolbox
@@ -137,7 +138,8 @@ class PlannedCourse(Course):
         if execution.is_waiting:
             return [paused(self.trail)]
         if execution.spent:
-            return [finished(self.trail, StopReason.BUDGET, detail=execution.spent)]
+            spent = failed(self.trail, BudgetExceeded(execution.spent))
+            return [spent, finished(self.trail, StopReason.BUDGET, detail=execution.spent)]
         return []
 
 

@@ -1,0 +1,127 @@
+"""What goes wrong has a type: in events, in the result, and raised where that is asked for."""
+
+import pytest
+
+from agents.engine import (
+    AgentConnectionError,
+    BudgetExceeded,
+    BudgetPolicy,
+    DuplicateToolCall,
+    FallbackStrategy,
+    GuardrailBlocked,
+    Guardrails,
+    LimitReached,
+    MaxStepsExceeded,
+    StandardTerminationPolicy,
+    ToolCallLimitReached,
+    ToolExecutionFailed,
+    ToolResult,
+    errors,
+)
+from agents.engine.events import Type
+from agents.engine.termination import DuplicateDetectionPolicy, ToolCallLimitPolicy
+from tests.engine.conftest import Echo
+from tests.scripted import Says
+
+CALL = Says.call("echo", text="a")
+STANDARD = StandardTerminationPolicy()
+
+
+async def _broken(input):
+    raise ConnectionError("refused")
+
+
+LIMITS = {
+    MaxStepsExceeded: {"max_steps": 1},
+    DuplicateToolCall: {"policy": DuplicateDetectionPolicy(STANDARD, 1)},
+    ToolCallLimitReached: {"policy": ToolCallLimitPolicy(STANDARD, 1)},
+    BudgetExceeded: {"policy": BudgetPolicy(STANDARD, max_tokens=1)},
+}
+
+
+@pytest.mark.parametrize(("kind", "options"), LIMITS.items())
+async def test_a_limit_is_an_error_of_its_own_type(agent, kind, options):
+    script = [CALL] if kind in (MaxStepsExceeded, BudgetExceeded) else [CALL, CALL]
+    runtime = agent(*script, tools=[Echo()], **options)
+
+    events = [event async for event in runtime.stream("Go.")]
+
+    error, last = events[-2:]
+    assert (error.type, error.data["type"]) == (Type.ERROR, kind.__name__)
+    assert error.data["stopped_reason"] == last.data["stopped_reason"] != "error"
+    assert error.data["message"] == last.data["detail"]
+    assert last.data["answer"] == ""
+
+
+async def test_the_result_says_why_and_raises_it_where_that_is_asked_for(agent):
+    result = await agent(CALL, tools=[Echo()], max_steps=1).run("Go.")
+
+    assert result.stopped_reason == "max_steps_reached"
+    assert result.detail == "There was no answer after 1 step."
+    with pytest.raises(LimitReached, match="no answer after 1 step") as raised:
+        result.raise_for_status()
+    assert type(raised.value) is MaxStepsExceeded
+
+    with pytest.raises(MaxStepsExceeded):
+        await agent(CALL, tools=[Echo()], max_steps=1).run("Go.", raise_on_failure=True)
+
+
+async def test_a_result_that_is_well_is_given_back(agent):
+    result = await agent(Says(answer="Hello.")).run("Go.", raise_on_failure=True)
+
+    assert (result.answer, result.error, result.detail) == ("Hello.", None, "")
+    assert result.raise_for_status() is result
+
+
+async def test_an_answer_without_its_tool_can_be_refused(agent):
+    runtime = agent(CALL, Says(answer="Without it."), tools=[Echo(does=_broken)])
+
+    result = await runtime.run("Go.")
+
+    assert result.answer == "Without it."
+    with pytest.raises(ToolExecutionFailed, match="echo failed: ConnectionError: refused"):
+        result.raise_for_status()
+
+
+async def test_errors_of_models_and_rules_keep_their_type(agent):
+    failing = agent(AgentConnectionError("Nobody there."))
+    with pytest.raises(AgentConnectionError, match="Nobody there"):
+        await failing.run("Go.", raise_on_failure=True)
+
+    blocking = agent(guardrails=Guardrails(blocked_patterns=["secret"]))
+    with pytest.raises(GuardrailBlocked):
+        await blocking.run("A secret.", raise_on_failure=True)
+
+
+async def test_failures_of_tools_are_typed_in_their_events(agent):
+    script = [CALL, Says.call("nothing"), Says(answer="Without.")]
+    events = [e async for e in agent(*script, tools=[Echo(does=_broken)]).stream("Go.")]
+
+    told = [e.data.get("error_type") for e in events if e.type is Type.TOOL_RESPONSE]
+    assert told == ["ToolExecutionFailed", "ToolNotFoundError"]
+
+
+async def test_a_tool_that_failed_for_good_is_raised_from_its_result():
+    outcome = await FallbackStrategy(pause=0).execute_with_fallback(Echo(does=_broken), {})
+
+    with pytest.raises(ToolExecutionFailed, match="refused"):
+        outcome.raise_for_status()
+
+
+async def test_what_a_stand_in_does_is_its_own(agent):
+    broken, spare = Echo("echo", _broken), Echo("spare")
+    broken.effect = spare.effect = "read"
+    broken.fallback_tool = "spare"
+    runtime = agent(CALL, Says(answer="a"), tools=[broken, spare])
+
+    events = [event async for event in runtime.stream("Go.")]
+
+    [step] = [e.data for e in events if e.type is Type.STEP and e.data["kind"] == "tool"]
+    assert (step["action"], step["called"], step["status"]) == ("spare", "echo", "done")
+    assert events[-1].data["stopped_reason"] == "completed"
+
+
+def test_an_error_is_known_by_its_name():
+    assert errors.named("MaxStepsExceeded") is MaxStepsExceeded
+    assert errors.named("Anything") is errors.AgentError
+    assert ToolResult("", "broken").is_error
