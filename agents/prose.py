@@ -428,6 +428,12 @@ def _highlighted(code: str, language: str) -> str:
     return html if len(html) <= MOST_COLOURED else escape(code)
 
 
+def warm() -> None:
+    """Load the lexers: each takes up to a tenth of a second when it is first used."""
+    for language in sorted(LANGUAGES):
+        _highlighted("1\n", language)
+
+
 def _image(tokens: list[Token], at: int, *_: Any) -> str:
     """A link instead: an image from elsewhere would tell elsewhere who reads this."""
     token = tokens[at]

@@ -18,10 +18,12 @@ from django.utils.module_loading import import_string
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 
-from agents import health, pulse, runs
+from agents import health, pulse, runs, warmup
 from agents.models import ServerProcess
 from agents.request_timeout import use_request_timeouts
 from agents.sockets import Patient, use_prompt_sockets
+
+SOON = 1.0  # seconds, so that the first page doesn't wait for what the first message needs
 
 _tasks: list[asyncio.Task] = []
 
@@ -34,6 +36,7 @@ class LeavingServer(Patient, Server):
     def listen_success(self, port) -> None:
         self.port = port
         super().listen_success(port)
+        reactor.callLater(SOON, warmup.start)
 
     def stop_listening(self) -> None:
         if self.port is not None:

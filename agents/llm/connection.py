@@ -189,6 +189,12 @@ async def _open(loop: asyncio.AbstractEventLoop) -> _Opened:
         _CLIENTS.pop(loop, None)
 
 
+def warm() -> None:
+    """Load what the first request would otherwise wait for, with everybody else."""
+    _tls()
+    "localhost".encode("idna")
+
+
 @cache
 def _tls() -> ssl.SSLContext:
     """Trusts whom the machine trusts, and the usual ones where it has no list of them."""

@@ -13,7 +13,8 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Mapping
 from concurrent.futures import Future
 from contextlib import aclosing, suppress
-from functools import cache, wraps
+from contextvars import ContextVar
+from functools import cache, partial, wraps
 from importlib import import_module
 from typing import Any
 
@@ -157,6 +158,42 @@ def _with(modules: tuple[str, ...]) -> "Future[Any]":
     return _loading(lambda: [import_module(name) for name in modules])
 
 
+@cache
+def rehearse(prefix: str) -> "Future[Any]":
+    """Ask a provider for nothing: LiteLLM imports much of itself only while it is asked.
+
+    No request leaves the process.
+    """
+    return _loading(partial(_rehearse, prefix))
+
+
+_is_rehearsal: ContextVar[bool] = ContextVar("is_rehearsal", default=False)
+NOWHERE = "http://127.0.0.1:9"
+AT_AMAZON: dict[str, Any] = {
+    "parameters": {"aws_region_name": "us-east-1", "aws_bedrock_runtime_endpoint": NOWHERE},
+    "secrets": {"aws_access_key_id": "rehearsal", "aws_secret_access_key": "rehearsal"},
+}
+
+
+def _rehearse(prefix: str) -> None:
+    litellm = warm().result()
+    if modules := BESIDES.get(prefix):
+        _with(modules).result()
+    _is_rehearsal.set(True)  # in this thread alone
+    given = AT_AMAZON if prefix == "bedrock" else {"base_url": NOWHERE}
+    name = "anthropic.claude" if prefix == "bedrock" else "rehearsal"
+    llm = LiteLLMModel(**given)
+    hello = [{"role": "user", "content": "."}]
+    with suppress(Exception):  # it is to fail, and each provider does so in its own way
+        request = llm._request(f"{prefix}/{name}", hello, None, {})
+        asyncio.run(litellm.acompletion(**request))
+
+
+async def _hold_back(request: Any) -> None:
+    if _is_rehearsal.get():
+        raise import_module("httpx").ConnectError("A rehearsal.", request=request)
+
+
 def _loading(load: Callable[[], Any]) -> "Future[Any]":
     loading: Future[Any] = Future()
     # Running, so that a run which is cancelled while it waits does not cancel it for all.
@@ -221,6 +258,8 @@ def _staying(maker: Any) -> Any:
         client = maker(*args, **options)
         if client is not None:
             client.follow_redirects = False
+            hooks = client.event_hooks
+            client.event_hooks = {**hooks, "request": [_hold_back, *hooks["request"]]}
         return client
 
     return type(maker)(make) if isinstance(maker, staticmethod) else make

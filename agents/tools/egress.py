@@ -434,6 +434,11 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
+def warm() -> None:
+    """Read the certificates before somebody waits for it."""
+    _trust()
+
+
 @cache
 def _trust() -> ssl.SSLContext:
     """Made once: reading all certificates takes longer than a request."""

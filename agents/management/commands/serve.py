@@ -1,18 +1,14 @@
 """Everything `make run` does after the installation: migrate, seed, say where, serve."""
 
-import gc
 import socket
 import sys
 from errno import EADDRINUSE
-from threading import Thread
 
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
-from agents import leases, planners, servers
-from agents.llm import litellm_model, tokens
-from agents.models import Agent
+from agents import leases, planners, servers, warmup
 
 
 class Command(BaseCommand):
@@ -36,26 +32,10 @@ class Command(BaseCommand):
         self.stdout.write(f"Open      http://{_shown(host)}:{port}/")
         self.stdout.write("Stop      Ctrl-C\n")
         sys.stdout.flush()
-        warm()
+        warmup.start_early()
         from agents import web  # which takes the event loop of this process
 
         web.serve(host, port)
-
-
-def warm() -> None:
-    """Load what is slow to load while nobody waits for it."""
-    gc.freeze()
-    Thread(target=_warm_tokens, daemon=True).start()
-    agents = Agent.objects.filter(enabled=True)
-    setups = [s for agent in agents for s in planners.chain(agent, planners.model_name(agent))]
-    if any(getattr(planners.connected(each), "road", "") == "litellm" for each in setups):
-        litellm_model.warm().add_done_callback(lambda _: gc.freeze())
-
-
-def _warm_tokens() -> None:
-    """What was loaded stays, and is left out when the event loop's garbage is looked for."""
-    tokens.count("warm")
-    gc.freeze()
 
 
 def check_free(host: str, port: int) -> None:

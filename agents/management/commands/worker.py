@@ -8,8 +8,8 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from agents import jobs, leases, pulse, runs, samples
-from agents.management.commands.serve import check_egress, check_model, warm
+from agents import jobs, leases, pulse, runs, samples, warmup
+from agents.management.commands.serve import check_egress, check_model
 from agents.models import ServerProcess
 
 logger = logging.getLogger(__name__)
@@ -36,7 +36,8 @@ class Command(BaseCommand):
         check_model()
         if not settings.SAMPLE_DATABASE.exists():  # which is a file of each machine
             samples.make_database(settings.SAMPLE_DATABASE, timezone.localdate())
-        warm()
+        warmup.start_early()
+        warmup.start()
         self.stdout.write(f"Worker {leases.owner()} drives up to {runs} runs at once.")
         self.stdout.flush()
         open_metrics()

@@ -1,0 +1,86 @@
+"""What is slow to load, loaded in a thread while nobody waits for it.
+
+Certificates, tokenizers, tables and libraries are read when they are first used. Without this
+the first person would wait for them, and with them everybody else: it is the event loop that
+would read them.
+"""
+
+import gc
+import logging
+import time
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from threading import Thread
+
+from django.db import connections
+
+from agents import planners, prose
+from agents.llm import connection, litellm_model, parameters, tokens, windows
+from agents.models import Agent, McpServer
+from agents.tools import egress
+
+logger = logging.getLogger(__name__)
+
+
+def start_early() -> Thread:
+    """The tokenizer, while nobody is served yet: no other thread runs until it is loaded."""
+    gc.freeze()
+    return _in_a_thread(_load_tokens)
+
+
+def start() -> Thread:
+    return _in_a_thread(run)
+
+
+def _in_a_thread(work: Callable[[], None]) -> Thread:
+    """One that never holds up the end of the process."""
+    thread = Thread(target=work, name="warmup", daemon=True)
+    thread.start()
+    return thread
+
+
+def _load_tokens() -> None:
+    tokens.count("warm")
+    gc.freeze()
+
+
+def run() -> None:
+    """Everything, one after the other: what fails here fails again where it is needed."""
+    began = time.monotonic()
+    for step in (*STEPS, *_steps()):
+        try:
+            step()
+        except Exception:
+            logger.warning("Something could not be loaded ahead of time.", exc_info=True)
+    # What was loaded stays, and is left out when the event loop's garbage is looked for.
+    gc.freeze()
+    logger.debug("Warmed up in %.1f s.", time.monotonic() - began)
+
+
+STEPS: tuple[Callable[[], object], ...] = (
+    connection.warm,
+    lambda: windows.window("warm"),
+    prose.warm,
+    egress.warm,
+)
+
+
+def _steps() -> Iterator[Callable[[], object]]:
+    """What only some installations need."""
+    try:
+        providers, has_servers = _providers(), McpServer.objects.filter(enabled=True).exists()
+    finally:
+        connections.close_all()  # nobody else would close those of this thread
+    if has_servers:
+        yield lambda: import_module("agents.tools.mcp_client")
+    for prefix in providers:
+        yield litellm_model.rehearse(prefix).result
+
+
+def _providers() -> list[str]:
+    """Those that agents ask through LiteLLM."""
+    agents = Agent.objects.filter(enabled=True)
+    setups = [s for agent in agents for s in planners.chain(agent, planners.model_name(agent))]
+    asked = [s for s in setups if getattr(planners.connected(s), "road", "") == "litellm"]
+    names = [setup.row.model if setup.row else setup.name for setup in asked]
+    return sorted({parameters.prefix_of(name) for name in names})
