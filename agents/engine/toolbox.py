@@ -89,7 +89,9 @@ class Toolbox:
             result = replace(result, error=inspected.text.removeprefix("Error: "))
         elif inspected.text != result.text:
             result = replace(result, output=inspected.text, note="")
-        return replace(outcome, result=result, findings=inspected.findings)
+        # Why another tool was called is read by people as well.
+        reason = rules.inspect(outcome.reason, "tool_output").text
+        return replace(outcome, result=result, findings=inspected.findings, reason=reason)
 
     async def _use(self, call: ToolCall) -> FallbackResult:
         if call.name in self.out_of_order:

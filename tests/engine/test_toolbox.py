@@ -3,8 +3,16 @@ import json
 
 import pytest
 
-from agents.engine import FallbackStrategy, ToolRegistry, ToolResult, function_tool
+from agents.engine import (
+    FallbackStrategy,
+    GuardrailAction,
+    Guardrails,
+    ToolRegistry,
+    ToolResult,
+    function_tool,
+)
 from agents.engine.breaker import CircuitPolicy, Circuits
+from agents.engine.guardrails import Pattern
 from agents.engine.toolbox import Toolbox
 from agents.engine.turn import ToolCall
 from tests.engine.conftest import Echo
@@ -52,6 +60,15 @@ async def test_a_tool_that_fails_for_good_is_answered_for_by_its_stand_in():
     assert outcome.output == "search was out of order; answered by archive: tea"
     assert (outcome.stand_in, outcome.degraded, tools.is_degraded) == ("archive", False, False)
     assert "the wire is cut" in outcome.reason
+
+
+async def test_why_a_tool_was_replaced_is_checked_like_its_result():
+    rule = Pattern(pattern="wire", name="w", stage="tool_output", action=GuardrailAction.MASK)
+    tools = toolbox(broken(), archive(), guardrails=Guardrails(blocked_patterns=[rule]))
+
+    outcome = await tools.use(call())
+
+    assert "the ‹w› is cut" in outcome.reason
 
 
 async def test_a_tool_that_is_replaced_is_neither_offered_nor_tried_again():
