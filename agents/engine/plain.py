@@ -95,6 +95,10 @@ class Plain:
         self.text = self.text[count:]
         del self.starts[:count], self.ends[:count]
 
+    def stands_like(self, other: "Plain") -> bool:
+        """Whether each character stood where that of the other one did."""
+        return list(self.starts) == list(other.starts) and list(self.ends) == list(other.ends)
+
     def split(self, at: int) -> "Plain":
         """Take off what comes from there on."""
         rest = Plain(text=self.text[at:], starts=self.starts[at:], ends=self.ends[at:])
@@ -191,7 +195,7 @@ def readings(text: str) -> list[Plain]:
     found = [source]
     if SIGNS.search(text) or GAPS.search(text) or _is_struck(source.text):
         shown = _read(text, shown=True)
-        if (shown.text, shown.starts) != (source.text, source.starts):
+        if shown.text != source.text or not shown.stands_like(source):
             found.append(shown)
     alike = folded(shown.text)
     if alike != shown.text:

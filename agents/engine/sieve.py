@@ -99,14 +99,14 @@ class View:
         until = min([_decided(most, ends, self.text) for most, ends in reaches])
         return self.starts[until] if until < len(self.text) else end
 
-    def reads_like(self, other: "View") -> bool:
-        """Whether it is the other one, or its beginning: what is decided in it is the same."""
-        if self is other:
-            return True
+    def begins(self, other: "View") -> bool:
+        """Whether the other one begins with all of it: what is decided in it is the same."""
         length = len(self.text)
-        if len(other.text) == length:
-            return self.text == other.text and self.starts == other.starts
-        return other.text.startswith(self.text) and other.starts[:length] == self.starts
+        return self is other or (
+            other.text.startswith(self.text)
+            and other.starts[:length] == self.starts
+            and other.ends[:length] == self.ends
+        )
 
     def state(self, number: int) -> tuple[int, int]:
         """Where a rule will look on, and for how much more."""
@@ -182,7 +182,8 @@ class Sieve:
         self._held, reads = text, readings(text)
         for view, read in zip(self._views, reads, strict=False):
             view.show(read)
-        hidden = self._found(self._views[: len(reads)], len(text))
+        views = self._views[: len(reads)]
+        hidden = self._found(views, range(len(views)), len(text))
         return "" if self.blocked_by else "".join(self._pieces(hidden, len(text)))
 
     @property
@@ -207,7 +208,7 @@ class Sieve:
         until = self._from + len(self._held) if is_over else self._frontier()
         if until <= self._from and not is_over:
             return ""
-        hidden = self._found(self._views, until)
+        hidden = self._found(self._views, _twins(self._views, is_over), until)
         if self.blocked_by is not None:
             return ""
         shown = "".join(self._pieces(hidden, until))
@@ -225,16 +226,17 @@ class Sieve:
     def _frontier(self) -> int:
         source, page, alike = self._views
         until = page.frontier(self._reaches, self._page.end)
-        if not page.reads_like(source):
+        # What a page shows nothing of has characters of its own in the source.
+        is_shown = bool(page.ends) and until < page.ends[-1]
+        if not is_shown or not page.begins(source):
             until = min(until, source.frontier(self._reaches, self._source.end))
         if alike.text != page.text:
             until = min(until, alike.frontier(self._reaches, self._page.end))
         return until
 
-    def _found(self, views: Sequence[View], until: int) -> list[Match]:
+    def _found(self, views: Sequence[View], twins: Sequence[int], until: int) -> list[Match]:
         """What is to be hidden, in places of the text."""
         self._allowed = [match for match in self._allowed if match.end > self._from]
-        twins = _twins(views)
         if not _may_match(views, twins, self._any, until):
             return []
         for number in range(self._exceptions):
@@ -280,10 +282,15 @@ class Sieve:
         self._endless = dict.fromkeys(self._endless, False)
 
 
-def _twins(views: Sequence[View]) -> list[int]:
-    """For each view the first one that reads the same."""
+def _twins(views: Sequence[View], is_over: bool) -> list[int]:
+    """For each view the first one that reads the same; at the end, to the last character."""
     return [
-        next(n for n, other in enumerate(views) if view.reads_like(other)) for view in views
+        next(
+            number
+            for number, other in enumerate(views)
+            if view.begins(other) and (not is_over or len(view.text) == len(other.text))
+        )
+        for view in views
     ]
 
 
@@ -310,8 +317,10 @@ def _seek(views: Sequence[View], twins: Sequence[int], number: int, until: int) 
     before = [view.state(number) for view in views]
     found: list[Match] = []
     for at, (view, twin) in enumerate(zip(views, twins, strict=True)):
-        if twin < at and before[twin] == before[at]:
-            view.follow(number, views[twin].state(number))
+        reached = views[twin].state(number)
+        is_same = twin < at and before[twin] == before[at]
+        if is_same and reached[0] <= len(view.text):
+            view.follow(number, reached)
         else:
             found += view.matches(number, until)
     return sorted(found, key=lambda match: (match.start, -match.end))

@@ -342,6 +342,22 @@ def test_in_whatever_pieces_it_comes_a_text_is_masked_as_the_whole(rules, text, 
     assert shown == guardrails.inspect(text, "output").text
 
 
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("[^a]{2}", "abcabcab\n\u3164abc&#98;"),
+        ("[^a]{2}", "[](%ﬁ#9ﬁabababab&#98;**a ab"),
+        ("c$", "cabbcx&#98;[ab\na\u200bb\u200bc_"),
+    ],
+)
+def test_what_a_page_leaves_out_is_not_forgotten_on_the_way(pattern, text):
+    guardrails = Guardrails(blocked_patterns=[masks(pattern)])
+
+    shown = streamed(guardrails.screen_output(), text, [1] * len(text))
+
+    assert shown == guardrails.inspect(text, "output").text
+
+
 @settings(max_examples=600, deadline=None)
 @given(some_rules(st.just(GuardrailAction.BLOCK)), TEXTS, CUTS)
 def test_no_character_of_a_match_that_blocks_is_ever_shown(rules, text, cuts):
