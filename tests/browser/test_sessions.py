@@ -167,16 +167,21 @@ def test_a_session_can_be_deleted_while_it_runs(slow_page: Page):
     expect(row).to_have_count(0)
 
 
-def test_earlier_messages_come_in_above_without_moving_what_is_read(page: Page, server):
+def test_earlier_messages_load_while_scrolling_without_moving_what_is_read(
+    page: Page, server
+):
     server.manage("shell", "-v0", "-c", MANY_MESSAGES)
     page.goto("/")
     page.locator("#sessions").get_by_role("link", name="Forty messages").click()
+    expect(page.locator(".message")).to_have_count(30)
     first = page.locator(".message").first
-    first.scroll_into_view_if_needed()
-    page.evaluate("window.scrollTo(0, 0)")
-    name, before = first.get_attribute("id"), first.bounding_box()["y"]
+    name = first.get_attribute("id")
 
-    page.get_by_role("link", name="Load earlier messages").click()
+    before = page.evaluate(
+        "name => (scrollTo(0, 0), document.getElementById(name).getBoundingClientRect().y)",
+        name,
+    )
 
     expect(page.locator(".message")).to_have_count(40)
+    expect(page.get_by_role("link", name="Load earlier messages")).to_have_count(0)
     assert abs(page.locator(f"#{name}").bounding_box()["y"] - before) < 80
