@@ -1,5 +1,6 @@
 """HTML for the live chat page: whole elements, found by id, as they are now."""
 
+from base64 import b64encode
 from collections.abc import Collection, Set
 from dataclasses import dataclass
 from datetime import datetime
@@ -182,7 +183,11 @@ def _composer(
     about = {
         "standing": standing,
         "acknowledged": acknowledged,
-        "returned": returned,
+        # As base64 where it is long: in an attribute, a quotation mark takes six characters.
+        "returned": returned if len(returned) <= MOST_QUESTION else "",
+        "returned_base64": b64encode(returned.encode()).decode()
+        if len(returned) > MOST_QUESTION
+        else "",
         "refused": refused,
     }
     return _part("composer_state", about)

@@ -103,7 +103,7 @@ function readState() {
   const kept = isKept(form.elements.client_id.value, state.acknowledged);
   if (kept) clear();
   if (state.refused && state.refused === form.elements.client_id.value) renew();
-  if (state.returned) takeBack(state);
+  if (state.returned || state.returnedBase64) takeBack(state);
   if (state.liveRun !== live && (state.liveRun || !isNextComing())) show(state.liveRun);
   if ("waiting" in state) announcer.textContent = announcer.dataset.waiting;
   if (kept?.closest?.("#queue")) announcer.textContent = announcer.dataset.queued;
@@ -111,12 +111,18 @@ function readState() {
 
 // Once: whoever empties the field afterwards has emptied it.
 function takeBack(state) {
-  const words = state.returned;
+  const words = state.returned ?? decoded(state.returnedBase64);
   delete state.returned;
+  delete state.returnedBase64;
   announcer.textContent = announcer.dataset.returned;
   if (text.value.trim()) return;
   text.value = words;
   edited();
+}
+
+function decoded(base64) {
+  const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+  return new TextDecoder().decode(bytes);
 }
 
 // Another message has this id: the text stays, and goes out under a new one.

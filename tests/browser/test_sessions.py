@@ -167,9 +167,7 @@ def test_a_session_can_be_deleted_while_it_runs(slow_page: Page):
     expect(row).to_have_count(0)
 
 
-def test_earlier_messages_load_while_scrolling_without_moving_what_is_read(
-    page: Page, server
-):
+def test_earlier_messages_load_while_scrolling_without_moving_what_is_read(page: Page, server):
     server.manage("shell", "-v0", "-c", MANY_MESSAGES)
     page.goto("/")
     page.locator("#sessions").get_by_role("link", name="Forty messages").click()

@@ -1,6 +1,7 @@
 """Long answers, long messages, long chats and long absences: pages and frames stay small."""
 
 import asyncio
+import base64
 import re
 from datetime import timedelta
 
@@ -17,6 +18,7 @@ from agents.frames import MOST_SENT
 from agents.models import AgentStep, Run
 from agents.prose import MOST_ANSWER
 from agents.readable import MOST_QUESTION
+from chat import fragments
 from chat.models import Message
 from tests.conftest import frames_until, tab
 
@@ -274,3 +276,18 @@ async def test_many_pages_that_come_at_once_are_shown_the_same_and_go_on_by_them
 async def _greeted(chat, path):
     async with tab(chat.user, path) as page:
         return await frames_until(page, "composer-state")
+
+
+def test_what_is_queued_or_given_back_fits_in_a_frame(chat):
+    paste = '"' * 200_000
+    for place in range(1, 11):
+        about = {"text": paste, "client_id": f"q{place}", "place": place}
+        chat.messages.create(author=chat.user, **about)
+
+    queue = fragments.Surroundings(chat.user).changes(chat)
+    returned = fragments.composer_state(chat, returned=paste)
+
+    assert size(queue) <= MOST_SENT
+    assert size(returned) <= MOST_SENT
+    [given] = re.findall(r'data-returned-base64="([^"]+)"', returned)
+    assert base64.b64decode(given).decode() == paste
