@@ -44,9 +44,8 @@ def erase(request: HttpRequest) -> HttpResponse:
     user = request.user
     logout(request)
     report = async_to_sync(erasure.erase)(user, None)
-    messages.success(request, _("Your account and your data are gone."))
-    for sentence in report.sentences:
-        messages.info(request, sentence)
+    gone = _("Your account and your data are gone.")
+    messages.success(request, " ".join([gone, *report.sentences]))
     return redirect("login")
 
 

@@ -48,9 +48,8 @@ def erase(request: HttpRequest, pk: int) -> HttpResponse:
     token = audit.person(person)
     report = async_to_sync(erasure.erase)(person, request.user)
     token.refresh_from_db()
-    messages.success(request, _("All data of this person is gone: %(name)s.") % {"name": token})
-    for sentence in report.sentences:
-        messages.info(request, sentence)
+    gone = _("All data of this person is gone: %(name)s.") % {"name": token}
+    messages.success(request, " ".join([gone, *report.sentences]))
     return redirect("admin:auth_user_changelist")
 
 

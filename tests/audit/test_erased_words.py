@@ -346,7 +346,12 @@ NO_WORDS = {
         *("ToolRegistration.definition", "ToolRegistration.pending", "Agent.fallback_models"),
         *("Agent.output_schema", "Run.marks", "AgentStep.call_id", "AgentStep.action"),
         *("Approval.call_id", "Approval.tool", "AuditEntry.detail", "AuditEntry.place"),
-        *("Upkeep.report", "LanguageModel.options", "LanguageModel.parameters"),
+        *(
+            "Schedule.accepted",
+            "Upkeep.report",
+            "LanguageModel.options",
+            "LanguageModel.parameters",
+        ),
         *("LanguageModel.fallbacks", "ServerProcess.stalled_in"),
     },
     "people": {"Passkey.public_key"},
