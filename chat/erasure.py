@@ -279,7 +279,9 @@ class _Said:
         found[RunEvent] += quotations.replace_in_pieces(self.near, sorted(near))
         found[AgentStep] += self._answers_replaced()
         if self._far:
-            found += quotations.replace_in(self._far, quotations.everywhere(since), but)
+            hit: set[int] = set()
+            found += quotations.replace_in(self._far, quotations.everywhere(since), but, hit)
+            found[RunEvent] += quotations.replace_in_pieces(self._far, sorted(hit - near))
         return found
 
     def left(self) -> Counter:

@@ -214,12 +214,18 @@ def is_distinctive(text: str) -> bool:
     return len(text) + dense >= DISTINCTIVE
 
 
-def replace_in(words: Words, rows: Rows, but: Mapping[type[Model], Q]) -> Counter:
-    """Replace these words in these rows, `but` for some; says in how many of each kind."""
+def replace_in(
+    words: Words, rows: Rows, but: Mapping[type[Model], Q], runs: set[int] | None = None
+) -> Counter:
+    """Replace these words in these rows, `but` for some; says in how many of each kind.
+
+    `runs` is told the runs that had them, whose answers were also sent bit by bit.
+    """
     counts: Counter = Counter()
+    hit: set[int] = set() if runs is None else runs
     for model, queryset in rows:
         for page in _pages(queryset.exclude(but[model]) if model in but else queryset):
-            counts[model] += _replace(words, model, page)
+            counts[model] += _replace(words, model, page, hit)
     return counts
 
 
@@ -282,7 +288,7 @@ def newest() -> dict[type[Model], int]:
     return {model: rows[model].values_list("pk", flat=True).first() or 0 for model in rows}
 
 
-def _replace(words: Words, model: type[Model], page: list[int]) -> int:
+def _replace(words: Words, model: type[Model], page: list[int], runs: set[int]) -> int:
     columns = PLACES[model]
     hit = [pk for pk, text in _texts(model, page, columns) if words.may_be_in(text)]
     if not hit:
@@ -296,6 +302,8 @@ def _replace(words: Words, model: type[Model], page: list[int]) -> int:
             if changed:
                 _save(model, row.pk, changed)
                 count += 1
+                run = row.pk if model is Run else getattr(row, "run_id", None)
+                runs.update([run] if run else [])
     return count
 
 
