@@ -22,6 +22,8 @@ export function watch() {
   addEventListener("online", () => isOpen() && back());
   document.addEventListener("htmx:wsClose", ({ detail }) => {
     lost ||= Date.now();
+    losses += 1;
+    clearTimeout(steady);
     const { code } = detail.event;
     if (code === SHOWN_OUT) takeNoMore();
     show(COMES_BACK.includes(code) ? "lost" : (ENDS[code] ?? "ended"));
@@ -74,9 +76,9 @@ function refuse(event) {
 // When a server goes, all its pages lose their sockets in the same moment: each comes back at
 // a time of its own, and later the more often it was in vain. A socket that only just opened
 // says nothing of how the server is.
-function wait() {
-  clearTimeout(steady);
-  return 250 + Math.random() * Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** Math.min(losses++, 6));
+function wait(tries) {
+  const vain = Math.min(Math.max(tries, losses), 6);
+  return 250 + Math.random() * Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** vain);
 }
 
 function settle() {
