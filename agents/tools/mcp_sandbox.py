@@ -146,6 +146,7 @@ def _has_bubblewrap() -> bool:
     try:
         tried = subprocess.run(
             [program, *NAMESPACES, *binds, "--", nothing],
+            env={},  # not even a probe needs the server's keys
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=PROBED_WITHIN,

@@ -145,8 +145,8 @@ async def test_a_step_for_a_role_goes_to_the_agent_that_has_it(agent, scripted):
 
 
 async def test_a_step_for_a_role_that_only_people_have_waits_for_one_of_them(agent, scripted):
-    await Group.objects.acreate(name="Lawyer")
     planner = await _planner()
+    await _give_expert(planner, await Group.objects.acreate(name="Lawyer"))
     scripted(Says(answer=json.dumps(REVIEW)))
 
     run = await asked("May we?", agent=planner)
@@ -160,6 +160,7 @@ async def test_the_planner_of_a_first_visit_has_an_expert_answer(panel, person):
     lawyers = await Group.objects.acreate(name="legal")
     await sync_to_async(person.groups.add)(lawyers)
     planner = await Agent.objects.aget(name="planner")
+    await _give_expert(planner, lawyers)
     query = "Ask legal whether we may keep addresses for ten years"
 
     run = await asked(query, agent=planner)
@@ -182,6 +183,13 @@ async def test_a_plan_with_a_role_that_nobody_has_is_not_carried_out(agent, scri
     assert run.status == "failed"
     assert run.detail.endswith("'look' needs the role 'Lawyer', which is not there.")
     assert not await run.steps.filter(kind="task").aexists()
+
+
+async def _give_expert(planner, group):
+    """Let the planner ask this group, without the asker's approval first."""
+    await planner.experts.aadd(group)
+    planner.asker_approves_questions = False
+    await planner.asave()
 
 
 async def _planner(*colleagues):
