@@ -131,7 +131,10 @@ class Member(Membership):
 
 
 class RemovedMember(models.Model):
-    """Somebody whom the owner removed: links don't let them in again, only the owner does."""
+    """Somebody whom the owner removed or limited to reading, which no link undoes.
+
+    Only the owner does, by adding them by name.
+    """
 
     session = models.ForeignKey(
         ChatSession,
@@ -145,6 +148,7 @@ class RemovedMember(models.Model):
         on_delete=models.CASCADE,
         related_name="+",
     )
+    may_read = models.BooleanField(_("may read"), default=False)
     removed_at = models.DateTimeField(_("removed"), auto_now_add=True)
 
     class Meta:

@@ -86,7 +86,7 @@ def _writers(session, user):
 def add(session: ChatSession, name: str, right: str) -> None:
     """Let somebody in by their name, or change what somebody who is in may do.
 
-    A link that gave them more is withdrawn: they would leave, and open it again.
+    No link gives more than that to them. One that did is withdrawn: it was sent further.
     """
     name = storable(name).strip()
     person = get_user_model().objects.filter(username=name, is_active=True).first()
@@ -99,7 +99,9 @@ def add(session: ChatSession, name: str, right: str) -> None:
     with _held(session):
         if right == "read":
             _close_way(session, person, may_write=True)
-        session.removed_members.filter(user=person).delete()
+            _limit(session, person, may_read=True)
+        else:
+            session.removed_members.filter(user=person).delete()
         _seat(session, person, right == "write")
         about = {"who": audit.person(person), "right": right}
         audit.record(session.user, audit.MEMBER_ADDED, _name(session), **about)
@@ -114,7 +116,7 @@ def remove(session: ChatSession, user: int) -> None:
         member = guests(session).select_related("user").get(user=user)
         _close_way(session, member.user)
         _unseat(session, member, by=session.user)
-        session.removed_members.get_or_create(user=member.user)
+        _limit(session, member.user, may_read=False)
 
 
 def leave(session: ChatSession, user) -> None:
@@ -153,6 +155,7 @@ def find(token: str, user) -> Invitation:
     link = links.filter(digest=digest(token)).first()
     if link is None or not link.session.user.is_active:
         raise NotShared(_("This link leads nowhere: it was never there, or it is gone."))
+    _keep_to_limit(link, user)
     if not is_in(user, link):
         _check_open(link)
         _check_welcome(link.session, user)
@@ -171,7 +174,7 @@ def is_in(user, link: Invitation) -> bool:
 
 
 def join(token: str, user) -> ChatSession:
-    """Let somebody in with the right of the link, or with the greater one they had."""
+    """Let somebody in with the right of the link, the greater one they had, or their limit."""
     link = find(token, user)
     session = link.session
     if is_in(user, link):
@@ -179,6 +182,7 @@ def join(token: str, user) -> ChatSession:
     with _held(session):
         _check_open(link)
         _check_welcome(session, user)
+        _keep_to_limit(link, user)
         _seat(session, user, link.may_write, link)
         right = "write" if link.may_write else "read"
         about = {"who": audit.person(user), "right": right, "link": link.pk}
@@ -197,10 +201,21 @@ def _check_open(link: Invitation) -> None:
 
 def _check_welcome(session: ChatSession, user) -> None:
     """Whoever was removed may still know of other links, or be sent one by other members."""
-    if session.removed_members.filter(user=user.pk).exists():
+    if session.removed_members.filter(user=user.pk, may_read=False).exists():
         owner = session.user.get_username()
         sentence = _("You were removed from this session. Ask %(owner)s to add you by name.")
         raise NotShared(sentence % {"owner": owner})
+
+
+def _limit(session: ChatSession, person, *, may_read: bool) -> None:
+    """What the owner decided about this person counts for more than any link."""
+    session.removed_members.update_or_create(user=person, defaults={"may_read": may_read})
+
+
+def _keep_to_limit(link: Invitation, user) -> None:
+    """For whom the owner limited to reading, every link is one to read by."""
+    if link.session.removed_members.filter(user=user.pk).exists():
+        link.may_write = False  # in memory: for others it gives what it says
 
 
 @contextmanager

@@ -435,6 +435,29 @@ def test_whoever_was_given_less_does_not_get_it_back_by_leaving(chat, person, st
     assert not chat.members.filter(user=stranger).exists()
 
 
+def test_whoever_was_limited_to_reading_writes_by_no_other_link(chat, person, stranger):
+    owner, client = client_of(person), client_of(stranger)
+    first, other = invited(owner, chat, "write"), invited(owner, chat, "write")
+    client.post(first)
+    owner.post(f"/chat/{chat.pk}/people/", {"name": "eve", "right": "read"})
+    newer = invited(owner, chat, "write")
+
+    for link in (other, newer):
+        assert client.post(link).status_code == 302  # it still leads into the session
+        assert not ChatSession.objects.writable_by(stranger).exists()
+    client.post(f"/chat/{chat.pk}/leave/")
+    assert "but not write in it" in client.get(other).content.decode()
+    client.post(other)
+    assert page(client, chat).status_code == 200
+    assert not ChatSession.objects.writable_by(stranger).exists()
+    other_guest = type(person).objects.create_user("kay")
+    client_of(other_guest).post(other)
+    assert ChatSession.objects.writable_by(other_guest).exists()
+
+    owner.post(f"/chat/{chat.pk}/people/", {"name": "eve", "right": "write"})
+    assert ChatSession.objects.writable_by(stranger).exists()
+
+
 def test_a_link_to_read_by_stays_when_its_guest_is_given_what_it_gives(chat, stranger):
     token = sharing.invite(chat, "read", "24")
     sharing.join(token, stranger)
