@@ -39,7 +39,9 @@ BESIDES = {"bedrock": AMAZON, "sagemaker": AMAZON, "sagemaker_chat": AMAZON}
 # Who makes the clients that send requests.
 CLIENTS = (
     ("litellm.llms.custom_httpx.http_handler", "AsyncHTTPHandler", "create_client"),
+    ("litellm.llms.custom_httpx.http_handler", "HTTPHandler", "create_client"),
     ("litellm.llms.openai.common_utils", "BaseOpenAILLM", "_get_async_http_client"),
+    ("litellm.llms.openai.common_utils", "BaseOpenAILLM", "_get_sync_http_client"),
 )
 GEMINI = "litellm.llms.vertex_ai.gemini.vertex_and_google_ai_studio_gemini"
 LONGEST_LINE = 32 * 1024 * 1024
@@ -138,7 +140,7 @@ class LiteLLMModel:
             "model": gate.full_name(model),
             "messages": messages,
             "api_key": gate.key_for(settings, os.environ),
-            "base_url": self.base_url,
+            "base_url": gate.address_for(settings, os.environ),
             "stream": True,
             "stream_options": {"include_usage": True},
             "max_retries": 0,
@@ -190,6 +192,10 @@ def _rehearse(prefix: str) -> None:
 
 
 async def _hold_back(request: Any) -> None:
+    _hold_back_now(request)
+
+
+def _hold_back_now(request: Any) -> None:
     if _is_rehearsal.get():
         raise import_module("httpx").ConnectError("A rehearsal.", request=request)
 
@@ -211,6 +217,7 @@ def _load(loading: "Future[Any]", load: Callable[[], Any]) -> None:
 
 def _import() -> Any:
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else it fetches prices, blocking
+    os.environ["LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS"] = "True"  # the same, at the first answer
     os.environ["LITELLM_MODE"] = "PRODUCTION"  # else it loads any .env it finds
     litellm: Any = import_module("litellm")
     litellm.disable_hf_tokenizer_download = True
@@ -259,7 +266,9 @@ def _staying(maker: Any) -> Any:
         if client is not None:
             client.follow_redirects = False
             hooks = client.event_hooks
-            client.event_hooks = {**hooks, "request": [_hold_back, *hooks["request"]]}
+            is_async = isinstance(client, import_module("httpx").AsyncClient)
+            first = _hold_back if is_async else _hold_back_now
+            client.event_hooks = {**hooks, "request": [first, *hooks["request"]]}
         return client
 
     return type(maker)(make) if isinstance(maker, staticmethod) else make

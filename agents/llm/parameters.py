@@ -8,6 +8,7 @@ form, a file or a row says passes here first, and once more right before each re
 import ipaddress
 import json
 import re
+import socket
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -444,12 +445,13 @@ def key_for(settings: Settings, environ: Mapping[str, str]) -> str | None:
             raise NotAllowed(IDENTITY_OF_THE_ENVIRONMENT)
         # An empty key is none, and keeps the environment's from being read.
         return "" if _has_own_key(settings) else None
-    if prefix == "vertex_ai" or "azure_ad_token" in settings.secrets:
+    if prefix == "vertex_ai":
         return None
-    if settings.base_url or provider is None:
+    if settings.base_url or provider is None or "azure_ad_token" in settings.secrets:
         return NO_KEY
     if prefix == "azure":
-        return None  # a token of the environment may stand in for a key
+        # Where there is no key, a token of the environment may stand in for one.
+        return first_set(("AZURE_API_KEY", "AZURE_OPENAI_API_KEY"), environ)[1] or None
     key = first_set(provider.keys, environ)[1]
     if not key and provider.needs_key:
         raise ModelError(
@@ -459,10 +461,26 @@ def key_for(settings: Settings, environ: Mapping[str, str]) -> str | None:
     return key or NO_KEY
 
 
+def address_for(settings: Settings, environ: Mapping[str, str]) -> str | None:
+    """The address to ask; None for the provider's own.
+
+    Raises ModelError for a server of one's own that nobody named: LiteLLM would send its key
+    to OpenAI.
+    """
+    provider = _provider(settings.model)
+    if settings.base_url or provider is None or provider.base_url or not provider.addresses:
+        return settings.base_url
+    if not (named := first_set(provider.addresses, environ)[1]):
+        names = " or ".join(provider.addresses)
+        raise ModelError(f"Nobody said where {settings.model!r} is.", advice=f"Set {names}.")
+    return named if key_for(settings, environ) else None
+
+
 def without_others(settings: Settings) -> dict[str, str]:
     """What LiteLLM would take from the environment to go with, or instead of, the own key."""
     prefix = prefix_of(settings.model)
-    if prefix == "azure" and settings.base_url:
+    # Some names of Azure AI are asked the way of Azure OpenAI.
+    if prefix in ("azure", "azure_ai") and (settings.base_url or settings.api_key):
         return dict.fromkeys(("azure_username", "azure_password"), "")
     has_pair = "aws_secret_access_key" in settings.secrets
     has_token = "aws_session_token" in settings.secrets
@@ -571,8 +589,16 @@ def _is_metadata(host: str) -> bool:
     if host.rstrip(".").lower() in {"metadata.google.internal", "metadata"}:
         return True
     try:
-        address = ipaddress.ip_address(host)
+        address = ipaddress.ip_address(_dotted(host))
     except ValueError:
         return False
     mapped = getattr(address, "ipv4_mapped", None) or address
     return mapped.is_link_local or mapped.is_multicast or str(address) == "fd00:ec2::254"
+
+
+def _dotted(host: str) -> str:
+    """The usual form of an IPv4 address, which may also be written as one number."""
+    try:
+        return socket.inet_ntoa(socket.inet_aton(host))
+    except (OSError, UnicodeError):
+        return host

@@ -15,7 +15,7 @@ from agents.engine.errors import AgentError
 from agents.llm.litellm_model import LiteLLMModel, warm
 from agents.llm.parameters import NotAllowed
 from agents.llm.providers import BY_PREFIX
-from tests.wire import WireServer, fail
+from tests.wire import Reply, WireServer, fail
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Items? '.*' on TypedDict class:UserWarning"),
@@ -98,6 +98,58 @@ async def test_a_providers_own_address_gets_its_own_key_alone(prefix, sent):
     sent.clear()
     await ask(LiteLLMModel(api_key="sk-of-this-row"), f"{prefix}/some-model")
     assert marks(sent) == set()
+
+
+TOKEN = {"secrets": {"azure_ad_token": "token-of-this-row"}}
+GATEWAY = "https://gateway.ai.cloudflare.com/v1/mine"
+# Names and addresses for which LiteLLM takes another way than for its providers' usual ones.
+DETOURS = [
+    ("azure/x", "http://typed.invalid", TOKEN),
+    ("azure/responses/x", "http://typed.invalid", TOKEN),
+    ("azure/mistral-large-latest", "http://typed.invalid", TOKEN),
+    ("azure/x", GATEWAY, TOKEN),
+    ("azure/mistral-large-latest", "http://typed.invalid", {}),
+    ("azure_ai/gpt-4o", "http://typed.invalid", {}),
+    ("azure_ai/claude-x", "http://typed.invalid", {}),
+    ("openai/responses/x", "http://typed.invalid", {}),
+    ("perplexity/openai/gpt-5", "http://typed.invalid", {}),
+    ("anthropic/claude-2", "http://typed.invalid", {}),
+]
+
+
+@pytest.mark.parametrize(("model", "address", "given"), DETOURS)
+async def test_nor_by_a_name_that_takes_another_way(model, address, given, sent):
+    error = await ask(LiteLLMModel(base_url=address, **given), model)
+
+    assert sent, error
+    assert marks(sent) == set()
+    assert {request.url.host for request in sent} == {httpx.URL(address).host}
+
+
+@pytest.mark.parametrize("prefix", ["litellm_proxy", "hosted_vllm", "azure", "azure_ai"])
+@pytest.mark.parametrize("name", ["x", "mistral-large-latest"])
+async def test_the_key_of_an_own_server_goes_nowhere_else(prefix, name, sent, monkeypatch):
+    (variable,) = BY_PREFIX[prefix].addresses
+    monkeypatch.delenv(variable, raising=False)
+    error = await ask(LiteLLMModel(api_key="sk-of-this-row"), f"{prefix}/{name}")
+
+    assert str(error).startswith("Nobody said where")
+    assert sent == []
+    monkeypatch.setenv(variable, "http://named.invalid")
+    await ask(LiteLLMModel(api_key="sk-of-this-row"), f"{prefix}/{name}")
+    assert {request.url.host for request in sent} == {"named.invalid"}
+
+
+async def test_nobody_follows_a_provider_elsewhere():
+    """Some of LiteLLM's clients would: with the question, and with headers that hold a key."""
+    async with WireServer() as elsewhere:
+        there = {"Location": f"{elsewhere.url}/chat/completions"}
+        async with WireServer(lambda request: Reply(status=307, headers=there)) as server:
+            for prefix in sorted(BY_PREFIX.keys() - {"bedrock", "sagemaker", "sagemaker_chat"}):
+                await ask(LiteLLMModel("sk-of-this-row", server.url), f"{prefix}/some-model")
+
+    assert len(server.requests) >= len(BY_PREFIX) - 4  # Vertex AI has no address to type
+    assert elsewhere.requests == []
 
 
 ATTACKS = {
