@@ -19,7 +19,7 @@ TEMPLATES = (
     _("There are %(count)s JSON values in the answer, and it must be one."),
     _("The answer has more than %(limit)s characters."),
     _("The answer is nested more than %(levels)s levels deep."),
-    _("The text of this error was withheld: %(sentence)s"),
+    _("The error message is hidden: %(sentence)s"),
     _("It matches the rule %(rule)s."),
     _("What matches the rule %(rule)s is masked."),
     _("The rule %(rule)s would have allowed it."),
@@ -60,17 +60,14 @@ TEMPLATES = (
     _("You may not use the model %(model)s."),
     _("There is no model called %(model)s."),
     _("The model %(model)s can't be used: %(why)s"),
-    _("The adapter of the model failed (%(name)s)."),
-    _("The adapter of the model gave up waiting (%(name)s)."),
-    _("The adapter of the model lost its connection (%(name)s)."),
+    _("The model adapter failed (%(name)s)."),
+    _("The model adapter timed out (%(name)s)."),
+    _("The model adapter lost its connection (%(name)s)."),
     _("There is no provider called %(name)s."),
-    _(
-        "The name %(name)s doesn't say which provider it belongs to. "
-        "Write it as provider/model."
-    ),
+    _("%(name)s doesn't include a provider. Enter it as provider/model."),
     _("%(name)s isn't allowed for %(provider)s. Allowed: %(names)s."),
-    _("%(name)s isn't allowed for %(provider)s, which takes none here."),
-    _("%(name)s has to be %(words)s."),
+    _("%(name)s isn't allowed for %(provider)s. No settings are allowed here."),
+    _("%(name)s must be %(words)s."),
     _("%(name)s refers to a variable, a file or a service. Enter the value itself."),
     _("%(name)s has no API version."),
     _("%(name)s has no region."),
@@ -102,18 +99,18 @@ FORM_TEMPLATES = (
     _("Item %(n)s holds a character that cannot be seen."),
     _("%(name)s is no name of a variable."),
     _("%(server)s cannot be started: %(reason)s."),
-    _("the variable %(name)s would make it run more than its argv says"),
+    _("the variable %(name)s can make it run other programs"),
     _("the variable %(name)s is set automatically"),
     _(
-        "%(option)s is not on the list of allowed options. Options that read files, reach "
-        "other hosts or weaken the sandbox are refused"
+        "%(option)s isn't an allowed option. Options that read files, connect to other hosts "
+        "or weaken the sandbox are blocked"
     ),
     _("%(path)s contains or is inside this server's data folder"),
     _("%(path)s is inside this server's data folder"),
     _("there is no folder %(path)s"),
     _("there is no program %(program)s here"),
-    _("%(name)s has no fixed version, so its publisher decides what runs next time."),
-    _("The arguments have %(size)s characters. Nobody will read all of them."),
+    _("%(name)s has no pinned version, so a new release can change what runs."),
+    _("The arguments are %(size)s characters long, which is too long to review."),
     _("%(name)s is no name of a header."),
     _("%(name)s is set by the connection itself."),
     _("The value of %(name)s must be plain ASCII."),
@@ -189,23 +186,23 @@ REASONS = (
     _("the connection was refused"),
 )
 SENTENCES = (
-    _("Write it as provider/model, without spaces, addresses or references."),
-    _("This is the address of a metadata service, which has no models."),
-    _("Leave this empty: its address follows from the region."),
+    _("Enter it as provider/model, without spaces, URLs or references."),
+    _("This is a cloud metadata address. It can't serve models."),
+    _("Leave this empty. The region determines the address."),
     _("Write a whole address such as https://host/v1."),
     _("It holds a password: put it into the key."),
     _(
-        "aws_bedrock_runtime_endpoint needs a key of its own: enter a key, or "
+        "aws_bedrock_runtime_endpoint needs its own key. Enter an API key, or "
         "aws_access_key_id and aws_secret_access_key."
     ),
     _(
-        "aws_bedrock_runtime_endpoint can't be used while the environment names a role or a "
-        "profile for Amazon: its identity would be used there."
+        "aws_bedrock_runtime_endpoint can't be used while the environment sets an AWS role or "
+        "profile, because its credentials would be sent to that endpoint."
     ),
-    _("This model is set up with something that isn't allowed."),
-    _("No provider of this name is known."),
-    _("The adapter of the model failed."),
-    _("Tell your administrator: the log of the server has the details."),
+    _("This model has a setting that isn't allowed."),
+    _("This provider is unknown."),
+    _("The model adapter failed."),
+    _("Ask your administrator to check the server log."),
     _("A pattern cannot be empty."),
     _("A pattern cannot take characters apart, byte by byte."),
     _("This pattern matches everything, even an empty text."),
@@ -315,7 +312,26 @@ PLAN_SENTENCES = (
     _("found character that cannot start any token"),
     _("found undefined tag handle"),
 )
-WORD_FOR_WORD = {*SENTENCES, *PLAN_SENTENCES, *REASONS}
+# What a setting of a model must be.
+SETTING_WORDS = (
+    _("a whole number"),
+    _("a whole number above 0"),
+    _("a word"),
+    _("a name"),
+    _("text or a list of texts"),
+    _("an object of numbers"),
+    _("an object with text, number, true or false values"),
+    _("the secret itself, without spaces"),
+    _("a full URL, e.g. https://host/v1"),
+    _("a region, e.g. eu-central-1"),
+    _("a role ARN"),
+    _("an ID"),
+    _("a version, e.g. 2024-10-21"),
+    _("a project ID"),
+    _("a location, e.g. europe-west1"),
+    _("the JSON key of a service account"),
+)
+WORD_FOR_WORD = {*SENTENCES, *PLAN_SENTENCES, *SETTING_WORDS, *REASONS}
 
 
 def told(sentence: str) -> str:

@@ -158,7 +158,7 @@ def _not_importable(wanted: ServerConfig, user: Any) -> Iterator[Mistake]:
         no = _("%(name)s has a transport that is not used here.") % name
         yield _complaint("transport", no)
     if wanted.cwd:
-        no = _("cwd of %(name)s cannot be set: it gets a folder of its own.") % name
+        no = _("%(name)s can't set cwd. Every server runs in its own folder.") % name
         yield _complaint("cwd", no)
     yield from complaints(replace(wanted, cwd="", sandbox=sandbox()), user)
 

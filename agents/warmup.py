@@ -51,7 +51,7 @@ def run() -> None:
         try:
             step()
         except Exception:
-            logger.warning("Something could not be loaded ahead of time.", exc_info=True)
+            logger.warning("A module couldn't be preloaded.", exc_info=True)
     # What was loaded stays, and is left out when the event loop's garbage is looked for.
     gc.freeze()
     logger.debug("Warmed up in %.1f s.", time.monotonic() - began)

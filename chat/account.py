@@ -44,7 +44,7 @@ def erase(request: HttpRequest) -> HttpResponse:
     user = request.user
     logout(request)
     report = async_to_sync(erasure.erase)(user, None)
-    gone = _("Your account and your data are gone.")
+    gone = _("Your account and your data have been deleted.")
     messages.success(request, " ".join([gone, *report.sentences]))
     return redirect("login")
 

@@ -80,9 +80,9 @@ class Report:
         """For whoever had it done."""
         parts = [
             (_("Removed: %(found)s."), self.removed),
-            (_("Words replaced in rows of others: %(found)s."), self.replaced),
+            (_("Text removed from other people's data: %(found)s."), self.replaced),
             (
-                _("Their words are still in what is set up here: %(found)s. Edit it by hand."),
+                _("The configuration still quotes this person: %(found)s. Edit it manually."),
                 self.left,
             ),
         ]
@@ -102,11 +102,15 @@ def _listed(lines: list[Line]) -> str:
 
 def _said_of_storage() -> dict[str, str]:
     return {
-        free_space.OVERWRITTEN: _("The database has overwritten it, its log included."),
-        free_space.VACUUMED: _(
-            "PostgreSQL has marked its place as free, and overwrites it with new rows."
+        free_space.OVERWRITTEN: _(
+            "The database and its log have been overwritten where this data was stored."
         ),
-        free_space.LATER: _("The database was busy: it overwrites the rest of its log later."),
+        free_space.VACUUMED: _(
+            "PostgreSQL has freed the space and will overwrite it with new rows."
+        ),
+        free_space.LATER: _(
+            "The database was busy, so the rest of its log will be overwritten later."
+        ),
     }
 
 

@@ -14,8 +14,10 @@ NOT_SET_UP = (
     "The database isn't set up for this version ({reason}). Run “python manage.py setup” first."
 )
 NOT_REACHED = "Can't use the database at {place}: {reason}. {advice}"
-OF_A_FILE = "Check the folder in ASHIATO_DATA and who may write to it, then try again."
-OF_A_SERVER = "Check that it is running and ASHIATO_DATABASE_URL, then try again."
+OF_A_FILE = "Check the ASHIATO_DATA folder and its permissions, then try again."
+OF_A_SERVER = (
+    "Check that it is running and that ASHIATO_DATABASE_URL is correct, then try again."
+)
 
 
 def run(arguments: Sequence[str]) -> None:

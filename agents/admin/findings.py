@@ -236,8 +236,10 @@ def about_the_data_folder() -> Finding:
     what, folder = _("Data folder"), {"folder": settings.DATA_DIR}
     if not data_folder.is_open(settings.DATA_DIR):
         return Finding(what=what, now=_("Only this server's user can read it."))
-    now = _("Other users of this machine can look into %(folder)s.") % folder
-    advice = _("It holds the secret key and the database: chmod 700 %(folder)s") % folder
+    now = _("Other users on this machine can read %(folder)s.") % folder
+    advice = (
+        _("It contains the secret key and the database. Run: chmod 700 %(folder)s") % folder
+    )
     return Finding(what=what, now=now, advice=advice)
 
 

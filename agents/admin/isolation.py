@@ -17,19 +17,19 @@ SENTENCES: dict[str, str] = {
         "can connect to local sockets."
     ),
     "user": _(
-        "Separate user: programs run as system users without rights to this server's files. "
-        "They can read what every user of this machine can read."
+        "Separate user: programs run as system users without access to this server's files. "
+        "They can read files that every user on this machine can read."
     ),
     "container": _(
-        "Container: the container engine isolates this program. Options that would open the "
-        "container are refused."
+        "Container: the container engine isolates this program. Options that weaken the "
+        "isolation aren't allowed."
     ),
     "none": _(
-        "None: programs run with this server's rights and can read its secret key and database."
+        "None: programs run as this server's user and can read its secret key and database."
     ),
 }
-SIGNALS = _("They can send signals to its processes.")
-TRUNCATE = _("They can empty files that its user can write.")
+SIGNALS = _("They can send signals to this server's processes.")
+TRUNCATE = _("They can truncate files that this server can write to.")
 SWITCHED_OFF = _("ASHIATO_MCP_SANDBOX is off.")
 SWITCH_ON = _("Set ASHIATO_MCP_SANDBOX to auto.")
 ADVICE = _("Install bubblewrap, or use a kernel with Landlock (Linux 5.13 or later).")

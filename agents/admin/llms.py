@@ -104,8 +104,8 @@ class ModelForm(forms.ModelForm):
             "api_version": _("Of Azure, such as 2024-10-21. Empty: the usual one."),
             "region": _("Of Amazon Bedrock, such as eu-central-1."),
             "options": _(
-                'A JSON object, such as {"num_ctx": 8192}. Only settings that are listed for '
-                "the provider are allowed."
+                'JSON object, e.g. {"num_ctx": 8192}. Only settings that the provider supports '
+                "are allowed."
             ),
             "parameters": example(
                 _("What every request asks for. Agents have limits of their own."),

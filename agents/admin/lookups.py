@@ -75,7 +75,9 @@ class DeclaredLookups:
         except UNFIT as error:
             if not request.GET:  # nothing that the address says can be the reason
                 raise
-            raise LookupRefused(_("A value in the address does not fit this list.")) from error
+            raise LookupRefused(
+                _("The URL contains a value that this list can't filter by.")
+            ) from error
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         try:
@@ -93,7 +95,7 @@ class DeclaredLookups:
     def _refused(self, request: HttpRequest, refusal: LookupRefused) -> HttpResponse:
         context = {
             **self.admin_site.each_context(request),  # type: ignore[attr-defined]
-            "title": _("This list can't be shown that way"),
+            "title": _("Invalid filter"),
             "refusal": str(refusal),
             "opts": self.opts,  # type: ignore[attr-defined]
         }
@@ -131,12 +133,12 @@ def _check_characters(request: HttpRequest) -> None:
     """No database takes a NUL everywhere; the search box has a word of its own for it."""
     for name, values in request.GET.lists():
         if name != SEARCH_VAR and any("\0" in text for text in [name, *values]):
-            raise LookupRefused(_("A value in the address does not fit this list."))
+            raise LookupRefused(_("The URL contains a value that this list can't filter by."))
 
 
 def _not_declared(names: list[str]) -> str:
     listed = ", ".join(name[:80] for name in names[:3])
-    return _("This list has no filter %(names)s.") % {"names": listed}
+    return _("This list has no filter named %(names)s.") % {"names": listed}
 
 
 class DeclaredAutocomplete(AutocompleteJsonView):

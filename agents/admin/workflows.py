@@ -106,7 +106,7 @@ class ScheduleAdmin(ConsoleAdmin):
         if schedule.pk is None:
             return "—"
         held = acceptance.why_held(schedule, schedule.workflow.newest)
-        return held or schedule.trouble or _("Accepted by its owner")
+        return held or schedule.trouble or _("Accepted by owner")
 
     def save_model(self, request: HttpRequest, obj: Schedule, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
@@ -117,7 +117,7 @@ class ScheduleAdmin(ConsoleAdmin):
             return
         page = reverse("workflows:schedule", args=[obj.pk])
         sentence = _(
-            "This workflow has a new version. Review and accept it, or nothing starts."
+            "This workflow has a new version. The schedule is paused until you accept it."
         )
         messages.warning(
             request, format_html('{} <a href="{}">{}</a>', sentence, page, _("Review"))

@@ -59,7 +59,7 @@ def _allowed(texts: Mapping[str, str], rules: Guardrails) -> dict[str, Any]:
     for name, text in texts.items():
         inspected = rules.inspect(text, "output")
         if inspected.is_blocked:
-            changed[name] = f"The text of this error was withheld: {inspected.result.reason}"
+            changed[name] = f"The error message is hidden: {inspected.result.reason}"
         elif inspected.text != text:
             changed[name] = inspected.text
     return changed

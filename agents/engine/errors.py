@@ -102,9 +102,9 @@ class ModelBusy(ModelError):
 
 
 class AdapterFailed(ModelError):
-    """The adapter of the model failed."""
+    """The model adapter failed."""
 
-    advice = "Tell your administrator: the log of the server has the details."
+    advice = "Ask your administrator to check the server log."
 
 
 class EmptyReply(ModelError):

@@ -48,13 +48,13 @@ def adapter_error(error: BaseException) -> AgentError:
     """
     if isinstance(error, AgentError):
         return error
-    logger.error("The adapter of a model failed.", exc_info=error)
+    logger.error("A model adapter failed.", exc_info=error)
     name = type(error).__name__
     if isinstance(error, TimeoutError):
-        return ModelTimeout(f"The adapter of the model gave up waiting ({name}).")
+        return ModelTimeout(f"The model adapter timed out ({name}).")
     if isinstance(error, ConnectionError):
-        return AgentConnectionError(f"The adapter of the model lost its connection ({name}).")
-    return AdapterFailed(f"The adapter of the model failed ({name}).")
+        return AgentConnectionError(f"The model adapter lost its connection ({name}).")
+    return AdapterFailed(f"The model adapter failed ({name}).")
 
 
 async def handfuls(
@@ -166,7 +166,7 @@ async def _close(chunks: AsyncIterator[Chunk]) -> None:
     try:
         await close()
     except Exception as error:
-        logger.warning("The adapter of a model could not be closed.", exc_info=error)
+        logger.warning("A model adapter couldn't be closed.", exc_info=error)
 
 
 def _add(chunk: Chunk, ready: list[Chunk]) -> None:

@@ -49,13 +49,13 @@ SLUG = re.compile(r"[A-Za-z0-9_~][\w./:~+@-]{0,199}", re.ASCII)
 
 
 class NotAllowed(ModelError):
-    """This model is set up with something that isn't allowed."""
+    """This model has a setting that isn't allowed."""
 
     advice = "Tell your administrator, or choose another agent."
 
 
 class UnknownProvider(NotAllowed):
-    """No provider of this name is known."""
+    """This provider is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,26 +177,26 @@ NUMBER = Shape("a number", _is_number)
 WHOLE = Shape("a whole number", _is_whole)
 ABOVE_0 = Shape("a whole number above 0", lambda value: _is_whole(value) and value > 0)
 SWITCH = Shape("true or false", lambda value: isinstance(value, bool))
-TEXT = Shape(f"a text of at most {LONGEST_TEXT} characters", _is_text)
+TEXT = Shape(f"text of at most {LONGEST_TEXT} characters", _is_text)
 A_WORD = Shape("a word", _is_word)
 WORDS = _list_of(A_WORD)
 SLUGS = _list_of(_like("a name", SLUG))
-FLAT = Shape("an object of words, numbers, true and false", _flat)
+FLAT = Shape("an object with text, number, true or false values", _flat)
 NUMBERS = Shape(
     "an object of numbers",
     lambda value: isinstance(value, dict) and all(map(_is_number, value.values())),
 )
 STOPS = Shape(
-    "a text or a list of texts",
+    "text or a list of texts",
     lambda value: (
         _is_text(value)
         or (isinstance(value, list) and len(value) <= MOST_ITEMS and all(map(_is_text, value)))
     ),
 )
 DURATION = _one_of(NUMBER, _like("such as 30s or 5m", re.compile(r"-?\d{1,6}[smh]?")))
-CREDENTIAL = Shape("the secret itself, without blanks", _is_credential, is_secret=True)
+CREDENTIAL = Shape("the secret itself, without spaces", _is_credential, is_secret=True)
 ADDRESS = Shape(
-    "a whole address such as https://host/v1",
+    "a full URL, e.g. https://host/v1",
     lambda value: isinstance(value, str) and not wrong_address(value),
     is_address=True,
 )
@@ -236,10 +236,10 @@ OWN_SERVER = {
     "keep_alive": DURATION,
 }
 OF_AMAZON = {
-    "aws_region_name": _like("a region such as eu-central-1", REGION),
-    "aws_role_name": _like("the ARN of a role", ROLE),
+    "aws_region_name": _like("a region, e.g. eu-central-1", REGION),
+    "aws_role_name": _like("a role ARN", ROLE),
     "aws_session_name": _like("a name", re.compile(r"[\w+=,.@-]{2,64}", re.ASCII)),
-    "aws_external_id": _like("an id", re.compile(r"[\w+=,.@-]{2,200}", re.ASCII)),
+    "aws_external_id": _like("an ID", re.compile(r"[\w+=,.@-]{2,200}", re.ASCII)),
     "guardrailConfig": _object_of(
         guardrailIdentifier=A_WORD, guardrailVersion=A_WORD, trace=A_WORD
     ),
@@ -247,7 +247,7 @@ OF_AMAZON = {
 OF_GOOGLE = {
     "safety_settings": _list_of(_object_of(category=A_WORD, threshold=A_WORD)),
 }
-VERSIONED = {"api_version": _like("a version such as 2024-10-21", API_VERSION)}
+VERSIONED = {"api_version": _like("a version, e.g. 2024-10-21", API_VERSION)}
 THINKS = {"enable_thinking": SWITCH, "thinking_budget": WHOLE}
 ROUTED = _object_of(
     **dict.fromkeys(("order", "only", "ignore", "quantizations"), SLUGS),
@@ -281,8 +281,8 @@ OPTIONS: Mapping[str, Mapping[str, Shape]] = {
     "gemini": OF_GOOGLE,
     "vertex_ai": OF_GOOGLE
     | {
-        "vertex_project": _like("the id of a project", PROJECT),
-        "vertex_location": _like("a location such as europe-west1", LOCATION),
+        "vertex_project": _like("a project ID", PROJECT),
+        "vertex_location": _like("a location, e.g. europe-west1", LOCATION),
     },
 }
 SECRETS: Mapping[str, Mapping[str, Shape]] = {
@@ -490,27 +490,25 @@ def without_others(settings: Settings) -> dict[str, str]:
 # LiteLLM puts these before the keys that it is given.
 OTHER_IDENTITIES = ("AWS_ROLE_NAME", "AWS_PROFILE_NAME", "AWS_WEB_IDENTITY_TOKEN")
 IDENTITY_OF_THE_ENVIRONMENT = (
-    "aws_bedrock_runtime_endpoint can't be used while the environment names a role or a "
-    "profile for Amazon: its identity would be used there."
+    "aws_bedrock_runtime_endpoint can't be used while the environment sets an AWS role or "
+    "profile, because its credentials would be sent to that endpoint."
 )
 NO_KEY = "not-needed"
 CHECK_KEY = "Check the API key of this model."
-BY_REGION = "Leave this empty: its address follows from the region."
+BY_REGION = "Leave this empty. The region determines the address."
 NO_ADDRESS = "Write a whole address such as https://host/v1."
 WITH_PASSWORD = "It holds a password: put it into the key."
-METADATA = "This is the address of a metadata service, which has no models."
-NOT_A_NAME = "Write it as provider/model, without spaces, addresses or references."
+METADATA = "This is a cloud metadata address. It can't serve models."
+NOT_A_NAME = "Enter it as provider/model, without spaces, URLs or references."
 UNKNOWN_PROVIDER = "There is no provider called {name}."
-NO_PROVIDER = (
-    "The name {name} doesn't say which provider it belongs to. Write it as provider/model."
-)
+NO_PROVIDER = "{name} doesn't include a provider. Enter it as provider/model."
 UNKNOWN = "{name} isn't allowed for {provider}. Allowed: {names}."
-NOTHING_ALLOWED = "{name} isn't allowed for {provider}, which takes none here."
-MISSHAPEN = "{name} has to be {words}."
+NOTHING_ALLOWED = "{name} isn't allowed for {provider}. No settings are allowed here."
+MISSHAPEN = "{name} must be {words}."
 REFERENCE = "{name} refers to a variable, a file or a service. Enter the value itself."
 NEEDS_OWN_KEY = (
-    "aws_bedrock_runtime_endpoint needs a key of its own: enter a key, or "
-    "aws_access_key_id and aws_secret_access_key."
+    "aws_bedrock_runtime_endpoint needs its own key. Enter an API key, or aws_access_key_id "
+    "and aws_secret_access_key."
 )
 
 

@@ -15,7 +15,7 @@ class Migration(migrations.Migration):
             field=models.PositiveSmallIntegerField(
                 db_default=0,
                 default=0,
-                help_text="Processes that ended without a word since its last recorded step.",
+                help_text="Processes that crashed since the last recorded step.",
                 verbose_name="crashes",
             ),
         ),

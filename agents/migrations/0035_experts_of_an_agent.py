@@ -16,8 +16,8 @@ class Migration(migrations.Migration):
             field=models.BooleanField(
                 db_default=True,
                 default=True,
-                help_text="The person who asked sees a question, and may edit it, before it goes to experts.",
-                verbose_name="asker approves questions to others",
+                help_text="The user reviews, and can edit, each question before it goes to experts.",
+                verbose_name="user approves questions to experts",
             ),
         ),
         migrations.AddField(
@@ -25,10 +25,10 @@ class Migration(migrations.Migration):
             name="experts",
             field=models.ManyToManyField(
                 blank=True,
-                help_text="Groups of people that this agent may send questions to. None: it asks only the person who asked.",
+                help_text="Groups this agent can send questions to. If none is selected, it can only ask the user.",
                 related_name="agents_that_ask",
                 to="auth.group",
-                verbose_name="experts it may ask",
+                verbose_name="experts it can ask",
             ),
         ),
         migrations.AlterField(
@@ -44,7 +44,7 @@ class Migration(migrations.Migration):
                     ("question", "A person has to answer this."),
                     (
                         "sharing",
-                        "This question goes to other people. They see the question and nothing else.",
+                        "This question goes to other people. They see only the question.",
                     ),
                 ],
                 default="tool",

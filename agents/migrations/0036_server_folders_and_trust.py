@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
             name="trusts_annotations",
             field=models.BooleanField(
                 default=False,
-                help_text="When off, every tool requires approval, even one that the server calls read-only.",
+                help_text="When off, every tool requires approval, even if the server marks it read-only.",
                 verbose_name="trust this server's annotations",
             ),
         ),

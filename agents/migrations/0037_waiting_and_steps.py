@@ -44,7 +44,7 @@ class Migration(migrations.Migration):
             field=models.PositiveIntegerField(
                 db_default=0,
                 default=0,
-                help_text="Steps of its plan that were begun; 0 without a plan.",
+                help_text="Plan steps that were started; 0 without a plan.",
                 verbose_name="plan steps",
             ),
         ),
@@ -54,7 +54,7 @@ class Migration(migrations.Migration):
             field=models.FloatField(
                 db_default=0.0,
                 default=0.0,
-                help_text="How much of that it waited for people.",
+                help_text="Part of the duration spent waiting for people.",
                 verbose_name="seconds waited",
             ),
         ),

@@ -33,7 +33,7 @@ class Migration(migrations.Migration):
             field=models.JSONField(
                 blank=True,
                 editable=False,
-                help_text="What its owner agreed to: version, parameters and times.",
+                help_text="Version, parameters and times that the owner accepted.",
                 null=True,
                 verbose_name="accepted",
             ),

@@ -66,7 +66,7 @@ class Approval(models.Model):
         QUESTION = "question", _("A person has to answer this.")
         SHARING = (
             "sharing",
-            _("This question goes to other people. They see the question and nothing else."),
+            _("This question goes to other people. They see only the question."),
         )
 
     run = models.ForeignKey(

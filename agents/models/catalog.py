@@ -102,21 +102,19 @@ class Agent(Restricted):
     )
     experts = models.ManyToManyField(
         Group,
-        verbose_name=_("experts it may ask"),
+        verbose_name=_("experts it can ask"),
         blank=True,
         related_name="agents_that_ask",
         help_text=_(
-            "Groups of people that this agent may send questions to. None: it asks only the "
-            "person who asked."
+            "Groups this agent can send questions to. If none is selected, it can only ask "
+            "the user."
         ),
     )
     asker_approves_questions = models.BooleanField(
-        _("asker approves questions to others"),
+        _("user approves questions to experts"),
         default=True,
         db_default=True,
-        help_text=_(
-            "The person who asked sees a question, and may edit it, before it goes to experts."
-        ),
+        help_text=_("The user reviews, and can edit, each question before it goes to experts."),
     )
     tools = models.ManyToManyField(
         ToolRegistration,

@@ -191,7 +191,7 @@ class Run(models.Model):
         _("crashes"),
         default=0,
         db_default=0,
-        help_text=_("Processes that ended without a word since its last recorded step."),
+        help_text=_("Processes that crashed since the last recorded step."),
     )
     steps_at_crash = models.PositiveIntegerField(
         _("steps at the last crash"), default=0, db_default=0
@@ -209,13 +209,13 @@ class Run(models.Model):
         _("seconds waited"),
         default=0.0,
         db_default=0.0,
-        help_text=_("How much of that it waited for people."),
+        help_text=_("Part of the duration spent waiting for people."),
     )
     tasks = models.PositiveIntegerField(
         _("plan steps"),
         default=0,
         db_default=0,
-        help_text=_("Steps of its plan that were begun; 0 without a plan."),
+        help_text=_("Plan steps that were started; 0 without a plan."),
     )
 
     objects = RunQuerySet.as_manager()

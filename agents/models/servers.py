@@ -63,7 +63,7 @@ class McpServer(models.Model):
         _("trust this server's annotations"),
         default=False,
         help_text=_(
-            "When off, every tool requires approval, even one that the server calls read-only."
+            "When off, every tool requires approval, even if the server marks it read-only."
         ),
     )
     timeout = models.PositiveIntegerField(

@@ -99,7 +99,7 @@ class Schedule(models.Model):
         null=True,
         blank=True,
         editable=False,
-        help_text=_("What its owner agreed to: version, parameters and times."),
+        help_text=_("Version, parameters and times that the owner accepted."),
     )
     enabled = models.BooleanField(_("enabled"), default=True)
 

@@ -118,7 +118,10 @@ def claims(request: HttpRequest, kept: Begun) -> dict[str, Any]:
     if not hmac.compare_digest(kept.nonce, _ascii(str(found["nonce"]))):
         raise NotKnown(_("This answer is not for this browser. Try again."))
     if kept.is_fresh and not _is_recent(found.get("auth_time")):
-        raise NotKnown(_("%(service)s did not ask who you are.") % {"service": name()})
+        raise NotKnown(
+            _("%(service)s didn't ask you to sign in again. Sign out there, then try again.")
+            % {"service": name()}
+        )
     return found
 
 
@@ -173,8 +176,8 @@ def _by_address(found: dict[str, Any]) -> Any:
     if any(map(_may_more_than_ask, found_people)):
         raise NotKnown(
             _(
-                "The account with this address has more rights than most, so %(service)s can't "
-                "be connected to it by the address. Sign in to it with its password."
+                "The account with this email address has elevated permissions, so %(service)s "
+                "can't be linked to it automatically. Sign in with your password."
             )
             % {"service": name()}
         )

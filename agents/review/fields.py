@@ -253,12 +253,14 @@ def _fields() -> list[Field]:
         _field("tools", _("how many calls of tools"), "2..8", amount, _in("tool_calls")),
         _field(
             "duration",
-            _("active time, without waiting for people"),
+            _("active time, excluding waiting for people"),
             ">5s",
             values.duration,
             _worked,
         ),
-        _field("waited", _("time it waited for people"), ">1m", values.duration, _in("waited")),
+        _field(
+            "waited", _("time spent waiting for people"), ">1m", values.duration, _in("waited")
+        ),
         _field("tokens", _("tokens read and written"), ">4000", amount, _in("tokens")),
         _field("cost", _("dollars"), ">0.01", values.money, _in("cost")),
         _choice("guardrail", _("what a guardrail did"), GUARDRAILS, _guardrail),

@@ -154,7 +154,7 @@ def cautions(config: ServerConfig) -> list[str]:
     said = []
     if sum(map(len, config.args)) > LONG_ARGUMENTS:
         size = sum(map(len, config.args))
-        said.append(f"The arguments have {size:,} characters. Nobody will read all of them.")
+        said.append(f"The arguments are {size:,} characters long, which is too long to review.")
     try:
         launch = _read(_name(config.command), config.args)
     except Refused:
@@ -163,7 +163,7 @@ def cautions(config: ServerConfig) -> list[str]:
     loose += [launch.image] if launch.image and not is_pinned_image(launch.image) else []
     for name in loose:
         said.append(
-            f"{name[:100]} has no fixed version, so its publisher decides what runs next time."
+            f"{name[:100]} has no pinned version, so a new release can change what runs."
         )
     return said
 

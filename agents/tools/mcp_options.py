@@ -80,8 +80,8 @@ def _split(arg: str, options: Options) -> tuple[str, str | None]:
 
 def _refuse(option: str) -> tuple[str, str | None]:
     raise Refused(
-        f"{option!r} is not on the list of allowed options. Options that read files, reach "
-        "other hosts or weaken the sandbox are refused",
+        f"{option!r} isn't an allowed option. Options that read files, connect to other hosts "
+        "or weaken the sandbox are blocked",
         "args",
     )
 

@@ -6,7 +6,7 @@ a whole family of names does that, only those that are known to be harmless are 
 
 import re
 
-RUN_MORE = "would make it run more than its argv says"
+RUN_MORE = "can make it run other programs"
 OURS = "is set automatically"
 
 SET_BY_US = {"PATH", "HOME", "TMPDIR", "PWD"}

@@ -9,16 +9,18 @@ from django.utils.translation import gettext_lazy as _
 from agents.engine.expressions.operators import FUNCTIONS, OPERATORS
 
 ABOUT: dict[str, str | Promise] = {
-    "len": _("How many characters a text has, or items a list or a mapping."),
-    "lower": _("Text in lower case."),
-    "upper": _("Text in upper case."),
-    "contains": _("Whether a text has these words, a list this item or a mapping this name."),
-    "number": _("Text as a number, such as what a person typed."),
-    "text": _("Any value as text."),
+    "len": _("Number of characters in a text, or of items in a list or mapping."),
+    "lower": _("Text in lowercase."),
+    "upper": _("Text in uppercase."),
+    "contains": _(
+        "Whether a text contains these words, a list this item, or a mapping this key."
+    ),
+    "number": _("Text converted to a number, e.g. what a person entered."),
+    "text": _("Any value converted to text."),
     "sum": _("The sum of a list of numbers."),
     "min": _("The smallest of several values, or of a list."),
     "max": _("The largest of several values, or of a list."),
-    "round": _("A number rounded, to as many decimals as you say."),
+    "round": _("Number rounded to this many decimal places."),
 }
 
 

@@ -56,7 +56,7 @@ def test_a_list_answers_no_lookup_that_it_does_not_declare(model, pages, rf, adm
     for lookup in [*foreign(model), *bare]:
         request = rf.get(address(model), {lookup: "a"})
         request.user = administrator
-        with pytest.raises(BadRequest, match=f"no filter {lookup}"):
+        with pytest.raises(BadRequest, match=f"no filter named {lookup}"):
             pages.get_changelist_instance(request)
 
 
@@ -92,7 +92,7 @@ def test_what_a_list_declares_it_answers(root, person):
 def test_a_refused_lookup_says_so_and_where_to_go_on(root):
     answer = root.get("/admin/auth/user/", {"password__regex": "^a"})
 
-    assert "This list has no filter password__regex." in answer.text
+    assert "This list has no filter named password__regex." in answer.text
     assert 'href="/admin/auth/user/">Show all' in answer.text
 
 

@@ -451,7 +451,7 @@ async def test_a_missing_key_is_told_as_a_missing_key(monkeypatch, unset, name):
 
 
 async def test_a_name_without_a_provider_is_told_as_such():
-    with pytest.raises(ModelError, match="doesn't say which provider it belongs to"):
+    with pytest.raises(ModelError, match="doesn't include a provider"):
         await ask(LiteLLMModel(), "nonsense")
 
 

@@ -95,7 +95,7 @@ def test_the_name_of_a_model_is_kept_as_litellm_wants_it(root, typed, name):
         ({"provider": "other", "model": "gpt"}, "model", "provider/model"),
         ({"provider": "azure"}, "base_url", "Say where it is"),
         ({"provider": "compatible"}, "base_url", "Say where it is"),
-        ({"provider": "bedrock", "base_url": "https://x"}, "base_url", "from the region"),
+        ({"provider": "bedrock", "base_url": "https://x"}, "base_url", "region determines"),
         ({"base_url": "host:8000"}, "base_url", "whole address"),
         ({"base_url": "http://a:b@host/"}, "base_url", "password"),
         ({"parameters": '{"temprature": 1}'}, "parameters", "temprature"),

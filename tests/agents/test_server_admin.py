@@ -217,7 +217,7 @@ def test_of_an_address_there_is_nothing_to_keep_apart(root):
         ("folders", "/no/such/folder", "there is no folder '/no/such/folder'"),
         ("folders", "DATA:rw", "inside this server's data folder"),
         ("env", '{"PATH": "/tmp"}', "the variable 'PATH' is set automatically"),
-        ("env", '{"PYTHONPATH": "/tmp"}', "would make it run more than its argv says"),
+        ("env", '{"PYTHONPATH": "/tmp"}', "can make it run other programs"),
         ("args", '["-m", "x", "DATA/secret_key"]', "is inside this server's data folder"),
     ],
 )
@@ -241,9 +241,9 @@ def test_a_package_without_a_version_is_saved_with_a_warning(root, tmp_path, mon
     imported = root.post(page("import"), {"text": text}, follow=True)
     shown = root.get(page("change", McpServer.objects.get(name="docs").pk)).content.decode()
 
-    warning = "some-server has no fixed version, so its publisher decides what runs next time."
+    warning = "some-server has no pinned version, so a new release can change what runs."
     assert f"docs: {warning}" in said(response)
-    assert any(each.startswith("more: x has no fixed version") for each in said(imported))
+    assert any(each.startswith("more: x has no pinned version") for each in said(imported))
     assert f'<p class="caution">{warning}</p>' in shown
 
 
@@ -311,7 +311,7 @@ def test_an_import_says_all_that_is_wrong(root):
         "'a' has neither command nor url",
         "'b' cannot be started: 'bash' runs whatever it is told",
         "There is a server named docs already.",
-        "cwd of docs cannot be set",
+        "docs can't set cwd",
         "url of 'docs' must be a whole address",
         "headers of 'docs': 'Host' is set by the connection itself.",
     ):

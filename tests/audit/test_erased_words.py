@@ -225,7 +225,7 @@ def test_the_report_says_what_was_found_where(person, administrator, repeated, c
     assert entry.detail["replaced"]["example"] == 2
     assert entry.detail["replaced"]["run"] == 3  # none of those that are theirs
     assert entry.detail["left"] == {}
-    assert "Words replaced in rows of others: " in said
+    assert "Text removed from other people's data: " in said
     assert "examples: 2" in said
 
 
@@ -238,7 +238,7 @@ def test_what_an_agent_is_told_by_its_administrator_is_reported_and_left(
     report = erasure.finish(person)
 
     assert [(line.kind, line.count) for line in report.left] == [("agent", 1)]
-    assert any("Edit it by hand." in sentence for sentence in report.sentences)
+    assert any("Edit it manually." in sentence for sentence in report.sentences)
 
 
 COMMON = "What can you do for me today?"

@@ -228,5 +228,8 @@ def test_somebody_deletes_their_account_with_their_password(django_user_model, s
     done = client.post("/account/erase/", {"name": "ada", "password": "a long walk"})
 
     assert done.headers["Location"] == "/login/"
-    assert "Your account and your data are gone." in client.get("/login/").content.decode()
+    assert (
+        "Your account and your data have been deleted."
+        in client.get("/login/").content.decode()
+    )
     assert not django_user_model.objects.exists()

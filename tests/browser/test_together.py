@@ -197,7 +197,7 @@ def send_on(asker: Page) -> None:
     """Whoever asked reads the question first, and lets it go out."""
     card = asker.locator(".approval[data-verdict=waiting]").last
     expect(card).to_contain_text("helper wants to ask the group “legal”")
-    card.get_by_role("button", name="Send the question").click()
+    card.get_by_role("button", name="Send question").click()
     expect(asker.locator(".asked-of").last).to_be_visible()
 
 

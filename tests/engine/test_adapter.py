@@ -120,7 +120,7 @@ async def test_whatever_it_raises_is_an_error_and_the_end_of_the_run(kind, error
         pytest.skip("That is how a stream ends.")
     end = ending(await told(runtime(kind(error))))
 
-    assert "The adapter of the model failed (" in end["detail"]
+    assert "The model adapter failed (" in end["detail"]
     assert "log of the server" in end["advice"]
 
 

@@ -264,7 +264,7 @@ def test_an_endpoint_of_bedrock_needs_keys_of_its_own():
     place = {"aws_bedrock_runtime_endpoint": "https://vpce.example"}
     pair = {"aws_access_key_id": "AKIAEXAMPLE", "aws_secret_access_key": "s"}
 
-    assert "needs a key of its own" in refused("bedrock/x", options=place)
+    assert "needs its own key" in refused("bedrock/x", options=place)
     check(Settings(model="bedrock/x", options=place, secrets=pair))
     check(Settings(model="bedrock/x", options=place, api_key=KEY))
 

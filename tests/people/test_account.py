@@ -241,7 +241,7 @@ def test_a_password_is_not_saved_over_one_that_was_changed_meanwhile(inside, ada
 
     answer = changed(inside)
 
-    assert "Your password was changed meanwhile." in answer.content.decode()
+    assert "Your password was changed in another session." in answer.content.decode()
     ada.refresh_from_db()
     assert (ada.password, ada.is_active) == ("x", False)
 

@@ -312,7 +312,7 @@ def test_nobody_with_rights_is_found_by_an_address(client, provider, person, ran
 
     answer = signed_in(client)
 
-    assert "Sign in to it with its password." in answer.content.decode()
+    assert "Sign in with your password." in answer.content.decode()
     assert not is_in(client)
     assert not Identity.objects.exists()
 
@@ -354,4 +354,4 @@ def test_whoever_confirms_by_the_service_is_asked_there_again(client, provider):
 
     answer = client.get(httpx.get(away.headers["Location"]).headers["Location"])
 
-    assert "Acme did not ask who you are." in answer.content.decode()
+    assert "ask you to sign in again." in answer.content.decode()

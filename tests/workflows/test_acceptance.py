@@ -96,7 +96,7 @@ def test_what_was_not_shown_is_not_accepted(schedule, workflow, editor, person):
     late = client.post(f"{page(schedule)}answer/", {"seal": seal, "answer": "accept"})
 
     assert late.status_code == 409
-    assert "changed while you were reading" in late.text
+    assert "changed while you were reviewing it" in late.text
     assert started(schedule) == []
 
 

@@ -51,7 +51,7 @@ class Command(ask.Command):
 def _not_here(absent: Mapping[str, list[str]]) -> str:
     """Name what is missing; where that is nothing, arguments don't fit their tools."""
     if not absent:
-        return "It can't run here: its arguments don't fit the tools. Fix them first."
+        return "It can't run here: its arguments don't match the tools. Fix them first."
     kinds = [
         f"the {kind}{'s' if len(names) > 1 else ''} {', '.join(names)}"
         for kind, names in absent.items()

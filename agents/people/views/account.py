@@ -175,7 +175,7 @@ def _save_password(form: SetPasswordForm, user: Any) -> bool:
     people = get_user_model()._default_manager.select_for_update()
     same = people.filter(pk=user.pk, password=user.password, is_active=True).first()
     if same is None:
-        form.add_error(None, _("Your password was changed meanwhile. Sign in again."))
+        form.add_error(None, _("Your password was changed in another session. Sign in again."))
         return False
     form.user = same
     form.save()
