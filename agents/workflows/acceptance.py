@@ -139,4 +139,6 @@ def answer(schedule: Schedule, by: Any, seal: str, *, is_accepted: bool) -> None
 
 
 def _written(value: Any) -> str:
+    if not value:
+        return "—"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
