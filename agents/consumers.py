@@ -103,9 +103,9 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         self.turn = asyncio.Lock()
         self.pace = Pace(FRAMES_AT_ONCE, FRAMES_A_SECOND)
         self.patience = Pace(1, 1)
-        self.language = _language(self.scope)
         query = self.scope["query_string"].decode("latin-1")
         self.asked = parse_qs(query, keep_blank_values=True)
+        self.language = _language(self.scope, self.asked.get("language", [""])[0])
         await self.accept()
         if greetings.is_full():
             await self.close(TRY_AGAIN)
@@ -400,8 +400,11 @@ def _decoded(text: str | None) -> dict[str, Any]:
     return frame
 
 
-def _language(scope: dict[str, Any]) -> str:
-    """The language of the page: its cookie, or what the browser prefers."""
+def _language(scope: dict[str, Any], of_page: str) -> str:
+    """Return the page's language; if unknown, that of the cookie or the browser."""
+    # Not every browser sends Accept-Language when it opens a socket.
+    if of_page in dict(settings.LANGUAGES):
+        return of_page
     request = HttpRequest()
     request.COOKIES = scope["cookies"]
     accepted = dict(scope["headers"]).get(b"accept-language", b"")

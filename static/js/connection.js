@@ -39,6 +39,7 @@ function connect(address) {
   const last = document.querySelector("#messages > .message:last-of-type");
   if (last) url.searchParams.set("after", last.id.replace("message-", ""));
   url.searchParams.set("page", page);
+  url.searchParams.set("language", document.documentElement.lang);
   if (lost) url.searchParams.set("away", Math.max(0, Date.now() - lost));
   return (socket = new WebSocket(url));
 }

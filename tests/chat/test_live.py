@@ -16,7 +16,7 @@ from agents.prose import GrowingProse
 from chat import fragments, sessions
 from chat.conversation import Conversation
 from chat.models import ChatSession, Message
-from tests.conftest import frames_until, tab
+from tests.conftest import ORIGIN, frames_until, tab
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -342,3 +342,23 @@ def test_a_long_open_block_is_sent_once_and_then_only_what_is_new():
 
     assert sum(sent) < 10 * 400 * len("[word] " * 10)
     assert 'hx-swap-oob="beforeend:#answer-1-rest"' in watched._tail()
+
+
+@pytest.mark.parametrize(
+    ("query", "headers", "shown"),
+    [
+        (b"language=ja", [], "完了"),
+        (b"language=ja", [(b"accept-language", b"en")], "完了"),
+        (b"", [(b"accept-language", b"ja,en;q=0.5")], "完了"),
+        (b"language=xx", [], "Copy"),
+    ],
+)
+async def test_frames_are_in_the_language_of_the_page(person, query, headers, shown):
+    """Not every browser sends Accept-Language with a socket's handshake, so the page does."""
+    chat = await ChatSession.objects.acreate(user=person, title="Sums")
+    path, asked = f"/ws/chat/{chat.pk}/", {"text": "2 + 3", "client_id": "a"}
+    async with tab(person, path, headers=(ORIGIN, *headers), query=query) as page:
+        await page.send_json_to({"type": "message", **asked})
+        frames = await frames_until(page, FINISHED)
+
+    assert shown in frames[-1]
