@@ -67,9 +67,9 @@ SIGNS_PEOPLE_WRITE: dict[int, str | int] = {
     ord("@"): "?",  # it marks a percentage in what is parsed
 }
 THOUSANDS = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\d,])")
-# `7 % -3` is a remainder: before a sign, only `10% - 3` is a percentage.
+# `7 % -3` is a remainder: before a minus, only `10% - 3` is a percentage.
 PERCENT = re.compile(
-    r"(?<![\w.])(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)(?:%(?= [+-] )|\s*%(?=\s*(?:$|[*/)])))"
+    r"(?<![\w.])(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)(?:%(?= [+-] |\s*\+)|\s*%(?=\s*(?:$|[*/)])))"
 )
 TOO_SMALL = "The result is too close to zero to be told from it."
 OF = re.compile(r"%\s*of\b", re.IGNORECASE)
@@ -244,6 +244,8 @@ class _Reading:
 
 
 def _is_share(node: ast.expr) -> bool:
+    while isinstance(node, ast.UnaryOp):
+        node = node.operand
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)
 
 
