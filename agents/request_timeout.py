@@ -41,6 +41,8 @@ class TimedChannel(HTTPChannel):
         super().dataReceived(data)
 
     def allHeadersReceived(self) -> None:
+        # Daphne believes any client's header about the path that the site starts at.
+        self.requests[-1].requestHeaders.removeHeader(b"Daphne-Root-Path")
         super().allHeadersReceived()
         self.has_headers = True
         self._wait(IDLE)

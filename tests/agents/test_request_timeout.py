@@ -22,9 +22,10 @@ async def application(scope, receive, send):
         await send({{"type": "websocket.accept"}})
         while (frame := await receive())["type"] != "websocket.disconnect":
             if frame["type"] == "websocket.receive":
-                await send({{"type": "websocket.send", "text": frame["text"]}})
+                text = scope["root_path"] + frame["text"]
+                await send({{"type": "websocket.send", "text": text}})
         return
-    size, more = 0, True
+    size, more, root = 0, True, scope["root_path"].encode()
     while more:
         part = await receive()
         size, more = size + len(part["body"]), part["more_body"]
@@ -33,7 +34,7 @@ async def application(scope, receive, send):
         for number in range(5):
             await asyncio.sleep({LIMIT} / 2)
             await send({{"type": "http.response.body", "body": b"piece ", "more_body": True}})
-    await send({{"type": "http.response.body", "body": b"%d bytes" % size}})
+    await send({{"type": "http.response.body", "body": b"%d bytes" % size + root}})
 
 request_timeout.HEADERS = request_timeout.IDLE = {LIMIT}
 request_timeout.LEAST = 100
@@ -164,3 +165,20 @@ def test_a_quiet_socket_stays_open(server):
         page.send("still here")
 
         assert page.recv(WITHIN) == "still here"
+
+
+def test_no_client_says_where_the_site_begins(server):
+    with connected(server) as line:
+        line.sendall(
+            b"GET / HTTP/1.1\r\nHost: a\r\ndaphne-ROOT-path: /evil\r\nConnection: close\r\n\r\n"
+        )
+        answer = b""
+        while piece := line.recv(4096):
+            answer += piece
+    assert b"0 bytes" in answer
+    assert b"evil" not in answer
+
+    about = {"Daphne-Root-Path": "/evil"}
+    with connect(f"ws://127.0.0.1:{server.port}/", additional_headers=about) as line:
+        line.send("hello")
+        assert line.recv(WITHIN) == "hello"
