@@ -199,8 +199,8 @@ class Agent(Restricted):
         default=PersonalData.SHOWN,
         db_default=PersonalData.SHOWN.value,
         help_text=_(
-            "What happens to e-mail addresses, phone, card, account and passport numbers, "
-            "My Number, postal and IP addresses, keys and tokens."
+            "What happens to e-mail, postal and IP addresses; phone, card, account, passport, "
+            "ID, licence, pension and insurance numbers; dates of birth; keys and tokens."
         ),
     )
     is_default = models.BooleanField(
