@@ -253,7 +253,7 @@ NAMED = re.compile(r"(?:[A-Za-z][/-]|[=<>~!]=\s?|[~^]|§ ?|第 ?|版 ?|バージ
 VERSIONED = re.compile(
     r"(?:\b(?:version|ver|v|release|rev|revision|build|firmware|driver|section|sec|chapter"
     r"|clause|ios|android|macos|windows|linux|kernel|python|node|java|php|ruby|chrome|firefox"
-    r"|safari|nginx|openssl|oid)s?\.?:? ?(?:is |of |to |from )?)\Z",
+    r"|safari|nginx|openssl|oid)s?[\"']?\.?[:=]? ?[\"']?(?:is |of |to |from )?)\Z",
     re.I,
 )
 

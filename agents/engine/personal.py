@@ -123,7 +123,7 @@ ISSUED = (
     r"|(?:xai|nvapi|pplx|csk|tvly|NRAK|tskey-(?:auth|api))-[A-Za-z0-9_-]{16,}"
     r"|hv[bs]\.[A-Za-z0-9_-]{20,}|ATATT3[A-Za-z0-9_=-]{20,}|[0-9]{8,10}:AA[A-Za-z0-9_-]{33}"
     r"|[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}"
-    r"|AGE-SECRET-KEY-1[A-Z0-9]{20,}|sq0(?:atp|csp)-[A-Za-z0-9_-]{20,}"
+    r"|rubygems_[a-f0-9]{40,}|PMAK-[a-f0-9]{24}-[a-f0-9]{30,}|AGE-SECRET-KEY-1[A-Z0-9]{20,}|sq0(?:atp|csp)-[A-Za-z0-9_-]{20,}"
 )
 KEYS = r"(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}|(?:npm|gsk|csk|ntn)[-_][A-Za-z0-9_-]{16,}"
 # Whoever has the address may post there.
@@ -219,7 +219,7 @@ FORMS = (
     ),
     _form(
         Kind.BIRTH_DATE,
-        r"(?i)(?:date[ _-]of[ _-]birth|birth[ _-]?(?:date|day)|\bborn(?:[ _-]on)?"
+        r"(?i)(?:date[ _-]?of[ _-]?birth|birth[ _-]?(?:date|day)|\bborn(?:[ _-]on)?"
         rf"|\bd\.?o\.?b\b\.?|生年月日|誕生日|出生日)[^0-9\n‹›]{{0,12}}?({BIRTH_DATE})",
         evidence.birth_date,
         DIGIT,
@@ -259,7 +259,7 @@ FORMS = (
     _form(
         Kind.INSURANCE,
         r"(?:保険|被保険者)[^\n‹›]{0,12}記号[^0-9\n‹›]{0,4}"
-        r"([0-9]{1,8}[^0-9\n‹›]{0,4}番号[^0-9\n‹›]{0,4}[0-9]{1,8})",
+        r"([0-9][0-9・ -]{0,9}[^0-9\n‹›]{0,4}番号[^0-9\n‹›]{0,4}[0-9]{1,8})",
         needs="険",
     ),
     _form(
@@ -284,10 +284,11 @@ FORMS = (
     ),
     _form(
         Kind.RESIDENCE_CARD,
-        rf"(?i)(?:在留カード|residence card){ASK}([a-z]{{2}}[ -]?[0-9]{{8}}[ -]?[a-z]{{2}})",
+        rf"(?i)(?:在留カード|residence card|zairyu card){ASK}"
+        r"([a-z]{2}[ -]?[0-9]{8}[ -]?[a-z]{2})",
         evidence.passport,
         DIGIT,
-        words="在留 residence",
+        words="在留 residence zairyu",
     ),
     _form(
         Kind.EMAIL,
@@ -361,6 +362,13 @@ FORMS = (
         evidence.account,
         DIGIT,
         words="acc a/c routing sort 口座",
+    ),
+    _form(
+        Kind.ACCOUNT,
+        r"(?i)sort[ _]?code[^0-9\n‹›]{0,8}"
+        r"([0-9]{2}[ -]?[0-9]{2}[ -]?[0-9]{2}[^0-9\n‹›]{1,30}[0-9]{8})(?:$|[^0-9])",
+        needs=DIGIT,
+        words="sort",
     ),
     _form(
         Kind.ACCOUNT,

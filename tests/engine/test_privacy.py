@@ -22,6 +22,12 @@ BKcwgg==
 # The text, the kind, and exactly what is hidden of it.
 PERSONAL = [
     ("Write to ada@example.com.", E, "ada@example.com"),
+    ("dateOfBirth: 1984-03-12", Kind.BIRTH_DATE, "1984-03-12"),
+    ("被保険者証 記号：12-34 番号：5678901", Kind.INSURANCE, "12-34 番号：5678901"),
+    ("Zairyu card: ab12345678cd", Kind.RESIDENCE_CARD, "ab12345678cd"),
+    ("Sort code 12-34-56, account 12345678", Kind.ACCOUNT, "12-34-56, account 12345678"),
+    (f"rubygems_{'b3ac' * 12}", Kind.KEY, f"rubygems_{'b3ac' * 12}"),
+    (f"PMAK-{'fb77' * 6}-{'59be' * 8}", Kind.KEY, f"PMAK-{'fb77' * 6}-{'59be' * 8}"),
     ("ada.lovelace+news@mail.example.co.uk is hers", E, "ada.lovelace+news@mail.example.co.uk"),
     ("<ADA_L@EXAMPLE.ORG>", E, "ADA_L@EXAMPLE.ORG"),
     ("mailto:ada@example.com?subject=hi", E, "ada@example.com"),
@@ -343,6 +349,7 @@ NOT_PERSONAL = [
     "score 10.0.1",
     "file_20261115_123456.csv",
     "chat-12345678-9018",
+    '{"version": "10.4.22.1"}',
 ]
 
 
