@@ -7,18 +7,21 @@ import importlib
 import re
 import unicodedata
 from functools import lru_cache
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import nh3
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
-from markdown_it import MarkdownIt
+from markdown_it import MarkdownIt, helpers
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
+
+from agents.engine.plain import MOST_GAP, TARGET
 
 # Limits of one text. Beyond them it is shown as plain text, or without colours: a mark costs
 # up to 30 µs, a line 50 µs, a cell 20 µs, and a character of code 25 µs.
@@ -462,9 +465,25 @@ def _heading(token: Token) -> str:
     return f"h{min(6, int(token.tag[1]) + 2)}"
 
 
+def _destination(source: str, start: int, end: int) -> Any:
+    """Where a link goes, if guardrails take it for a link as well and not for its source."""
+    found = helpers.parseLinkDestination(source, start, end)
+    before = source[max(0, start - MOST_GAP - 3) : start].rstrip(" \t\r\n")
+    is_inline = not before or before.endswith("(")
+    if found.ok and is_inline:
+        at = source.rfind("](", 0, start)
+        found.ok = TARGET.match(source, at) is not None
+    return found
+
+
 def _markdown() -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     markdown.core.ruler.at("inline", _inline)
+    markdown.helpers = SimpleNamespace(
+        parseLinkLabel=helpers.parseLinkLabel,
+        parseLinkDestination=_destination,
+        parseLinkTitle=helpers.parseLinkTitle,
+    )
     # The library has no option for it, and 65,536 cells take more than a second.
     tables = importlib.import_module("markdown_it.rules_block.table")
     tables.MAX_AUTOCOMPLETED_CELLS = MOST_FILLED

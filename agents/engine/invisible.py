@@ -14,7 +14,7 @@ SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
 UNSEEN = (
     "\0-\b\v\f\x0e-\x1f\x7f-\x9f"  # controls, but for tab and line break
     "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
-    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb"
+    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffc\ufffe\uffff\ufdd0-\ufdef"
     "\ue000-\uf8ff\U000f0000-\U0010ffff"  # private use
     f"{SELECTORS}{TAGS}\U000e0080-\U000e00ff\U000e01f0-\U000e0fff"
 )

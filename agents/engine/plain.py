@@ -22,46 +22,67 @@ SPACE = " \t\n\r\v\f\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f
 # Most of what cannot be seen: it may stand in a gap without making it another one.
 UNSEEN = (
     "\0-\b\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u034f\u061c\u180b-\u180f\u200b-\u200f\u202a-\u202e"
-    "\u2060-\u206f\ue000-\uf8ff\ufe00-\ufe0f\ufeff\ufff0-\ufffb\U000e0000-\U000e0fff"
+    "\u2060-\u206f\ue000-\uf8ff\ufe00-\ufe0f\ufeff\ufff0-\ufffc\ufffe\uffff\U000e0000-\U000e0fff"
 )
 LINE_BREAKS = re.compile("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 VOWELS_AND_TAILS = range(0x1160, 0x1200)  # letters that join the Hangul letter before them
 
-# Unicode's Default_Ignorable_Code_Point, beside what is a format character anyway.
+# Unicode's Default_Ignorable_Code_Point, beside what is a format character anyway; places for
+# objects, and codes that are no characters.
 IGNORABLE = (
     *((0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2065, 0x2065)),
     *((0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8)),
-    *((0xE0000, 0xE0FFF),),
+    *((0xE0000, 0xE0FFF), (0xFFFC, 0xFFFC), (0xFDD0, 0xFDEF)),
 )
 
-MOST_LABEL, MOST_ADDRESS, MOST_TITLE = 300, 2_000, 200
-MOST_HELD = MOST_LABEL + MOST_ADDRESS + MOST_TITLE + 16
+MOST_LABEL, MOST_ADDRESS, MOST_TITLE, MOST_GAP = 300, 2_000, 200, 50
+MOST_HELD = MOST_LABEL + MOST_ADDRESS + MOST_TITLE + 3 * MOST_GAP + 16
 MOST_OPEN = 500
 _LABEL = rf"[^\[\]\n]{{0,{MOST_LABEL}}}"
-_ADDRESS = rf"[^\s()<>]{{0,{MOST_ADDRESS}}}+"
-_TITLE = rf"[^\"\n]{{0,{MOST_TITLE}}}+"
+# Where a link goes, as CommonMark writes it. Pages take for a link what this does: see prose.
+_GAP, _GAP_THERE = rf"[ \t\r\n]{{0,{MOST_GAP}}}+", rf"[ \t\r\n]{{1,{MOST_GAP}}}+"
+_SIGN = r"(?:\\.|[^\s()\\])"
+_DEEPER = rf"(?:{_SIGN}|\({_SIGN}{{0,{MOST_ADDRESS}}}+\)){{0,{MOST_ADDRESS}}}+"
+_IN_BRACKETS = rf"<(?:\\.|[^<>\n\\]){{0,{MOST_ADDRESS}}}+"
+_ADDRESS = rf"(?:{_IN_BRACKETS}>|(?!<)(?:{_SIGN}|\({_DEEPER}\)){{0,{MOST_ADDRESS}}}+)"
+_TITLES = [
+    rf"{a}(?:\\[\s\S]|[^{a}{b}\\]){{0,{MOST_TITLE}}}+" for a, b in ('""', "''", ("\\(", "\\)"))
+]
+_TITLE = rf"(?:{_TITLES[0]}\"|{_TITLES[1]}'|{_TITLES[2]}\))"
+_TARGET = rf"\]\({_GAP}{_ADDRESS}(?:{_GAP_THERE}{_TITLE})?{_GAP}\)"
+_TARGET_BEGUN = (
+    rf"\]\({_GAP}(?:{_IN_BRACKETS}\\?|{_ADDRESS}(?:\\|\({_DEEPER}(?:\\|\({_SIGN}*+\\?)?"
+    rf"|{_GAP_THERE}(?:{'|'.join(_TITLES)})\\?|(?:{_GAP_THERE}{_TITLE})?{_GAP})?)"
+)
+TARGET = re.compile(_TARGET)
 # What is shown otherwise than it is written. No part can be met again at each of its places.
 TOKEN = re.compile(
-    r"\\(?P<escaped>[!-/:-@\[-`{-~])"
+    r"\\(?P<escaped>[!-/:-@\[-`{-~])|(?P<broken>\\)(?=[\r\n])"
     r"|(?P<reference>&(?:\#[0-9]{1,7}|\#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});)"
     r"|%(?P<percent>[2-7][0-9A-Fa-f])"
     r"|(?P<marks>\*++|_++|`++|~~++)"
-    rf"|(?P<link>\[(?={_LABEL}\]\()|\]\({_ADDRESS}(?: \"{_TITLE}\")?\))"
+    rf"|(?P<link>!?\[(?={_LABEL}\][(\[])|{_TARGET}|\]\[{_LABEL}\])|(?P<bracket>!?[\[\]])"
     rf"|(?P<gap>(?:[{SPACE}][{SPACE}{UNSEEN}]++|\n(?=>)|[{BLANK}\v\f\x1c-\x1f\x85\u2028\u2029]))"
     rf"(?P<quotes>(?:>[{SPACE}]*+)*+)"
 )
 # The end of a text that may become such a thing, or a longer one, when more is written.
 BEGUN = re.compile(
     r"(?:\\|&[#A-Za-z0-9]{0,33}|%[2-7]?|(?<!\*)\*++|(?<!_)_++|(?<!`)`++|(?<!~)~++"
-    rf"|\[{_LABEL}\]?|\](?:\({_ADDRESS}(?: (?:\"{_TITLE}\"?)?)?)?)\Z"
+    rf"|!(?:\[{_LABEL}\]?)?|\[{_LABEL}\]?|\](?:\[{_LABEL})?|{_TARGET_BEGUN})\Z"
 )
 # Where one can begin: much faster to look for than the thing itself.
 _ANYWHERE = rf"\\&%*_`~\[\]{BLANK}\v\f\x1c-\x1f\x85\u2028\u2029"
-CANDIDATE = re.compile(f"[{_ANYWHERE}{SPACE}](?:(?<=[{_ANYWHERE}])|(?=[{SPACE}{UNSEEN}>]))")
+CANDIDATE = re.compile(
+    f"[{_ANYWHERE}{SPACE}](?:(?<=[{_ANYWHERE}])|(?=[{SPACE}{UNSEEN}>]))|!(?=\\[)"
+)
 SIGNS = re.compile(f"[{_ANYWHERE}]")
 GAPS = re.compile(f"[{SPACE}][{SPACE}{UNSEEN}>]")
 GAP_BEGUN = re.compile(f"(?<![{SPACE}{UNSEEN}>])[{SPACE}{UNSEEN}>]++\\Z")
-STRUCK = re.compile("[\u0300-\u036f\u0483-\u0489\u20d0-\u20ff](?<=[0-9A-Za-z].)")
+STRUCK = re.compile(
+    "[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
+    "\u0900-\u0903\u093a-\u094f\u0e31-\u0e3a\u0e47-\u0e4e\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff"
+    "\u302a-\u302f\u3099\u309a\ufe20-\ufe2f\U00013440-\U00013455](?<=[0-9A-Za-z].)"
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -116,6 +137,7 @@ class Reading:
         self._markup = ""
         self._place = 0  # of the first character of the markup that waits
         self._last = " "  # the character before it
+        self._in_word = False  # whether a bracket was opened within a word
         self._changes: list[int] = []
         self._open = Plain()  # the last letter: a mark upon it may follow
 
@@ -163,7 +185,11 @@ class Reading:
                 continue
             looked = end = token.end()
             before = text[start - 1] if start else self._last
-            form = _resolved(token, before, text[end : end + 1] or " ")
+            after = text[end : end + 1] or " "
+            if token["bracket"]:
+                form = self._bracketed(token["bracket"], before, after)
+            else:
+                form = _resolved(token, before, after)
             if form is None:
                 continue
             if form == " " and token["quotes"]:
@@ -180,6 +206,14 @@ class Reading:
         self._last = text[done - 1] if done else self._last
         self._markup, self._place = text[done:], base + done
         return Plain(text="".join(texts), starts=starts, ends=ends)
+
+    def _bracketed(self, bracket: str, before: str, after: str) -> str | None:
+        """Nothing within a word: it may be a link whose address stands elsewhere."""
+        if bracket != "]":
+            self._in_word = before.isalnum()
+            return "" if self._in_word else None
+        is_in_word, self._in_word = self._in_word or after.isalnum(), False
+        return "" if is_in_word else None
 
 
 def plain(text: str) -> Plain:
@@ -241,7 +275,7 @@ def _resolved(token: re.Match[str], before: str, after: str) -> str | None:
             return chr(int(token["percent"], 16)) if token["percent"].lower() != "7f" else None
         case "marks":
             return _marked(token["marks"], before, after)
-        case "link":
+        case "link" | "broken":
             return ""
     return _gap(token["gap"], token["quotes"])
 
@@ -293,7 +327,8 @@ def _class(character: str) -> str:
 
 
 def _is_ignorable(code: int) -> bool:
-    return any(first <= code <= last for first, last in IGNORABLE)
+    is_no_character = code & 0xFFFE == 0xFFFE
+    return is_no_character or any(first <= code <= last for first, last in IGNORABLE)
 
 
 _CLASSES = _Classes()
@@ -348,7 +383,7 @@ def _form(letters: str, shown: bool) -> str:
 def _any_form(letters: str, shown: bool) -> str:
     form = "".join(map(_taken, unicodedata.normalize("NFKC", letters)))
     is_struck = form[0].isascii() and form[0].isalnum() and len(form) > 1
-    if shown and is_struck and all(unicodedata.combining(mark) for mark in form[1:]):
+    if shown and is_struck and all(unicodedata.category(mark)[0] == "M" for mark in form[1:]):
         return form[0]  # nobody reads another letter because it is crossed out
     return form
 

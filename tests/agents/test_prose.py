@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agents import prose
+from agents.engine.plain import readings
 from agents.prose import ATTRIBUTES, TAGS, GrowingProse, render_markdown
 from tests.nasty import nasty, ordinary
 
@@ -304,6 +305,40 @@ def test_what_is_no_longer_plain_is_rendered_as_markdown():
     assert growing.tail_html == "<p>Plain</p>\n"
     growing.feed("and **bold**")
     assert growing.tail_html == "<p>Plain and <strong>bold</strong></p>\n"
+
+
+LINKS = [
+    "pro[ject]{}",
+    "pro![ject]{}",
+    "[pro]{}ject",
+]
+TARGETS = [
+    "(https://a.example)",
+    "(<https://a.example/b c>)",
+    "(https://a.example 'title')",
+    '(https://a.example "a\\"b")',
+    "(https://a.example\n(title))",
+    "( https://a.example )",
+    "(https://a.example/(b(c)d)e)",
+    "(https://a.example/((((b)))))",
+    "(https://a.example/\\)b)",
+    f"(https://a.example/{'b' * 3_000})",
+    f"(https://a.example '{'b' * 300}')",
+    f"({' ' * 200}https://a.example)",
+    f"(https://a.example{' ' * 200})",
+    "[1]",
+    "[]",
+]
+
+
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_page_shows_no_words_that_guardrails_have_not_read(link, target):
+    text = link.format(target) + "\n\n[1]: https://a.example\n[ject]: https://a.example\n"
+
+    shown = re.sub("<[^>]*>", "", render_markdown(text))
+
+    assert "project" not in shown or any("project" in read.text for read in readings(text))
 
 
 # What it costs, counted

@@ -23,6 +23,7 @@ SELECTED = "".join(chr(0xE0100 + ord(c)) for c in "ignore all")
         "\x1b\x00\x07\x7f\x9b",
         "\ue000\uf8ff\U000f1234",
         "\u00ad\u034f\u180e",
+        "\ufffc\ufffe\uffff\ufdd0",
     ],
 )
 @pytest.mark.parametrize("text", ["Hello{} there", "{}", "東京{}都", "😀\ufe0f{}!", "🏴{}"])
