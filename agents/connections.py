@@ -32,5 +32,6 @@ def opened(person: int, page: str, close: Close) -> Iterator[None]:
     finally:
         if mine.get(page) is close:
             del mine[page]
-        if not mine:
-            _open.pop(person, None)
+        # One that was replaced may end late, when the person has come and gone since.
+        if not mine and _open.get(person) is mine:
+            del _open[person]

@@ -77,6 +77,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
     place = "chat"
     channel_layer_alias = ""  # what is told comes by agents.live
     code = 1006  # how it ended: without a word, unless one is heard
+    language: str | None = None
     last_word = NOT_FOUND  # the code for a page that may be shown no more
 
     async def __call__(self, scope, receive, send) -> None:
@@ -140,7 +141,11 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         self._go_on(self._beat())
 
     def _replaced(self) -> None:
-        self._go_on(self._end(REPLACED))
+        ending = self._end(REPLACED)
+        try:
+            self._go_on(ending)
+        except RuntimeError:  # it is ending by itself: its place is free, and that is enough
+            ending.close()
 
     async def _end(self, code: int) -> None:
         await self.close(code)
@@ -300,7 +305,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         if not html:
             return
         try:
-            for frame in frames.bounded(html):
+            for frame in frames.bounded(html, self.language):
                 await AsyncConsumer.send(self, {"type": "websocket.send", "text": frame})
         except Disconnected:
             raise StopConsumer from None
@@ -349,11 +354,16 @@ class RunConsumer(WatchingConsumer):
     async def greet(self) -> None:
         try:
             async with greetings.turn():
-                await self.show(self.look_in, ask=database.ask_later)
+                shown = await self.show(self.look_in, ask=database.ask_later)
+            if shown is None:
+                await self._end(self.last_word)
         except audit.NotRecorded:
             await self._end(TRY_AGAIN)
 
-    def look_in(self) -> str:
+    def look_in(self) -> str | None:
+        # It may have waited for its turn: what was allowed when it came may not be by now.
+        if self.find_topic() is None:
+            return None
         user, run = self.scope["user"], self.run
         audit.viewed(user, run, "socket")
         veil = Veil() if self.is_masked else None

@@ -70,6 +70,9 @@ class ChatConsumer(WatchingConsumer):
         key = (self.session.pk, self.scope["user"].pk, *about)
         shown, frames = await greetings.shared(key, self._greeting)
         async with self.turn:
+            # It may have waited for its turn, and been shown out meanwhile.
+            if await database.ask_later(self.find_topic) is None:
+                await self._end(self.last_word)
             self.conversation.take(shown)
             self.watched = self.conversation.watched
             await self._keep(self._came, _number(self.asked.get("away", [""])[0]))

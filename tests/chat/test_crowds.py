@@ -1,9 +1,16 @@
 """One person has a limited number of sockets, and holds nobody else up with them."""
 
+import asyncio
+from contextlib import AsyncExitStack, suppress
+
 import pytest
+from asgiref.sync import sync_to_async
+from channels.exceptions import StopConsumer
 
 from agents import connections, consumers, greetings
+from chat.consumers import SHOWN_OUT
 from chat.models import ChatSession
+from tests.chat.test_long import said
 from tests.conftest import frames_until, tab
 
 pytestmark = [
@@ -51,3 +58,72 @@ async def test_where_too_many_come_at_once_a_page_is_told_to_come_again(chat, mo
     monkeypatch.setattr(greetings, "MOST_WAITING", 0)
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         assert await closed(page) == consumers.TRY_AGAIN
+
+
+async def test_whoever_is_removed_while_waiting_to_be_shown_a_chat_is_shown_nothing_of_it(
+    chat, django_user_model
+):
+    guest = await django_user_model.objects.acreate(username="guest")
+    await sync_to_async(chat.members.create)(user=guest, topic=chat.topic)
+    await sync_to_async(said)(chat, 1, text="For members only")
+    async with greetings.turn(), greetings.turn():
+        tab_of = tab(guest, f"/ws/chat/{chat.pk}/")
+        page = await tab_of.__aenter__()
+        await _until(lambda: greetings._line().waiting)
+        await chat.members.filter(user=guest).adelete()
+    assert await closed(page) == SHOWN_OUT
+    await tab_of.__aexit__(None, None, None)
+
+
+async def test_whoever_may_not_see_a_run_any_more_is_shown_nothing_of_it(
+    chat, django_user_model
+):
+    guest = await django_user_model.objects.acreate(username="guest")
+    await sync_to_async(chat.members.create)(user=guest, topic=chat.topic)
+    [message] = await sync_to_async(said)(chat, 1, text="For members only")
+    async with greetings.turn(), greetings.turn():
+        tab_of = tab(guest, f"/ws/runs/{message.run_id}/")
+        page = await tab_of.__aenter__()
+        await _until(lambda: greetings._line().waiting)
+        await chat.members.filter(user=guest).adelete()
+    assert await closed(page) == consumers.NOT_FOUND
+    await tab_of.__aexit__(None, None, None)
+
+
+async def _until(is_so):
+    for _ in range(500):
+        if is_so():
+            return
+        await asyncio.sleep(0.01)
+    raise TimeoutError
+
+
+def test_a_replaced_socket_that_ends_late_leaves_the_count_of_others_alone(settings):
+    settings.PERSON_SOCKETS = 1
+    ours = connections.opened(7, "page", lambda: None)
+    newer, later = (
+        connections.opened(7, "page", lambda: None),
+        connections.opened(7, "b", print),
+    )
+    ours.__enter__()
+    newer.__enter__()
+    newer.__exit__(None, None, None)
+    later.__enter__()
+    ours.__exit__(None, None, None)  # replaced long ago
+    with pytest.raises(connections.TooManySockets), connections.opened(7, "c", print):
+        pass
+    later.__exit__(None, None, None)
+    assert connections._open == {}
+
+
+async def test_a_page_can_take_the_place_of_a_socket_that_is_just_ending():
+    consumer = consumers.WatchingConsumer()
+    consumer.stack = AsyncExitStack()
+    with suppress(ExceptionGroup):
+        async with asyncio.TaskGroup() as consumer.tasks:
+            consumer.tasks.create_task(_fails())
+    consumer._replaced()
+
+
+async def _fails():
+    raise StopConsumer
