@@ -15,7 +15,7 @@ from django.db import close_old_connections
 
 Answer = TypeVar("Answer")
 
-# Of what is less urgent, one is taken after so many that were put before it.
+# Of each that is less urgent, one is taken after so many others.
 MOST_PASSED = 8
 
 
@@ -32,7 +32,7 @@ class UrgentFirst(Executor):
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="database")
         self._lock = Lock()
         self._waiting: dict[Urgency, deque[_Call]] = {each: deque() for each in Urgency}
-        self._passed = 0
+        self._passed = dict.fromkeys(Urgency, 0)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         return self.put(Urgency.USUAL, fn, *args, **kwargs)
@@ -51,6 +51,10 @@ class UrgentFirst(Executor):
         return len(self._waiting[urgency])
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        if cancel_futures:
+            for line in self._waiting.values():
+                for future, *_ in tuple(line):
+                    future.cancel()
         self._thread.shutdown(wait)
 
     def _make_next(self) -> None:
@@ -66,11 +70,12 @@ class UrgentFirst(Executor):
             future.set_result(answer)
 
     def _next(self) -> "_Call":
-        lines = [line for line in self._waiting.values() if line]
-        is_turn = self._passed >= MOST_PASSED
-        chosen = lines[-1] if is_turn else lines[0]
-        self._passed = self._passed + 1 if chosen is not lines[-1] else 0
-        return chosen.popleft()
+        waiting = [each for each, line in self._waiting.items() if line]
+        overdue = [each for each in waiting[1:] if self._passed[each] >= MOST_PASSED]
+        chosen = max(overdue, key=lambda each: self._passed[each], default=waiting[0])
+        for each in waiting:
+            self._passed[each] = 0 if each is chosen else self._passed[each] + 1
+        return self._waiting[chosen].popleft()
 
 
 _Call = tuple[Future[Any], Callable[..., Any], tuple[Any, ...], dict[str, Any]]

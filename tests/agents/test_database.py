@@ -126,3 +126,40 @@ async def test_who_has_gone_is_not_asked_for():
     await database.ask_later(order.append, "here")
 
     assert order == ["here"]
+
+
+async def test_what_is_usual_does_not_wait_for_ever_between_messages_and_new_pages():
+    begun, held, order = Event(), Event(), []
+
+    def first_of_all():
+        begun.set()
+        held.wait(5)
+
+    asked = [asyncio.create_task(database.ask(first_of_all))]
+    await asyncio.to_thread(begun.wait, 5)
+    asked += [asyncio.create_task(database.ask(order.append, "news"))]
+    asked += [asyncio.create_task(database.ask_later(order.append, "page")) for _ in range(30)]
+    asked += [asyncio.create_task(database.ask_first(order.append, at)) for at in range(90)]
+    await asyncio.sleep(0)
+    held.set()
+    await asyncio.gather(*asked)
+
+    assert order.index("news") <= database.MOST_PASSED + 1
+    assert order.index("page") <= database.MOST_PASSED + 1
+
+
+async def test_a_thread_that_is_shut_down_can_cancel_what_waits():
+    thread, begun, held = database.UrgentFirst(), Event(), Event()
+
+    def first_of_all():
+        begun.set()
+        held.wait(5)
+
+    busy = thread.submit(first_of_all)
+    await asyncio.to_thread(begun.wait, 5)
+    waiting = thread.put(database.Urgency.LATER, print)
+    thread.shutdown(wait=False, cancel_futures=True)
+    held.set()
+
+    assert waiting.cancelled()
+    assert await asyncio.wrap_future(busy) is None
