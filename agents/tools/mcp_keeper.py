@@ -123,7 +123,7 @@ def _send(number: signal.Signals, spare: bytes = b"") -> None:
         try:
             if not spare or _program(pid) != spare:
                 os.kill(pid, number)
-        except ProcessLookupError:
+        except (ProcessLookupError, PermissionError):  # the others are to end in any case
             continue
 
 
