@@ -193,6 +193,9 @@ class Watched:
             return ""
         plan = PlanView.of(view.run, self.place, view.shown)
         html = _element("_plan.html", {"view": view, "plan": plan})
+        if plan is not None and not alike.fits(html):
+            now = replace(plan, versions=plan.versions[-1:])  # earlier ones are in the trace
+            html = _element("_plan.html", {"view": view, "plan": now})
         ended = time.monotonic()
         self.is_owed, self.rests_until = False, ended + self.rest * (ended - began)
         return html

@@ -4,19 +4,25 @@ import logging
 import re
 from collections.abc import Iterator
 
+from django.utils import translation
+from django.utils.html import escape
+from django.utils.translation import gettext as _
+
 logger = logging.getLogger(__name__)
 
 # Daphne closes a socket over which it is to send more than 1 MiB at once.
 MOST_SENT = 524_288
+MOST_OPENING = 2_000  # characters of a tag
 LONGEST_LETTER = 4  # bytes
 TAG = re.compile(r"""<(/?)([a-zA-Z][^\s/>]*)(?:"[^"]*"|'[^']*'|[^'">])*?(/?)>""")
 VOID = {"area", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"}
 
 
-def bounded(html: str) -> list[str]:
+def bounded(html: str, language: str | None = None) -> list[str]:
     """The same elements in frames of at most MOST_SENT bytes.
 
-    One that is longer by itself is left out: whoever makes elements sees to it that none is.
+    Whoever makes elements sees to it that none is longer by itself. Of one that is, a mark is
+    sent in its place, in the language of the page.
     """
     if len(html) * LONGEST_LETTER <= MOST_SENT or len(html.encode()) <= MOST_SENT:
         return [html]
@@ -25,14 +31,28 @@ def bounded(html: str) -> list[str]:
     for element in _elements(html):
         size = len(element.encode())
         if size > MOST_SENT:
-            logger.error("An element of %d bytes is not sent: %.80s", size, element)
-        elif size > room:
+            logger.error("An element of %d bytes is not sent whole: %.80s", size, element)
+            element = _mark(element, language)
+            size = len(element.encode())
+        if not element:
+            continue
+        if size > room:
             frames.append(element)
             room = MOST_SENT - size
         else:
             frames[-1] += element
             room -= size
     return frames
+
+
+def _mark(element: str, language: str | None) -> str:
+    """The element with a sentence in it, so that a page doesn't go on showing what was."""
+    opening = TAG.match(element)
+    if opening is None or len(opening[0]) > MOST_OPENING:
+        return ""
+    with translation.override(language or translation.get_language()):
+        words = _("This part is too long to show here. Open the trace to see all of it.")
+    return f'{opening[0]}<p class="too-long">{escape(words)}</p></{opening[2]}>'
 
 
 def _elements(html: str) -> Iterator[str]:

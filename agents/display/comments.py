@@ -6,6 +6,11 @@ from typing import Any
 
 from agents.models import Run
 
+# Characters of what was said, where it stands below a step: pages and frames have a limit.
+MOST_BELOW = 20_000
+MOST_BRIEF = 2_000
+OVERHEAD = 100  # for who said it, and when
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thread:
@@ -15,15 +20,34 @@ class Thread:
     step: int
     viewer: int | None
     comments: Sequence[Any] = ()
+    most: int | None = MOST_BELOW  # characters; None on the page that shows all of them
+
+    @property
+    def shown(self) -> Sequence[Any]:
+        """The newest ones that there is room for, oldest first."""
+        if self.most is None:
+            return self.comments
+        room = self.most
+        for count, comment in enumerate(reversed(self.comments)):
+            room -= len(comment.text) + OVERHEAD
+            if room < 0:
+                return self.comments[len(self.comments) - count :]
+        return self.comments
+
+    @property
+    def left_out(self) -> int:
+        return len(self.comments) - len(self.shown)
 
     @property
     def pk(self) -> str:
         return f"{self.run}-{self.step}"
 
     @classmethod
-    def of(cls, run: Run, step: int, viewer: int | None) -> "Thread":
+    def of(
+        cls, run: Run, step: int, viewer: int | None, most: int | None = MOST_BELOW
+    ) -> "Thread":
         said = run.comments.filter(step=step).select_related("author")
-        return cls(run=run.pk, step=step, viewer=viewer, comments=list(said))
+        return cls(run=run.pk, step=step, viewer=viewer, comments=list(said), most=most)
 
 
 def threads(run: Run, viewer: int | None) -> dict[int, Thread]:

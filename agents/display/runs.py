@@ -29,7 +29,7 @@ from agents.waterfall import THINKING, Split, Waterfall
 
 from . import panels
 from .approvals import ApprovalView
-from .comments import Thread, threads
+from .comments import MOST_BELOW, MOST_BRIEF, Thread, threads
 from .effects import EffectsView, effects_of
 from .outline import in_order
 from .places import chat_url, milliseconds, text_url, trace_url
@@ -46,6 +46,7 @@ DEMO = "demo"
 # hardly more than its answer.
 FULL, BRIEF, BARE = range(3)
 BARE_ROWS = 20
+MOST_SAID = {FULL: MOST_BELOW, BRIEF: MOST_BRIEF, BARE: 0}  # characters of each thread
 # Pages of their own, which show one answer whole.
 UNCUT = {"compare", "shared"}
 
@@ -220,7 +221,7 @@ class RunView:
         if not self.is_discussed:
             return None
         empty = Thread(run=self.run.pk, step=step, viewer=self.viewer)
-        return self._threads.get(step, empty)
+        return replace(self._threads.get(step, empty), most=MOST_SAID[self.size])
 
     @cached_property
     def _threads(self) -> dict[int, Thread]:

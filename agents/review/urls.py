@@ -25,6 +25,7 @@ urlpatterns = [
     path("traces/<int:pk>/notes/", judging.annotate, name="annotate"),
     path("traces/<int:pk>/notes/<int:note>/", judging.note, name="note"),
     path("traces/<int:pk>/comments/", commenting.comment, name="comment"),
+    path("traces/<int:pk>/comments/<int:step>/", commenting.thread, name="thread"),
     path(
         "traces/<int:pk>/comments/<int:comment>/delete/",
         commenting.delete_comment,

@@ -4,6 +4,7 @@ A template takes as long for the thousandth run as for the first.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from functools import cache, lru_cache
 
@@ -48,7 +49,7 @@ def run_section(view: RunView) -> SafeString:
     """The whole run, as far as there is room for it: a page has many, a frame a limit."""
     for size in (FULL, BRIEF, BARE):
         html = render_to_string("_run.html", {"view": view if size == FULL else view.of(size)})
-        if len(html) * 4 <= MOST_RUN or len(html.encode()) <= MOST_RUN:
+        if fits(html):
             break
     return html
 
@@ -135,9 +136,18 @@ def _head(
 
 @register.simple_tag
 def step_row(step: StepView) -> SafeString:
-    """The row of a step."""
-    is_plain = step.is_plain
-    return _plain_row(step) if is_plain else render_to_string("_step.html", {"step": step})
+    """The row of a step, as far as there is room for it: a frame has a limit."""
+    if step.is_plain:
+        return _plain_row(step)
+    html = render_to_string("_step.html", {"step": step})
+    if step.is_brief or fits(html):
+        return html
+    return render_to_string("_step.html", {"step": replace(step, is_brief=True)})
+
+
+def fits(html: str) -> bool:
+    """Whether there is room for it among the others on a page, and in a frame."""
+    return len(html) * 4 <= MOST_RUN or len(html.encode()) <= MOST_RUN
 
 
 def _plain_row(step: StepView) -> SafeString:

@@ -67,6 +67,7 @@ DOORS = {
     "traces/<int:pk>/notes/": change(REVIEWERS),
     "traces/<int:pk>/notes/<int:note>/": change(REVIEWERS - ROOT),  # whose note it is
     "traces/<int:pk>/comments/": change(MEMBERS),
+    "traces/<int:pk>/comments/<int:step>/": read(MEMBERS),
     "traces/<int:pk>/comments/<int:comment>/delete/": change(OWNER),
     "traces/<int:pk>/labels/": change(REVIEWERS),
     "traces/<int:pk>/hits/<int:hit>/": change(REVIEWERS),

@@ -27,9 +27,19 @@ def test_a_long_frame_is_sent_in_whole_elements():
     assert max(len(frame.encode()) for frame in sent) <= frames.MOST_SENT
 
 
-def test_an_element_that_fits_in_no_frame_is_not_sent_and_that_is_logged(caplog):
-    assert frames.bounded(row("a") + row("b", 2_000_000) + row("c")) == [row("a") + row("c")]
-    assert 'is not sent: <li id="b">' in caplog.text
+def test_of_an_element_that_fits_in_no_frame_a_mark_is_sent_and_that_is_logged(caplog):
+    [sent] = frames.bounded(row("a") + row("b", 2_000_000) + row("c"), "en")
+
+    mark = '<li id="b"><p class="too-long">This part is too long to show here. '
+    assert sent.startswith(row("a") + mark)
+    assert sent.endswith("</li>" + row("c"))
+    assert 'is not sent whole: <li id="b">' in caplog.text
+
+
+def test_a_tag_that_fits_in_no_frame_is_left_out():
+    tag = f'<p id="a" title="{"b" * 600_000}"></p>'
+
+    assert frames.bounded(tag + row("c")) == [row("c")]
 
 
 @pytest.mark.parametrize("size", [10, 3_000_000])

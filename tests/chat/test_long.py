@@ -12,14 +12,17 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from agents import journal, runs, trace
+from agents.display import RunView, step_views
 from agents.engine.events import Stamp, Type
 from agents.fragments import Watched
 from agents.frames import MOST_SENT
 from agents.models import AgentStep, Run
 from agents.prose import MOST_ANSWER
 from agents.readable import MOST_QUESTION
+from agents.review.models import Comment
+from agents.templatetags import alike
 from chat import fragments
-from chat.models import Message
+from chat.models import Member, Message
 from tests.conftest import frames_until, tab
 
 pytestmark = [
@@ -291,3 +294,63 @@ def test_what_is_queued_or_given_back_fits_in_a_frame(chat):
     assert size(returned) <= MOST_SENT
     [given] = re.findall(r'data-returned-base64="([^"]+)"', returned)
     assert base64.b64decode(given).decode() == paste
+
+
+def discussed(chat, step, count=60):
+    [message] = said(chat, 1)
+    Member.objects.create(session=chat, user=chat.user, topic=chat.topic, may_write=True)
+    trace.keep([(message.run_id, Stamp("helper")(Type.STATUS, kind="x", step=1))])
+    about = {"run": message.run, "author": chat.user, "step": step}
+    words = [f"word {at}\n" + '"<&' * 3_000 for at in range(count)]
+    Comment.objects.bulk_create(Comment(**about, text=each) for each in words)
+    return message
+
+
+@pytest.mark.parametrize("step", [0, 1])
+def test_of_many_long_comments_the_newest_are_shown_and_all_are_behind_a_link(
+    chat, client, step
+):
+    message = discussed(chat, step)
+    watched = Watched(message.run_id, viewer=chat.user.pk, is_discussed=True)
+
+    whole, said_of = watched.snapshot(), watched.commented(step)
+    page = page_of(client, chat)
+    link = f"/traces/{message.run_id}/comments/{step}/"
+    every = client.get(link).content.decode()
+
+    assert size(whole) <= MOST_SENT
+    assert size(said_of) <= MOST_SENT
+    assert size(page) <= MOST_PAGE
+    for html in (whole, said_of, page):
+        assert f'href="{link}"' in html
+        assert "Show all 60 comments" in html
+    assert "word 59" in said_of
+    assert "word 0<" not in said_of
+    assert every.count('<li id="comment-') == 60
+    assert "word 0<" in every
+
+
+def test_all_comments_are_for_members_only(chat, client, django_user_model):
+    message = discussed(chat, 0, count=1)
+    client.force_login(django_user_model.objects.create(username="other", is_superuser=True))
+
+    assert client.get(f"/traces/{message.run_id}/comments/0/").status_code == 404
+    client.force_login(chat.user)
+    assert client.get(f"/traces/{message.run_id}/comments/0/").status_code == 200
+    assert client.get(f"/traces/{message.run_id}/comments/9/").status_code == 404
+    assert client.get(f"/traces/{message.run_id}/comments/{10**30}/").status_code == 404
+
+
+def test_the_row_of_a_long_plan_is_told_without_its_details(chat):
+    run = runs.prepare(query="Talk", topic=chat.topic, user=chat.user)
+    chat.messages.create(author=chat.user, run=run, client_id="a", text="Talk")
+    planned = [{"name": f"s{at}", "tool": "look", "arguments": {"a": PASTE}} for at in range(9)]
+    about = {"turn": 1, "agent_name": "helper", "kind": "plan", "started_at": timezone.now()}
+    facts = {"description": "A plan", "steps": planned}
+    AgentStep.objects.create(run=run, number=1, first_seq=1, action_input=facts, **about)
+    [step] = step_views(RunView(run, until=1))
+
+    row = alike.step_row(step)
+
+    assert size(row) <= MOST_SENT
+    assert "Show details" in row

@@ -3,7 +3,7 @@
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_GET, require_POST
 
 from agents import storage
 from agents.display import Thread
@@ -12,6 +12,8 @@ from agents.review import commenting
 from agents.review.judging import NotTaken
 from agents.review.models import Comment
 from agents.review.views.judging import there
+
+NO_STEP = 10**8
 
 
 @require_POST
@@ -25,6 +27,16 @@ def comment(request: HttpRequest, pk: int) -> HttpResponse:
     except NotTaken as reason:
         return _thread(request, run, step, problem=str(reason), typed=text)
     return _thread(request, run, step)
+
+
+@require_GET
+def thread(request: HttpRequest, pk: int, step: int) -> HttpResponse:
+    """All comments on a step, or on the answer (0): below it there is room for some of them."""
+    run = get_object_or_404(commenting.commentable(request.user), pk=pk)
+    if step >= NO_STEP or (step and not run.steps.filter(number=step).exists()):
+        raise Http404
+    said = Thread.of(run, step, request.user.pk, most=None)
+    return render(request, "trace/comments.html", {"thread": said})
 
 
 @require_POST
