@@ -1,5 +1,10 @@
+from typing import Any
+
 from django.contrib import admin
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.translation import gettext_lazy as _
 
 from agents import masking
 from agents.admin.console import ConsoleAdmin
@@ -20,7 +25,7 @@ class ExampleAdmin(ConsoleAdmin):
     search_fields = ["name", "expected"]
     fields = [
         *("name", "expected", "agent", "question", "history", "observations"),
-        *("run", "score", "scored_at", "saved_by", "saved_at"),
+        *("recorded", "score", "scored_at", "saved_by", "saved_at"),
     ]
     readonly_fields = [name for name in fields if name not in {"name", "expected", "agent"}]
 
@@ -31,3 +36,11 @@ class ExampleAdmin(ConsoleAdmin):
 
     def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return False
+
+    @admin.display(description=_("run"))
+    def recorded(self, example: Any) -> str:
+        """By its number: a run's own name is what somebody asked."""
+        if example.run_id is None:
+            return "—"
+        url = reverse("admin:agents_run_change", args=[example.run_id])
+        return format_html('<a href="{}">#{}</a>', url, example.run_id)

@@ -17,6 +17,7 @@ from agents.models import Schedule, WorkflowVersion
 from agents.workflows.versions import Line, difference
 
 SALT = "agents.workflows.acceptance"
+SWITCHED_OFF = "switched_off"  # beside the terms: by the owner, so that nobody else undoes it
 Terms = dict[str, Any]
 
 
@@ -95,6 +96,8 @@ def why_held(schedule: Schedule, version: WorkflowVersion | None) -> str:
     accepted = schedule.accepted or {}
     if accepted.get("person") != schedule.user_id:
         return _("Waiting for %(owner)s to accept this schedule.") % about
+    if accepted.get(SWITCHED_OFF):
+        return _("%(owner)s turned this schedule off. Only %(owner)s can turn it on.") % about
     if {name for name in now if accepted.get(name) != now[name]} == {"version"}:
         about |= {"old": accepted["version"]}
         sentence = _("Waiting for %(owner)s to accept version %(new)d. Accepted: %(old)d.")
@@ -113,11 +116,12 @@ def settle(schedule: Schedule, by: Any) -> bool:
     accepted = schedule.accepted or {}
     now = terms(schedule, version)
     is_known = all(accepted.get(name) == now[name] for name in ("person", "workflow"))
-    if is_known and accepted["version"] != version.number:
-        return False
-    Schedule.objects.filter(pk=schedule.pk).update(accepted=now)
-    schedule.accepted = now
-    return True
+    is_unseen = is_known and accepted["version"] != version.number
+    kept = accepted if is_unseen else now
+    kept = {name: value for name, value in kept.items() if name != SWITCHED_OFF}
+    schedule.accepted = kept if schedule.enabled else {**kept, SWITCHED_OFF: True}
+    Schedule.objects.filter(pk=schedule.pk).update(accepted=schedule.accepted)
+    return not is_unseen
 
 
 @transaction.atomic

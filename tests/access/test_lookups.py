@@ -10,8 +10,9 @@ from django.core.exceptions import BadRequest
 from django.test import Client
 
 from agents import masking
-from agents.models import AuditEntry, Run
-from chat.models import ChatSession, Message
+from agents.models import AgentStep, Approval, AuditEntry, Run
+from agents.review.models import Example
+from chat.models import ChatSession, Member, Message
 
 pytestmark = pytest.mark.django_db
 
@@ -124,7 +125,7 @@ def said(person):
         run = Run.objects.create(
             user=person, topic=chat.topic, query=text, answer=text, status="completed"
         )
-        Message.objects.create(session=chat, author=person, run=run, text=text, client_id=text)
+        Message.objects.create(session=chat, author=person, run=run, text=text, client_id=run.pk)
 
 
 def found(client, path: str, **asked: str) -> list[int]:
@@ -165,6 +166,23 @@ def test_suggestions_are_only_for_boxes_that_there_are(clerk, root):
     assert clerk.get("/admin/autocomplete/", asked).status_code == 403
     assert clerk.get("/admin/autocomplete/", users).status_code == 403
     assert root.get("/admin/autocomplete/", {**users, "term": "a\0"}).status_code == 200
+
+
+@pytest.mark.usefixtures("said")
+def test_nor_does_a_page_name_it_by_what_it_belongs_to(clerk, person):
+    """A run and a session are called by what was asked in them."""
+    run = Run.objects.first()
+    of_run = {"run": run, "started_at": run.started_at}
+    AgentStep.objects.create(number=1, kind="thought", status="done", **of_run)
+    Approval.objects.create(run=run, step=1, call_id="c", tool="t", asked_at=run.started_at)
+    Example.objects.create(name="one", agent_name="a", question=run.query, run=run)
+    Member.objects.create(session=ChatSession.objects.first(), user=person, topic="t")
+
+    for model, _ in LISTS:
+        for row in model._default_manager.all()[:1]:
+            for page in ("change", "history"):
+                answer = clerk.get(f"{address(model)}{row.pk}/{page}/", follow=True)
+                assert "@example.com" not in answer.text, (model, page)
 
 
 def test_every_masked_column_is_known_to_the_lists():

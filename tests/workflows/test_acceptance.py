@@ -156,6 +156,30 @@ def test_ones_own_save_accepts_all_but_a_version_that_one_has_not_seen(
     assert started(made) == []
 
 
+@pytest.mark.parametrize("has_newer", [False, True])
+def test_what_its_owner_turned_off_only_its_owner_turns_on(
+    has_newer, workflow, administrator, editor, django_user_model
+):
+    owner = django_user_model.objects.create_superuser("root2")
+    form = {"workflow": workflow.pk, "user": owner.pk, "parameters": "{}", "cron": "0 9 * * *"}
+    client_of(owner).post("/admin/agents/schedule/add/", form | {"enabled": "on"})
+    made = Schedule.objects.get()
+    if has_newer:
+        newer(workflow, editor)
+    change = f"/admin/agents/schedule/{made.pk}/change/"
+    client_of(owner).post(change, form)
+
+    saved = client_of(administrator).post(change, form | {"enabled": "on"}, follow=True)
+
+    assert "root2 turned this schedule off. Only root2 can turn it on." in saved.text
+    assert started(made) == []
+    assert acceptance.waiting_for(owner) == [made]
+    client_of(owner).post(change, form | {"enabled": "on"})
+    assert len(started(made)) == (0 if has_newer else 1)
+    answer(client_of(owner), made)
+    assert len(started(made)) == (1 if has_newer else 0)
+
+
 def test_a_declined_schedule_is_off_and_nobody_switches_it_on_for_them(schedule, person):
     answer(client_of(person), schedule, "decline")
     schedule.refresh_from_db()
