@@ -42,6 +42,7 @@ ROLE = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]+", re.ASCII)
 REGION = re.compile(r"[a-z]{2,5}(?:-[a-z]+)+-\d{1,2}")
 LOCATION = re.compile(r"[a-z]+-[a-z]+\d{1,2}|global|us|eu")
 PROJECT = re.compile(r"[a-z][a-z0-9.:-]{2,62}[a-z0-9]")
+DEPLOYMENT = re.compile(r"[A-Za-z0-9]{8}")
 API_VERSION = re.compile(r"\d{4}-\d{2}-\d{2}(?:-preview)?|v1|latest|preview")
 VISIBLE = re.compile(r"[!-~]+")
 WORD = re.compile(r"[A-Za-z0-9_][\w .:+-]{0,99}", re.ASCII)
@@ -472,7 +473,8 @@ def address_for(settings: Settings, environ: Mapping[str, str]) -> str | None:
         return settings.base_url
     if not (named := first_set(provider.addresses, environ)[1]):
         names = " or ".join(provider.addresses)
-        raise ModelError(f"Nobody said where {settings.model!r} is.", advice=f"Set {names}.")
+        sentence = f"The model {settings.model} has no address."
+        raise ModelError(sentence, advice=f"Enter its address, or set {names}.")
     return named if key_for(settings, environ) else None
 
 
@@ -573,9 +575,11 @@ def _has_own_key(settings: Settings) -> bool:
 
 
 def _route(model: str) -> str:
-    """The part of a name that says where to ask: Amazon's may name a region or an account."""
+    """The part of a name that says where to ask: a region, a project, an account or a host."""
     prefix, _, rest = full_name(model).partition("/")
-    if prefix not in AMAZON:
+    if prefix == "baseten" and DEPLOYMENT.fullmatch(rest.replace("baseten/", "")):
+        return f"{prefix}/{rest}"  # which has a host of its own
+    if prefix not in AMAZON | {"vertex_ai", "fireworks_ai"}:
         return prefix
     if "arn:" in rest:
         before, _, arn = rest.partition("arn:")

@@ -125,7 +125,9 @@ def said(person):
         run = Run.objects.create(
             user=person, topic=chat.topic, query=text, answer=text, status="completed"
         )
-        Message.objects.create(session=chat, author=person, run=run, text=text, client_id=run.pk)
+        Message.objects.create(
+            session=chat, author=person, run=run, text=text, client_id=run.pk
+        )
 
 
 def found(client, path: str, **asked: str) -> list[int]:

@@ -269,6 +269,27 @@ def test_an_endpoint_of_bedrock_needs_keys_of_its_own():
     check(Settings(model="bedrock/x", options=place, api_key=KEY))
 
 
+ENGINES = "vertex_ai/agent_engine/projects"
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "is_same"),
+    [
+        (f"{ENGINES}/1/locations/eu/x", f"{ENGINES}/2/locations/eu/x", False),
+        ("vertex_ai/gemini-x", "vertex_ai/gemini-y", True),
+        ("fireworks_ai/accounts/a/models/x", "fireworks_ai/accounts/b/models/x", False),
+        ("fireworks_ai/accounts/a/models/x", "fireworks_ai/accounts/a/models/y", True),
+        ("baseten/abcdefgh", "baseten/hgfedcba", False),
+        ("baseten/openai/x", "baseten/baseten/abcdefgh", False),
+        ("baseten/openai/x", "baseten/openai/y", True),
+    ],
+)
+def test_a_name_may_lead_to_another_account(here, there, is_same):
+    one, other = (destination(Settings(model=model)) for model in (here, there))
+
+    assert (one == other) is is_same
+
+
 def test_whatever_changes_the_way_changes_the_destination():
     here = Settings(model="bedrock/x", region="eu-central-1", options={"temperature": 1})
     elsewhere = [
