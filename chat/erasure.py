@@ -97,7 +97,7 @@ class Report:
 
 
 def _listed(lines: list[Line]) -> str:
-    return ", ".join(f"{line.what}: {line.count:,}" for line in lines if line.count)
+    return ", ".join(f"{line.what} ({line.count:,})" for line in lines if line.count)
 
 
 def _said_of_storage() -> dict[str, str]:

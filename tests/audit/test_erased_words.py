@@ -226,7 +226,7 @@ def test_the_report_says_what_was_found_where(person, administrator, repeated, c
     assert entry.detail["replaced"]["run"] == 3  # none of those that are theirs
     assert entry.detail["left"] == {}
     assert "Text removed from other people's data: " in said
-    assert "examples: 2" in said
+    assert "examples (2)" in said
 
 
 def test_what_an_agent_is_told_by_its_administrator_is_reported_and_left(

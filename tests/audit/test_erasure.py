@@ -188,7 +188,7 @@ def test_an_administrator_erases_whom_they_have_named(person, administrator):
     done = client.post(page, {"name": "ada"}, follow=True)
 
     assert "is gone" in done.content.decode()
-    assert "Removed: sessions: 1, messages: 1, runs: 1, " in done.content.decode()
+    assert "Removed: sessions (1), messages (1), runs (1), " in done.content.decode()
     assert holding(WORDS) == holding("'ada'") == []
 
 
