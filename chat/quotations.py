@@ -187,7 +187,7 @@ def _pieces(text: str) -> Iterator[str]:
     yield text
     yield " ".join(text.split())
     sentences = [part.strip() for part in SENTENCES.split(text)]
-    yield from (part for part in sentences if len(part) >= A_SENTENCE)
+    yield from (part for part in sentences if _says(part) >= A_SENTENCE)
     masked = masking.masked_text(text)
     if masked != text:
         parts = [part.strip() for part in MASKS.split(masked)]
@@ -209,9 +209,13 @@ def _pattern(keys: Iterable[str]) -> Any:
 
 
 def is_distinctive(text: str) -> bool:
-    """Whether nobody else writes just this by chance; signs of Japanese say more each."""
-    dense = sum(ord(sign) > 0x2E80 for sign in text)
-    return len(text) + dense >= DISTINCTIVE
+    """Whether nobody else writes just this by chance."""
+    return _says(text) >= DISTINCTIVE
+
+
+def _says(text: str) -> int:
+    """How much a text says, in letters: a sign of Japanese says as much as two."""
+    return len(text) + sum(ord(sign) > 0x2E80 for sign in text)
 
 
 def replace_in(

@@ -274,11 +274,17 @@ def test_a_short_word_goes_only_where_they_said_it(person, stranger):
     ]
 
 
-def test_a_sentence_of_a_long_text_is_found_too(person, stranger):
-    first, second = (
-        "I live near the old harbour.",
-        "The blue door is the one that squeaks at night.",
-    )
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (
+            "I live near the old harbour.",
+            "The blue door is the one that squeaks at night.",
+        ),
+        ("古い港の近くに住んでいます。", "青い扉が夜になるときしみます。"),
+    ],
+)
+def test_a_sentence_of_a_long_text_is_found_too(person, stranger, first, second):
     chat = conversation(stranger, "Where?")
     sharing.add(chat, "ada", "write")
     asked(chat, person, f"{first} {second}")
