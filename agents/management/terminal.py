@@ -1,5 +1,6 @@
 """Output of commands that print what models, tools and other people wrote."""
 
+import json
 from typing import Any
 from unicodedata import category
 
@@ -23,7 +24,11 @@ def visible_line(text: str) -> str:
 
 
 def _written_out(sign: str) -> str:
-    return _code(sign) if category(sign) in OBEYED and sign not in HARMLESS else sign
+    return _code(sign) if _is_obeyed(sign) else sign
+
+
+def _is_obeyed(sign: str) -> bool:
+    return category(sign) in OBEYED and sign not in HARMLESS
 
 
 def _code(sign: str) -> str:
@@ -37,9 +42,10 @@ class TerminalOutput(OutputWrapper):
         # Before the style, which is a control sequence of our own.
         super().write(visible(str(msg)), style_func, ending)
 
-    def write_raw(self, text: str) -> None:
-        """Write a line for a program to read, as it is."""
-        super().write(text)
+    def write_json(self, value: Any) -> None:
+        """Write a line of JSON that a terminal shows and a program reads as it is."""
+        text = json.dumps(value, ensure_ascii=False)
+        super().write("".join(json.dumps(c)[1:-1] if _is_obeyed(c) else c for c in text))
 
 
 class TerminalCommand(BaseCommand):

@@ -196,6 +196,7 @@ def test_a_program_reads_the_answer_as_it_is(agent, scripted):
     out, _ = ask("6 * 7", "--json")
 
     assert json.loads(out.split("\n")[-2])["data"]["answer"] == NASTY
+    assert not set(out) & {*"\x1b\x07\x9b\r\u202e\u2066\U000e0041\u2028"}
 
 
 def test_an_error_cannot_steer_the_terminal(agent, capsys):

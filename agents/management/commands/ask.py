@@ -1,5 +1,4 @@
 import asyncio
-import json
 import sys
 from collections.abc import Sequence
 from contextlib import aclosing
@@ -108,7 +107,7 @@ class Command(TerminalCommand):
 
     def _print(self, event: Event) -> None:
         if self.as_json:
-            self.stdout.write_raw(json.dumps(event.to_dict(), ensure_ascii=False))
+            self.stdout.write_json(event.to_dict())
         elif event.type is Type.TOOL_CALL:
             who = f"{event.agent}: " if "parent" in event.data else ""
             function = event.data["function"]
