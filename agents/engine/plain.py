@@ -81,7 +81,8 @@ GAP_BEGUN = re.compile(f"(?<![{SPACE}{UNSEEN}>])[{SPACE}{UNSEEN}>]++\\Z")
 STRUCK = re.compile(
     "[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
     "\u0900-\u0903\u093a-\u094f\u0e31-\u0e3a\u0e47-\u0e4e\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff"
-    "\u302a-\u302f\u3099\u309a\ufe20-\ufe2f\U00013440-\U00013455](?<=[0-9A-Za-z].)"
+    "\u302a-\u302f\u3099\u309a\ufe20-\ufe2f\U00013440-\U00013455]"
+    "(?<=[0-9A-Za-z\u00c0-\u024f\u1e00-\u1eff].)"
 )
 
 
@@ -382,9 +383,10 @@ def _form(letters: str, shown: bool) -> str:
 
 def _any_form(letters: str, shown: bool) -> str:
     form = "".join(map(_taken, unicodedata.normalize("NFKC", letters)))
-    is_struck = form[0].isascii() and form[0].isalnum() and len(form) > 1
-    if shown and is_struck and all(unicodedata.category(mark)[0] == "M" for mark in form[1:]):
-        return form[0]  # nobody reads another letter because it is crossed out
+    if shown and all(unicodedata.category(mark)[0] == "M" for mark in form[1:]) and form[1:]:
+        # Nobody reads another letter because it is crossed out, even one with an accent.
+        bare = unicodedata.normalize("NFD", form[0])[0]
+        return bare if bare.isascii() and bare.isalnum() else form
     return form
 
 

@@ -43,6 +43,7 @@ def test_plain_text_is_allowed():
         "my pass\ufffeword",
         "my pass\ufffcword",
         "my p\u20ddassword",
+        "my pa\u0301\u0301ssword",
         "my p\u0e34assword",
         "my pa![ss](https://example.com/a.png)word",
         "my pa[ss](<https://example.com/a b>)word",
