@@ -71,7 +71,7 @@ class ChatConsumer(WatchingConsumer):
         shown, frames = await greetings.shared(key, self._greeting)
         async with self.turn:
             # It may have waited for its turn, and been shown out meanwhile.
-            if await database.ask_later(self.find_topic) is None:
+            if await database.ask(self.find_topic) is None:
                 await self._end(self.last_word)
             self.conversation.take(shown)
             self.watched = self.conversation.watched

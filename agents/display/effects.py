@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .plans import PlanView
 
 Status = AgentStep.Status
-MOST_CALLS = 20
+MOST_CALLS = 100
 MOST_TASKS = 10
 ENDED_EARLY = {Run.Status.STOPPED, Run.Status.FAILED, Run.Status.INTERRUPTED}
 NOT_MADE = {Status.REJECTED, Status.BLOCKED, Status.UNSTARTED}
@@ -46,8 +46,21 @@ def effects_of(
     if not calls and not tasks:
         return None
     return EffectsView(
-        calls=calls[:MOST_CALLS],
+        calls=_foremost(calls),
         more=max(0, len(calls) - MOST_CALLS),
         tasks=tasks,
         is_in_steps=not has_ended_early and not folded,
     )
+
+
+def _foremost(calls: Sequence[StepView]) -> Sequence[StepView]:
+    """Where there are too many to name: first what cannot be undone or is in doubt."""
+    if len(calls) <= MOST_CALLS:
+        return calls
+
+    def weight(call: StepView) -> tuple[bool, bool]:
+        is_final = call.step.effect == AgentStep.Effect.IRREVERSIBLE
+        return call.step.status in NOT_MADE or not is_final, call.step.status != Status.UNKNOWN
+
+    chosen = {call.step.number for call in sorted(calls, key=weight)[:MOST_CALLS]}
+    return [call for call in calls if call.step.number in chosen]

@@ -177,9 +177,13 @@ class RunView:
 
     @cached_property
     def plan(self) -> PlanView | None:
-        """What it works by, if that is a plan."""
+        """What it works by, if that is a plan and there is room for it."""
+        return self._planned if self.size < BARE else None
+
+    @cached_property
+    def _planned(self) -> PlanView | None:
         plans = (step for step in self.steps if step.kind == AgentStep.Kind.PLAN)
-        is_there = self.size < BARE and any(step.parent is None for step in plans)
+        is_there = any(step.parent is None for step in plans)
         return PlanView.of(self.run, self.place, self.shown) if is_there else None
 
     def path(self, step: AgentStep) -> tuple[str, ...]:
@@ -255,7 +259,7 @@ class RunView:
         """What it did outside, to be named beside the answer of a run that is over."""
         if self.place != "chat" or self.run.is_live:
             return None
-        return effects_of(self.run, self.steps, self.folded, self.plan)
+        return effects_of(self.run, self.steps, self.folded, self._planned)
 
     @cached_property
     def prose(self) -> GrowingProse:

@@ -5,14 +5,16 @@ import asyncio
 import pytest
 from asgiref.sync import sync_to_async
 from django.template.loader import render_to_string
+from django.utils import timezone
 
 from agents import leases, planners, runs, toolset, trace, workshop
-from agents.display import RunView
+from agents.display import BARE, RunView
+from agents.display.effects import MOST_CALLS
 from agents.engine.events import Stamp, Type
 from agents.engine.state import NOT_STARTED, legal
 from agents.engine.termination import StopReason
 from agents.engine.tool import ToolResult
-from agents.models import Approval, Run
+from agents.models import AgentStep, Approval, Run
 from tests.conftest import asked, checked
 from tests.scripted import Call, Says, ScriptedModel
 
@@ -281,3 +283,35 @@ def test_the_trace_lists_what_was_not_started(run):
     ledger = RunView(Run.objects.get(pk=run.pk), place="trace").ledger
     assert [step.outcome_label for step in ledger.rows] == ["may have been done", "not started"]
     assert (ledger.irreversible, len(ledger.not_started)) == (1, 1)
+
+
+def made(run, number, **about):
+    now = timezone.now()
+    about = {"kind": "tool", "action": "send", "effect": "idempotent", "status": "done"} | about
+    about |= {"turn": 1, "first_seq": number, "started_at": now, "ended_at": now}
+    return AgentStep(run=run, number=number, agent_name="helper", **about)
+
+
+def test_of_more_calls_than_can_be_named_none_is_hidden_that_cannot_be_undone(run):
+    steps = [made(run, number) for number in range(1, MOST_CALLS + 20)]
+    steps += [made(run, MOST_CALLS + 20, status="unknown")]
+    steps += [made(run, MOST_CALLS + 21, effect="at_most_once")]
+    AgentStep.objects.bulk_create(steps)
+    Run.objects.filter(pk=run.pk).update(status="stopped", ended_at=timezone.now())
+
+    effects = RunView(Run.objects.get(pk=run.pk)).effects
+
+    named = [call.step.number for call in effects.calls]
+    assert named == [*range(1, MOST_CALLS - 1), MOST_CALLS + 20, MOST_CALLS + 21]
+    assert effects.more == 21
+
+
+def test_a_run_that_is_too_long_to_show_names_the_steps_of_its_plan_that_were_not_started(run):
+    plan = {"description": "", "steps": [{"name": "book", "tool": "send", "arguments": {}}]}
+    AgentStep.objects.bulk_create([made(run, 1, kind="plan", effect="", action_input=plan)])
+    Run.objects.filter(pk=run.pk).update(status="stopped", ended_at=timezone.now())
+
+    view = RunView(Run.objects.get(pk=run.pk), size=BARE)
+
+    assert view.plan is None
+    assert view.effects.task_names == "book"
