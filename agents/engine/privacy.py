@@ -16,7 +16,7 @@ MARK = "›"  # stands for what is hidden already; no form reaches across it
 MOST_ROUNDS = 8
 DASHES = "\u2010\u2012\u2013\u2014\u2015\u2043\u2212\ufe58"
 # Written between digits as a hyphen is: a long vowel, a middle dot.
-TELLING = re.compile("[0-9@]")
+TELLING = re.compile("[0-9@]|[_.-][A-Za-z]{12}|[A-Za-z]{20}")
 NEAR, AROUND = 48, 240
 BETWEEN_DIGITS = re.compile("(?<=[0-9])[ー・](?=[0-9])")
 
@@ -164,7 +164,8 @@ def _spans(read: Plain) -> list[Span]:
 def _changed(read: Plain) -> list[Plain]:
     """The parts of a reading that may hold what its source does not show.
 
-    They are those with a digit or an @ near to what is written otherwise there.
+    They are those with a digit, an @ or the letters of a key near to what is written
+    otherwise there.
     """
     parts: list[tuple[int, int]] = []
     for at in read.changes:

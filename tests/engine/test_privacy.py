@@ -24,6 +24,12 @@ PERSONAL = [
     ("Write to ada@example.com.", E, "ada@example.com"),
     ("dateOfBirth: 1984-03-12", Kind.BIRTH_DATE, "1984-03-12"),
     ("被保険者証 記号：12-34 番号：5678901", Kind.INSURANCE, "12-34 番号：5678901"),
+    (r"hf\_AbCdEfGhIjKlMnOpQrStUvWxYz", Kind.KEY, r"hf\_AbCdEfGhIjKlMnOpQrStUvWxYz"),
+    (
+        "sk-proj-AbCd**EfGhIjKl**MnOpQrStUvWx",
+        Kind.KEY,
+        "sk-proj-AbCd**EfGhIjKl**MnOpQrStUvWx",
+    ),
     ("Zairyu card: ab12345678cd", Kind.RESIDENCE_CARD, "ab12345678cd"),
     ("Sort code 12-34-56, account 12345678", Kind.ACCOUNT, "12-34-56, account 12345678"),
     (f"rubygems_{'b3ac' * 12}", Kind.KEY, f"rubygems_{'b3ac' * 12}"),
