@@ -348,9 +348,9 @@ def problems(settings: Settings) -> Iterator[Problem]:
     if settings.api_key and not _is_credential(settings.api_key):
         yield Problem("api_key", REFERENCE.format(name="The key"))
     if settings.api_version and prefix not in ("azure", "azure_ai"):
-        yield Problem("api_version", f"{label_of(prefix)} has no API version.")
+        yield Problem("api_version", f"{label_of(prefix)} doesn't use an API version.")
     if settings.region and prefix not in AMAZON:
-        yield Problem("region", f"{label_of(prefix)} has no region.")
+        yield Problem("region", f"{label_of(prefix)} doesn't use a region.")
     yield from _wrong_options(settings, prefix)
     yield from _wrong(settings.secrets, SECRETS.get(prefix, {}), "secrets", prefix)
     yield from _wrong(settings.parameters, SAMPLING, "parameters", prefix)

@@ -252,7 +252,7 @@ async def test_the_person_who_asked_approves_a_question_before_others_see_it(
     assert (await send(expert, sharing, "approve", "Five.")).status_code == 404
     shown = await inbox(person)
     assert "helper wants to ask the group “Legal”" in shown
-    assert "They see the question and nothing else." in shown
+    assert "They see only the question." in shown
 
     assert (await send(person, sharing, "approve", "")).status_code == 302
     run = await Run.objects.aget()

@@ -208,7 +208,7 @@ def test_an_expert_answers_in_the_inbox_and_the_run_goes_on(visit, asking_server
 
     asker.goto("/")
     ask(asker, "What about our addresses?")
-    expect(asker.locator(".approval")).to_contain_text("They see the question and nothing else")
+    expect(asker.locator(".approval")).to_contain_text("They see only the question")
     assert faults(asker) == []
     expect(inbox.locator(".nothing")).to_be_visible()
     send_on(asker)

@@ -183,7 +183,7 @@ async def test_what_a_provider_says_of_its_failure_is_checked_like_an_answer(age
 
     assert "swordfish" not in everything(events)
     assert events[-1].data["stopped_reason"] == "error"
-    assert ("‹word›" if action is MASK else "withheld") in events[-1].data["detail"]
+    assert ("‹word›" if action is MASK else "is hidden") in events[-1].data["detail"]
 
 
 async def test_what_a_schema_quotes_of_an_answer_is_checked_too(agent):

@@ -242,7 +242,7 @@ def test_a_link_to_a_shell_is_a_shell(programs):
     ],
 )
 def test_variables_that_load_programs_are_refused(name):
-    with pytest.raises(LaunchRefused, match=f"the variable '{name}' would make it run more"):
+    with pytest.raises(LaunchRefused, match=f"the variable '{name}' can make it run other"):
         check_launch(config("npx x", env={name: "/tmp/x"}))
 
 
@@ -311,7 +311,7 @@ def test_a_container_does_not_get_what_holds_our_folder(tmp_path):
 def test_a_package_without_a_version_is_warned_about(argv, loose):
     warned = cautions(config(argv))
 
-    assert [sentence.partition(" has no fixed version")[0] for sentence in warned] == loose
+    assert [sentence.partition(" has no pinned version")[0] for sentence in warned] == loose
 
 
 def test_arguments_that_nobody_reads_are_warned_about_and_the_longest_refused():

@@ -78,5 +78,5 @@ def test_a_check_fails_where_arguments_do_not_fit_a_tool(tmp_path, db):
     file = tmp_path / "odd.yaml"
     file.write_text("name: w\nsteps:\n  - {name: a, tool: calculator}\n")
 
-    with pytest.raises(CommandError, match="arguments don't fit"):
+    with pytest.raises(CommandError, match="arguments don't match"):
         call_command("workflow", "check", str(file))
