@@ -121,7 +121,7 @@ async def test_whatever_it_raises_is_an_error_and_the_end_of_the_run(kind, error
     end = ending(await told(runtime(kind(error))))
 
     assert "The model adapter failed (" in end["detail"]
-    assert "log of the server" in end["advice"]
+    assert "server log" in end["advice"]
 
 
 @pytest.mark.parametrize("error", [ValueError(SECRET), KeyError("x")])
