@@ -186,6 +186,11 @@ REASONS = (
     _("the connection was refused"),
 )
 SENTENCES = (
+    _("A guardrail blocked the question or the answer."),
+    _("The run was stopped before it had an answer."),
+    _("The run called the same tool with the same input too often."),
+    _("The run called one tool too often."),
+    _("The run used up its time, token or cost budget."),
     _("Enter it as provider/model, without spaces, URLs or references."),
     _("This is a cloud metadata address. It can't serve models."),
     _("Leave this empty. The region determines the address."),

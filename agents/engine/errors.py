@@ -178,7 +178,7 @@ class GuardrailBlocked(AgentError):
 
 
 class RunCancelled(AgentError):
-    """The run was cancelled before it had an answer."""
+    """The run was stopped before it had an answer."""
 
     advice = ""
 
@@ -202,7 +202,7 @@ class ToolCallLimitReached(LimitReached):
 
 
 class BudgetExceeded(LimitReached):
-    """The run used up its time, its tokens or its money."""
+    """The run used up its time, token or cost budget."""
 
 
 def named(name: str) -> type[AgentError]:
