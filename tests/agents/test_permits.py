@@ -8,7 +8,7 @@ from django.utils import timezone
 from agents import assembly, permits, runs
 from agents.models import Agent, Run, Schedule, ToolRegistration, Workflow
 from agents.review import rerunning
-from agents.workflows import schedules, starting
+from agents.workflows import acceptance, schedules, starting
 from chat import questions, sessions
 from tests.conftest import asked
 
@@ -151,6 +151,7 @@ def test_a_schedule_has_the_rights_of_its_person_when_it_is_due(person, finance,
     closed("calculator", finance)
     due = {"cron": "* * * * *", "next_at": timezone.now()}
     schedule = Schedule.objects.create(workflow=workflow, user=person, **due)
+    acceptance.settle(schedule, person)
     finance.user_set.remove(person)
 
     assert schedules.start_due(timezone.now()) == []

@@ -168,7 +168,7 @@ def test_the_socket_speaks_the_language_of_its_page(client, cookie, accepted, la
     page = client.get("/", headers={"Accept-Language": accepted}).content.decode()
     header = (b"accept-language", accepted.encode())
 
-    assert _language({"cookies": cookies, "headers": [header]}) == language
+    assert _language({"cookies": cookies, "headers": [header]}, "") == language
     assert f'<html lang="{language}"' in page
 
 

@@ -102,7 +102,7 @@ def text(request: HttpRequest, pk: int, name: str) -> HttpResponse:
         raise Http404
     answer = HttpResponse(TEXTS[name](found), content_type="text/plain; charset=utf-8")
     answer["Content-Disposition"] = f'inline; filename="run-{pk}-{name}.txt"'
-    answer["Content-Security-Policy"] = "default-src 'none'; sandbox"
+    answer["Content-Security-Policy"] = "default-src 'none'; frame-ancestors 'none'; sandbox"
     return answer
 
 
