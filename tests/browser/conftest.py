@@ -41,7 +41,7 @@ def slow_server(tmp_path_factory, furnished) -> Iterator[Server]:
     """One whose model is slow enough to be looked at, stopped and lost in mid-sentence."""
     folder = tmp_path_factory.mktemp("slow")
     shutil.copytree(furnished, folder / "data")
-    yield from serve(folder, 0.08)
+    yield from serve(folder, 0.12)
 
 
 def serve(folder, delay: float, **environment: str) -> Iterator[Server]:
