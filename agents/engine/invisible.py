@@ -46,12 +46,15 @@ NEEDED = (
     f"[\u115f\u1160](?=[{JAMO}])|(?<=[{JAMO}])[\u115f\u1160]",
 )
 _SUSPECT = re.compile(f"[{UNSEEN}]")
+# Three times as fast, and most requests are in English.
+_SUSPECT_ASCII = re.compile("[\0-\b\v\f\x0e-\x1f\x7f]")
 _PARTS = re.compile(f"(?P<needed>{'|'.join(NEEDED)})|(?P<gap>[\u3164\uffa0])|[{UNSEEN}]")
 
 
 def visible(text: str) -> str:
     """The text without what nobody sees in it."""
-    return _PARTS.sub(_seen, text) if _SUSPECT.search(text) else text
+    suspect = _SUSPECT_ASCII if text.isascii() else _SUSPECT
+    return _PARTS.sub(_seen, text) if suspect.search(text) else text
 
 
 def _seen(part: re.Match[str]) -> str:

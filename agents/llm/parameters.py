@@ -11,6 +11,7 @@ import re
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -358,6 +359,7 @@ def problems(settings: Settings) -> Iterator[Problem]:
         yield Problem("options", NEEDS_OWN_KEY)
 
 
+@lru_cache(maxsize=256)
 def wrong_name(model: str) -> str:
     """Why a model can't be called this; empty where it can."""
     if (provider := _provider(model)) is None:
@@ -381,6 +383,11 @@ def wrong_name(model: str) -> str:
 
 def wrong_address(address: str) -> str:
     """Why nothing can be asked at this address; empty where it can."""
+    return _address_problem(address)
+
+
+@lru_cache(maxsize=256)
+def _address_problem(address: str) -> str:
     try:
         parts = urlsplit(address)
         is_whole = (
