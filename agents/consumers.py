@@ -35,10 +35,10 @@ from agents import (
     visitors,
 )
 from agents.engine.aside import SMALL
+from agents.engine.gate import TokenBucket
 from agents.fragments import Watched
 from agents.masking import Veil
 from agents.models import Run
-from agents.pace import Pace
 from agents.visitors import SessionStore
 
 logger = logging.getLogger(__name__)
@@ -102,8 +102,8 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         self.watched: dict[int, Watched] = {}
         self.looked = time.monotonic()
         self.turn = asyncio.Lock()
-        self.pace = Pace(FRAMES_AT_ONCE, FRAMES_A_SECOND)
-        self.patience = Pace(1, 1)
+        self.pace = TokenBucket(FRAMES_AT_ONCE, FRAMES_A_SECOND)
+        self.patience = TokenBucket(1, 1)
         query = self.scope["query_string"].decode("latin-1")
         self.asked = parse_qs(query, keep_blank_values=True)
         self.language = _language(self.scope, self.asked.get("language", [""])[0])

@@ -12,8 +12,9 @@ from typing import Literal
 from .errors import ModelBusy
 
 Limit = Literal["concurrency", "requests", "tokens"]
-Spent = tuple[float, int]  # when, and how much
+Clock = Callable[[], float]
 MINUTE = 60.0
+ROUNDING = 1e-9  # of a permit: floats that were refilled are seldom whole
 SENTENCES: dict[Limit, str] = {
     "concurrency": "{model} answers at most {most} at once, and the turn did not come within",
     "requests": "{model} may be asked {most} times a minute, and the turn did not come within",
@@ -37,18 +38,51 @@ class Limits:
         return getattr(self, limit) or 0
 
 
+class TokenBucket:
+    """Holds up to `capacity` permits and refills at a steady rate, as providers count."""
+
+    def __init__(self, capacity: float, per_second: float, *, clock: Clock = monotonic) -> None:
+        self.capacity = capacity
+        self.per_second = per_second
+        self._clock = clock
+        self._permits = float(capacity)
+        self._filled_at = clock()
+
+    def allows(self) -> bool:
+        """Take a permit if there is one."""
+        if self.seconds_until_free() > 0:
+            return False
+        self.spend(1)
+        return True
+
+    def spend(self, permits: float) -> None:
+        """Take permits even if there are too few: the debt is refilled first."""
+        self._fill()
+        self._permits -= permits
+
+    def seconds_until_free(self) -> float:
+        """Return how long it takes until there is a whole permit; 0 if there is one."""
+        self._fill()
+        missing = 1 - self._permits
+        return missing / self.per_second if missing > ROUNDING else 0.0
+
+    def _fill(self) -> None:
+        now = self._clock()
+        grown = self._permits + (now - self._filled_at) * self.per_second
+        self._permits, self._filled_at = min(self.capacity, grown), now
+
+
 class Gate:
     """Lets in as many as the limits allow, in the order in which they came.
 
     It knows of one process only, and of tokens only once they were used.
     """
 
-    def __init__(self, limits: Limits, *, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(self, limits: Limits, *, clock: Clock = monotonic) -> None:
         self.limits = limits
-        self.clock = clock
         self._inside = 0
-        self._asked: deque[Spent] = deque()
-        self._used: deque[Spent] = deque()
+        self._requests = _a_minute(limits.requests, clock)
+        self._tokens = _a_minute(limits.tokens, clock)
         self._line: deque[asyncio.Event] = deque()
         self._why: Limit = "concurrency"
 
@@ -67,8 +101,8 @@ class Gate:
             self._call()
 
     def spend(self, tokens: int) -> None:
-        if self.limits.tokens is not None:
-            self._used.append((self.clock(), tokens))
+        if self._tokens is not None:
+            self._tokens.spend(tokens)
 
     async def _admitted(self, model: str) -> None:
         turn = asyncio.Event()
@@ -78,7 +112,8 @@ class Gate:
                 while seconds := self._seconds() if self._line[0] is turn else inf:
                     await _rung(turn, seconds)
             self._inside += 1
-            self._asked.append((self.clock(), 1))
+            if self._requests is not None:
+                self._requests.spend(1)
         except TimeoutError:
             raise ModelBusy(self._sentence(model)) from None
         finally:
@@ -87,14 +122,13 @@ class Gate:
 
     def _seconds(self) -> float:
         """How long nobody can be let in, as far as that is known now; 0 where somebody can."""
-        now, limits = self.clock(), self.limits
-        asked, used = _lately(self._asked, now), _lately(self._used, now)
+        limits = self.limits
         if limits.concurrency is not None and self._inside >= limits.concurrency:
             return self._held("concurrency", inf)
-        if limits.requests is not None and asked >= limits.requests:
-            return self._held("requests", self._asked[0][0] + MINUTE - now)
-        if limits.tokens is not None and used >= limits.tokens:
-            return self._held("tokens", self._used[0][0] + MINUTE - now)
+        if self._requests is not None and (seconds := self._requests.seconds_until_free()):
+            return self._held("requests", seconds)
+        if self._tokens is not None and (seconds := self._tokens.seconds_until_free()):
+            return self._held("tokens", seconds)
         return 0
 
     def _held(self, why: Limit, seconds: float) -> float:
@@ -117,8 +151,5 @@ async def _rung(turn: asyncio.Event, seconds: float) -> None:
     turn.clear()
 
 
-def _lately(spent: deque[Spent], now: float) -> int:
-    """What of it was spent within the last minute; what was before is forgotten."""
-    while spent and spent[0][0] <= now - MINUTE:
-        spent.popleft()
-    return sum(amount for _, amount in spent)
+def _a_minute(most: int | None, clock: Clock) -> TokenBucket | None:
+    return None if most is None else TokenBucket(most, most / MINUTE, clock=clock)

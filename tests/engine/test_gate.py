@@ -6,7 +6,7 @@ import pytest
 
 from agents.engine import ReActPlanner
 from agents.engine.errors import ModelBusy
-from agents.engine.gate import Gate, Limits
+from agents.engine.gate import Gate, Limits, TokenBucket
 from tests.engine.test_listening import failure, hear, listening, planner
 from tests.scripted import Says, ScriptedModel
 
@@ -55,7 +55,30 @@ async def test_whoever_leaves_the_line_holds_up_nobody():
     assert order == ["a", "c"]
 
 
-async def test_requests_are_counted_for_a_minute():
+def test_a_bucket_gives_what_it_holds_and_then_what_is_refilled():
+    clock = Clock()
+    bucket = TokenBucket(3, 2.0, clock=clock)
+
+    assert [bucket.allows() for _ in range(4)] == [True, True, True, False]
+    assert bucket.seconds_until_free() == 0.5
+    clock.now += 0.5
+    assert [bucket.allows() for _ in range(2)] == [True, False]
+    clock.now += 3600
+    assert [bucket.allows() for _ in range(4)] == [True, True, True, False]
+
+
+def test_what_was_spent_beyond_a_bucket_is_refilled_first():
+    clock = Clock()
+    bucket = TokenBucket(10, 1.0, clock=clock)
+    bucket.spend(25)
+
+    assert bucket.seconds_until_free() == 16
+    clock.now += 16
+    assert bucket.allows()
+    assert not bucket.allows()
+
+
+async def test_requests_over_the_limit_wait_until_one_is_refilled():
     clock = Clock()
     gate = Gate(Limits(requests=2, patience=0.05), clock=clock)
     for _ in range(2):
@@ -64,20 +87,31 @@ async def test_requests_are_counted_for_a_minute():
 
     with pytest.raises(ModelBusy, match="may be asked 2 times a minute"):
         await gate.entered("fast").__aenter__()
-    clock.now += 60
+    clock.now += 30
     async with gate.entered("fast"):
-        assert gate.held_by() is None
+        assert gate.held_by() == "requests"
+    clock.now += 60
+    assert gate.held_by() is None
 
 
-async def test_tokens_are_counted_for_a_minute():
+async def test_whoever_waits_for_a_refill_is_let_in_when_it_comes():
+    gate = Gate(Limits(requests=1200, patience=5))
+    gate._requests.spend(1200)
+    began = asyncio.get_running_loop().time()
+
+    async with gate.entered("fast"):
+        assert 0.03 < asyncio.get_running_loop().time() - began < 1
+
+
+async def test_tokens_over_the_limit_are_refilled_within_a_minute():
     clock = Clock()
     gate = Gate(Limits(tokens=100), clock=clock)
-    gate.spend(60)
-    clock.now += 30
-    gate.spend(60)
+    gate.spend(120)
 
     assert gate.held_by() == "tokens"
-    clock.now += 30
+    clock.now += 12
+    assert gate.held_by() == "tokens"
+    clock.now += 1
     assert gate.held_by() is None
 
 
