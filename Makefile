@@ -1,14 +1,16 @@
 # Two commands are enough: `make run` and `make test`.
-PYTHON ?= $(shell command -v python3.11 || command -v python3 || echo python3.11)
+# The newest supported Python that runs; PYTHON=… names another one.
+PYTHON ?= $(shell for python in python3.14 python3.13 python3.12 python3.11 python3; do $$python -c '$(SUPPORTED)' 2>/dev/null && { echo $$python; exit; }; done; echo python3)
+SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
 UV := 0.13.7
 BIN := .venv/bin
 INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --only-binary :all:
-NO_PACKAGES := The packages could not be installed. Is the network there? All of them come ready-made for Linux and macOS on x86_64 and arm64, so no compiler is needed.
+NO_PACKAGES := Can't install the packages. Check the network. They are prebuilt for Linux (x86_64 and arm64) and for macOS 15 or newer on Apple silicon, so no compiler is needed.
 
 # Tests start hundreds of processes: what one of them has compiled, no other shall compile again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run scale scale-demo test test-quick browser check audit faults bench bench-scaled bench-peers messages screenshots lock
+.PHONY: help run scale otlp scale-demo test test-quick browser check audit faults bench bench-scaled bench-peers messages screenshots lock
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -17,6 +19,8 @@ run: .venv/run ## install, migrate, seed and serve the chat
 	@exec $(BIN)/python manage.py serve
 
 scale: .venv/scale ## install what several processes need: PostgreSQL, Redis and worker support
+
+otlp: .venv/otlp ## install what traces over OpenTelemetry need
 
 scale-demo: .venv/dev redis ## two web processes and two workers under load; one of each is killed
 	@$(BIN)/python -m tests.scaled.demo
@@ -60,15 +64,17 @@ messages: .venv/dev ## collect and compile the translations (needs gettext)
 	@$(BIN)/python manage.py makemessages -l ja --no-obsolete --ignore .venv --ignore tests
 	@$(BIN)/python manage.py compilemessages -l ja --ignore .venv
 
-lock: .venv/run ## resolve the pinned versions anew
-	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes pyproject.toml -o requirements.lock
-	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes pyproject.toml --extra scale -c requirements.lock -o requirements-scale.lock
-	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes pyproject.toml --extra scale --group dev -c requirements.lock -o requirements-dev.lock
+COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes pyproject.toml
+lock: .venv/run ## resolve the pinned versions again, for all supported Pythons
+	@$(COMPILE) -o requirements.lock
+	@$(COMPILE) --extra scale -c requirements.lock -o requirements-scale.lock
+	@$(COMPILE) --extra otlp -c requirements.lock -o requirements-otlp.lock
+	@$(COMPILE) --extra scale --extra otlp --group dev -c requirements.lock -c requirements-scale.lock -c requirements-otlp.lock -o requirements-dev.lock
 
 .venv/python:
-	@$(PYTHON) -c 'import sys; v = sys.version_info; v[:2] == (3, 11) or sys.exit("Ashiato needs Python 3.11, and $(PYTHON) is %d.%d. Name the right one: make run PYTHON=python3.11" % v[:2])' \
-		|| { command -v $(PYTHON) >/dev/null || echo "Python 3.11 was not found."; exit 1; }
-	@$(PYTHON) -m venv .venv >/dev/null || { echo "No virtual environment could be made. On Debian or Ubuntu: apt-get install python3.11-venv"; exit 1; }
+	@$(PYTHON) -c '$(SUPPORTED)' 2>/dev/null || { \
+		echo "Ashiato needs Python 3.11, 3.12, 3.13 or 3.14; $(PYTHON) is $$($(PYTHON) --version 2>/dev/null || echo not installed). Install one of them, or name it: make run PYTHON=/path/to/python3.14"; exit 1; }
+	@$(PYTHON) -m venv .venv >/dev/null || { echo "Can't create a virtual environment. On Debian or Ubuntu, install the venv package of your Python first, for example: apt-get install $$($(PYTHON) -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')"; exit 1; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV) || { echo "$(NO_PACKAGES)"; exit 1; }
 	@touch $@
 
@@ -80,6 +86,11 @@ lock: .venv/run ## resolve the pinned versions anew
 .venv/scale: requirements-scale.lock | .venv/python
 	@echo "Installing…"
 	@$(INSTALL) -r requirements-scale.lock || { echo "$(NO_PACKAGES)"; exit 1; }
+	@touch $@
+
+.venv/otlp: requirements-otlp.lock | .venv/python
+	@echo "Installing…"
+	@$(INSTALL) -r requirements-otlp.lock || { echo "$(NO_PACKAGES)"; exit 1; }
 	@touch $@
 
 .venv/dev: requirements-dev.lock | .venv/python
