@@ -52,8 +52,3 @@ def holds(grounds):
         assert result.violations == []
 
     return play
-
-
-def pytest_itemcollected(item):
-    """Real processes against the clock: what fails is tried once more, and said to be so."""
-    item.add_marker(pytest.mark.flaky(reruns=1))

@@ -3,6 +3,7 @@
 import asyncio
 import random
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from tests.faults.tab import COMES_BACK, Tab
 from tests.services import PostgreSQL, Redis
 
 LOADS_WITHIN = 10
+STARTS_WITHIN = 60
 
 
 class Fleet(Product):
@@ -39,12 +41,27 @@ class Fleet(Product):
         return self.processes[len(self.ports) :]
 
     def start(self, fault: str = "", files: int = 0) -> None:
+        """Return when every page is served and every worker is ready, also to be stopped."""
         self.run("manage.py", "setup")
+        ready = self.ready_workers
         webs = [self._begun("serve", {"PORT": str(port)}, None) for port in self.ports]
         workers = [self._begun("worker", {}, None) for _ in range(self.mode.workers)]
         self.processes = webs + workers
         for web, url in zip(webs, self.urls, strict=True):
             wait_for_page(f"{url}/login/", web, self.log)
+        self.wait_for_workers(ready + len(workers))
+
+    @property
+    def ready_workers(self) -> int:
+        """How many workers have started since the first one."""
+        return self.output.count("drives up to") if self.log.exists() else 0
+
+    def wait_for_workers(self, count: int) -> None:
+        end = time.monotonic() + STARTS_WITHIN
+        while self.ready_workers < count:
+            if time.monotonic() > end or any(worker.poll() for worker in self.workers):
+                raise RuntimeError(f"The workers did not start:\n{self.output[-2000:]}")
+            time.sleep(0.05)
 
     def restart(self) -> None:
         """All of it, as if nothing had happened."""

@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -115,9 +114,7 @@ def test_a_worker_whose_database_is_gone_ends_when_it_is_asked_to(services):
     fleet.run("manage.py", "setup")
     worker = fleet._begun("worker", {})
     try:
-        while "drives up to" not in fleet.log.read_text():
-            assert worker.poll() is None
-            time.sleep(0.1)
+        fleet.wait_for_workers(1)
         database.stop()
         worker.send_signal(signal.SIGTERM)
 

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import signal
+from collections.abc import Callable
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
@@ -38,10 +39,12 @@ class Command(BaseCommand):
             samples.make_database(settings.SAMPLE_DATABASE, timezone.localdate())
         warmup.start_early()
         warmup.start()
+        open_metrics()
+        asyncio.run(_work(runs, self._announce))
+
+    def _announce(self, runs: int) -> None:
         self.stdout.write(f"Worker {leases.owner()} drives up to {runs} runs at once.")
         self.stdout.flush()
-        open_metrics()
-        asyncio.run(_work(runs))
 
 
 def open_metrics() -> None:
@@ -56,11 +59,13 @@ def open_metrics() -> None:
             raise CommandError(f"ASHIATO_METRICS_PORT: {error.strerror}.") from error
 
 
-async def _work(at_once: int) -> None:
+async def _work(at_once: int, announce: Callable[[int], None]) -> None:
     """Until a signal comes: then nothing new is begun, and what runs is ended or left."""
     is_over = asyncio.Event()
     for sign in SIGNALS:
         asyncio.get_running_loop().add_signal_handler(sign, is_over.set)
+    # Only now: a signal that came earlier would end the process without handing anything over.
+    announce(at_once)
     pulse.start(ServerProcess.Kind.WORKER)
     working = asyncio.create_task(_keep_working(at_once, is_over))
     tending = asyncio.create_task(runs.tend())
