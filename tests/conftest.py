@@ -29,10 +29,17 @@ ORIGIN = (b"origin", b"http://testserver")
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup):
-    from tests import once
+def django_db_setup(
+    django_test_environment, django_db_blocker, tmp_path_factory, testrun_uid, worker_id
+):
+    """A copy of the migrated database, and shortcuts for what is the same in every test."""
+    from tests import once, tables
 
-    with once.made():
+    own = tmp_path_factory.getbasetemp()
+    run = own if worker_id == "master" else own.parent
+    place = run / f"tables-{testrun_uid}"
+    made = tables.copied(place, f"test_{worker_id}")
+    with once.made(), django_db_blocker.unblock(), made, django_db_blocker.block():
         yield
 
 

@@ -1,7 +1,7 @@
-"""The tests' own world: the demo model at full speed, and a folder that goes with them.
+"""The environment of the tests: the demo model at full speed, and a temporary data folder.
 
 Loaded with `-p`, because pytest-django reads the settings before any conftest. With
-`TESTS_ON=services` rows are kept by PostgreSQL and pages are told by Redis, both real.
+`TESTS_ON=services` the tests run on a real PostgreSQL and a real Redis.
 """
 
 import atexit
@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import certifi
 import pytest
 
 from tests.services import PostgreSQL, Redis
@@ -32,25 +33,35 @@ os.environ |= {
 }
 
 
-def _start_services(folder: Path) -> None:
-    database, layer = PostgreSQL(folder / "postgresql"), Redis(folder / "redis")
-    for service in (database, layer):
-        service.start()
-        atexit.register(service.stop)
-    os.environ["ASHIATO_DATABASE_URL"] = database.url
-    os.environ["ASHIATO_REDIS_URL"] = layer.url
+def _small_bundle(folder: Path) -> str:
+    """A file with one certificate authority: reading all of them takes 50 ms each time."""
+    end = "-----END CERTIFICATE-----\n"
+    first = Path(certifi.where()).read_text().partition(end)[0]
+    file = folder / "authorities.pem"
+    file.write_text(first + end)
+    return str(file)
+
+
+# No test talks to the internet, so any authority will do, also for the servers they start.
+os.environ["SSL_CERT_FILE"] = _small_bundle(Path(_folder))
+
+
+def _start(service: PostgreSQL | Redis) -> str:
+    service.start()
+    atexit.register(service.stop)
+    return service.url
 
 
 if ON_SERVICES:
-    # Beside the data folder, which is closed to the user that the database runs as.
-    _beside = tempfile.mkdtemp(prefix="ashiato-test-services-")
-    atexit.register(shutil.rmtree, _beside, ignore_errors=True)
-    _start_services(Path(_beside))
-
-
-def pytest_configure(config) -> None:
-    """A server that goes with the tests need not be cleared of their database."""
-    config.option.reuse_db |= ON_SERVICES
+    # Not in the data folder, which the user that PostgreSQL runs as can't read.
+    _services = Path(tempfile.mkdtemp(prefix="ashiato-test-services-"))
+    atexit.register(shutil.rmtree, _services, ignore_errors=True)
+    # All workers share the database server of the process that started them.
+    if "TESTS_POSTGRESQL" not in os.environ:
+        os.environ["TESTS_POSTGRESQL"] = _start(PostgreSQL(_services / "postgresql"))
+    os.environ["ASHIATO_DATABASE_URL"] = os.environ["TESTS_POSTGRESQL"]
+    # Redis starts in a moment, and what it publishes has to stay within a worker.
+    os.environ["ASHIATO_REDIS_URL"] = _start(Redis(_services / "redis"))
 
 
 @pytest.hookimpl(tryfirst=True)

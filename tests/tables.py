@@ -1,0 +1,68 @@
+"""Test databases: one worker runs the migrations, and every worker gets a copy."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.core.management import call_command
+from django.db import connection
+
+from tests import first_start
+
+TEMPLATE = "migrated"
+
+
+@contextmanager
+def copied(place: Path, name: str) -> Iterator[None]:
+    """Connect to a migrated database of this name; `place` is the folder of the whole run."""
+    copy = _copy_file if connection.vendor == "sqlite" else _copy_database
+    before = connection.settings_dict["NAME"]
+    copy(place, name)
+    try:
+        yield
+    finally:
+        _connect_to(before)
+
+
+def _copy_file(place: Path, name: str) -> None:
+    template = first_start.made(place, _migrate_file) / TEMPLATE
+    own = connection.settings_dict["TEST"]["NAME"]
+    shutil.copyfile(template, own)
+    _connect_to(own)
+
+
+def _migrate_file(place: Path) -> None:
+    (place / "data").mkdir()
+    _migrate(place / "data" / TEMPLATE)
+
+
+def _copy_database(place: Path, name: str) -> None:
+    first_start.made(place, _migrate_database)
+    _run(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}")
+    _connect_to(name)
+
+
+def _migrate_database(place: Path) -> None:
+    server = connection.settings_dict["NAME"]
+    _run(f"CREATE DATABASE {TEMPLATE}")
+    _migrate(TEMPLATE)
+    # A template can be copied only while nobody is connected to it.
+    _connect_to(server)
+
+
+def _migrate(name: Path | str) -> None:
+    _connect_to(name)
+    call_command("migrate", verbosity=0, interactive=False)
+    # Closing the last connection also moves SQLite's write-ahead log into the file.
+    connection.close()
+
+
+def _connect_to(name: Path | str) -> None:
+    connection.close()
+    connection.settings_dict["NAME"] = name
+
+
+def _run(statement: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
