@@ -1,24 +1,20 @@
-"""Signing in by another service (OpenID Connect): code flow with state, nonce and PKCE.
+"""Signing in by another service (OpenID Connect); `oidc_client` speaks the protocol.
 
 An account is found by who somebody is to that service, or by an address that it has verified,
 never by one that it has not, and never the account of an administrator or a reviewer: whoever
 runs the service could otherwise become one. It counts as two factors only where it says so.
 """
 
-import base64
 import hmac
 import re
 import secrets
 import time
 import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
-from hashlib import sha256
 from typing import Any
-from urllib.parse import urlencode
 
-import httpx
-import jwt
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core import signing
@@ -28,14 +24,11 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from agents import audit
-from agents.people import factors, lookalikes, roles, visits
+from agents.people import factors, lookalikes, oidc_client, roles, visits
 from agents.people.models import Identity
 from agents.people.roles import Role
 
 COOKIE, SALT, LASTS = "oidc", "agents.people.oidc", 600
-WITHIN, REMEMBERED, LEEWAY = 10.0, 600, 60  # seconds
-SIGNED_BY = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA"]
-NEEDED = ["iss", "sub", "aud", "exp", "iat", "nonce"]
 MOST_NAME, MOST_SUBJECT = 150, 255
 # What is used to sign in there, by what it proves (RFC 8176).
 KNOWN = {"pwd", "pin", "kba"}
@@ -64,26 +57,15 @@ def begin(request: HttpRequest, onward: str, *, is_fresh: bool = False) -> tuple
     With `is_fresh` the service is to ask who it is, even if it knows.
     """
     state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
-    challenge = base64.urlsafe_b64encode(sha256(verifier.encode()).digest()).rstrip(b"=")
-    asked = {
-        "response_type": "code",
-        "scope": "openid profile email",
-        "client_id": settings.ENVIRONMENT.oidc_client_id,
-        "redirect_uri": _back(request),
-        "state": state,
-        "nonce": nonce,
-        "code_challenge": challenge.decode(),
-        "code_challenge_method": "S256",
-    }
-    if wanted := _accepted_acr():
-        asked["acr_values"] = " ".join(wanted)
-    if is_fresh:
-        asked |= {"prompt": "login", "max_age": "0"}
     kept = {"state": state, "nonce": nonce, "verifier": verifier, "onward": onward}
-    kept["is_fresh"] = is_fresh
-    place = _place("authorization_endpoint")
-    joint = "&" if "?" in place else "?"
-    return f"{place}{joint}{urlencode(asked)}", signing.dumps(kept, salt=SALT)
+    more = {"prompt": "login", "max_age": "0"} if is_fresh else {}
+    if wanted := _accepted_acr():
+        more["acr_values"] = " ".join(wanted)
+    with _in_words():
+        place = _client(request).authorization_url(
+            state=state, nonce=nonce, verifier=verifier, **more
+        )
+    return place, signing.dumps({**kept, "is_fresh": is_fresh}, salt=SALT)
 
 
 def keep(response: HttpResponse, kept: str) -> None:
@@ -113,10 +95,10 @@ def claims(request: HttpRequest, kept: Begun) -> dict[str, Any]:
     """What the service says of whoever has signed in there."""
     if "code" not in request.GET:
         raise NotKnown(_("%(service)s did not let you in.") % {"service": name()})
-    told = _exchanged(request, kept)
-    found = _read(str(told.get("id_token", "")))
-    if not hmac.compare_digest(kept.nonce, _ascii(str(found["nonce"]))):
-        raise NotKnown(_("This answer is not for this browser. Try again."))
+    with _in_words():
+        found = _client(request).claims(
+            request.GET["code"], nonce=kept.nonce, verifier=kept.verifier
+        )
     if kept.is_fresh and not _is_recent(found.get("auth_time")):
         raise NotKnown(
             _("%(service)s didn't ask you to sign in again. Sign out there, then try again.")
@@ -128,7 +110,8 @@ def claims(request: HttpRequest, kept: Begun) -> dict[str, Any]:
 def _is_recent(moment: Any) -> bool:
     """Not every service says when somebody signed in; where one does, it was just now."""
     return moment is None or (
-        isinstance(moment, int | float) and time.time() - moment < LASTS + LEEWAY
+        isinstance(moment, int | float)
+        and time.time() - moment < LASTS + oidc_client.LEEWAY_SECONDS
     )
 
 
@@ -242,89 +225,31 @@ def _role(groups: set[str]) -> Role:
     return Role.PERSON
 
 
-def _exchanged(request: HttpRequest, kept: Begun) -> dict[str, Any]:
+def _client(request: HttpRequest) -> oidc_client.Client:
     environment = settings.ENVIRONMENT
-    secret, client = environment.oidc_client_secret, environment.oidc_client_id
-    asked = {
-        "grant_type": "authorization_code",
-        "code": request.GET["code"],
-        "redirect_uri": _back(request),
-        "code_verifier": kept.verifier,
-    }
-    place = _place("token_endpoint")
-    if secret is None:
-        return _asked("POST", place, data={**asked, "client_id": client})
-    return _asked("POST", place, data=asked, auth=(client, secret.get_secret_value()))
+    secret = environment.oidc_client_secret
+    return oidc_client.Client(
+        issuer=environment.oidc_issuer,
+        client_id=environment.oidc_client_id,
+        client_secret=None if secret is None else secret.get_secret_value(),
+        redirect_uri=_back(request),
+    )
 
 
-def _read(token: str) -> dict[str, Any]:
-    environment = settings.ENVIRONMENT
+@contextmanager
+def _in_words() -> Iterator[None]:
+    """Turn what went wrong in the protocol into a sentence for the person."""
+    service = {"service": name()}
     try:
-        key = _key(jwt.get_unverified_header(token).get("kid"))
-        found = jwt.decode(
-            token,
-            key,
-            algorithms=SIGNED_BY,
-            audience=environment.oidc_client_id,
-            issuer=environment.oidc_issuer,
-            leeway=LEEWAY,
-            options={"require": NEEDED},
-        )
-    except jwt.PyJWTError as error:
-        raise NotKnown(
-            _("What %(service)s says is not to be trusted.") % {"service": name()}
-        ) from error
-    # A token for several has to say which of them asked for it.
-    several = isinstance(found["aud"], list) and len(found["aud"]) > 1
-    asker = found.get("azp", None if several else environment.oidc_client_id)
-    if asker != environment.oidc_client_id:
-        raise NotKnown(_("What %(service)s says is not to be trusted.") % {"service": name()})
-    return found
-
-
-def _key(kid: str | None) -> Any:
-    """The key of this name; asked for anew where it is not known, as keys are changed."""
-    for is_fresh in (False, True):
-        keys = jwt.PyJWKSet.from_dict(_keys(is_fresh)).keys
-        fitting = [key for key in keys if kid is None or key.key_id == kid]
-        if len(fitting) == 1:
-            return fitting[0]
-    raise jwt.InvalidKeyError("There is no such key.")
-
-
-def _keys(is_fresh: bool) -> dict[str, Any]:
-    if is_fresh:
-        _document.cache_clear()
-    return _remembered(_place("jwks_uri"))
-
-
-def _place(what: str) -> str:
-    """Where the service says that this is."""
-    issuer = settings.ENVIRONMENT.oidc_issuer
-    found = _remembered(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
-    place = found.get(what)
-    if found.get("issuer") != issuer or not isinstance(place, str):
-        raise NotKnown(_("%(service)s is not set up rightly.") % {"service": name()})
-    return place
-
-
-def _remembered(place: str) -> dict[str, Any]:
-    return _document(place, int(time.time() // REMEMBERED))
-
-
-@lru_cache(maxsize=8)
-def _document(place: str, _when: int) -> dict[str, Any]:
-    return _asked("GET", place)
-
-
-def _asked(method: str, place: str, **about: Any) -> dict[str, Any]:
-    try:
-        answer = httpx.request(method, place, timeout=WITHIN, **about)
-        answer.raise_for_status()
-        told = answer.json()
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        raise NotKnown(_("%(service)s does not answer.") % {"service": name()}) from error
-    return told if isinstance(told, dict) else {}
+        yield
+    except oidc_client.ProviderUnavailable as error:
+        raise NotKnown(_("%(service)s does not answer.") % service) from error
+    except oidc_client.ProviderMisconfigured as error:
+        raise NotKnown(_("%(service)s is not set up rightly.") % service) from error
+    except oidc_client.NonceMismatch as error:
+        raise NotKnown(_("This answer is not for this browser. Try again.")) from error
+    except oidc_client.TokenRejected as error:
+        raise NotKnown(_("What %(service)s says is not to be trusted.") % service) from error
 
 
 def _back(request: HttpRequest) -> str:

@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import httpx
+import httpx2
 import psutil
 import pytest
 from django.contrib import admin
@@ -240,7 +240,7 @@ def _talk(sweep: Sweep) -> None:
 
 def _come_in(sweep: Sweep) -> None:
     """With a password, with one in the wrong field, and by a service that is out of order."""
-    with httpx.Client(base_url=sweep.product.url) as client:
+    with httpx2.Client(base_url=sweep.product.url) as client:
         token = client.get("/login/").cookies["csrftoken"]
         right, headers = SECRETS["password"], {"X-CSRFToken": token}
         for name, word in ((right, "x"), ("owner", f"{right}x"), ("owner", right)):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from html import unescape
 from urllib.parse import urljoin, urlsplit
 
-import httpx
+import httpx2
 
 from tests.access.sentinels import Found
 
@@ -21,17 +21,17 @@ class Visitor:
     def __init__(self, role: str, url: str, cookie: str = "") -> None:
         self.role = role
         self.pages: list[Found] = []
-        self.client = httpx.Client(base_url=url, timeout=60, headers={"Cookie": cookie})
+        self.client = httpx2.Client(base_url=url, timeout=60, headers={"Cookie": cookie})
         self.cookie = cookie
         self.token = ""
         if role != "nobody":
             self.token = self.get("/account/").cookies["csrftoken"]
             self.client.headers["Cookie"] = f"{cookie}; csrftoken={self.token}"
 
-    def get(self, address: str, **options) -> httpx.Response:
+    def get(self, address: str, **options) -> httpx2.Response:
         return self._noted(self.client.get(address, **options))
 
-    def post(self, address: str, **data: str) -> httpx.Response:
+    def post(self, address: str, **data: str) -> httpx2.Response:
         told = {"X-CSRFToken": self.token}
         return self._noted(self.client.post(address, data=data, headers=told))
 
@@ -49,14 +49,14 @@ class Visitor:
                     seen.add(link)
                     waiting.append(link)
 
-    def _noted(self, answer: httpx.Response) -> httpx.Response:
+    def _noted(self, answer: httpx2.Response) -> httpx2.Response:
         headers = "\n".join(f"{k}: {v}" for k, v in answer.headers.items() if k != "set-cookie")
         place = f"page {self.role} {answer.request.method} {answer.request.url.path}"
         self.pages.append(Found(place=place, text=f"{headers}\n{answer.text}"))
         return answer
 
 
-def _links(address: str, answer: httpx.Response) -> Iterator[str]:
+def _links(address: str, answer: httpx2.Response) -> Iterator[str]:
     if not answer.headers.get("content-type", "").startswith("text/html"):
         return
     for link in LINK.findall(answer.text):

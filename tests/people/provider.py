@@ -5,13 +5,13 @@ import json
 import secrets
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-import jwt
-from cryptography.hazmat.primitives.asymmetric import rsa
+from joserfc import jwt
+from joserfc.jwk import RSAKey
 
 CLIENT, SECRET = "ashiato", "a secret between the two"
 
@@ -20,14 +20,22 @@ class Provider:
     """Says of whoever comes what `person` says; `change` may spoil what is signed."""
 
     def __init__(self) -> None:
-        self.key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-        self.kid = "first"
+        self.first = RSAKey.generate_key(2048)
+        self.codes: dict[str, dict[str, str]] = {}
+        self.reset()
+
+    def reset(self) -> None:
+        """Behave well again, with the first key."""
+        vars(self).pop("keys", None)
+        self.key, self.kid, self.algorithm = self.first, "first", "RS256"
         self.person = {"sub": "42", "preferred_username": "ada"}
         self.change = lambda claims: claims
-        self.codes: dict[str, dict[str, str]] = {}
+        self.is_public = False  # whether its client has no secret
+        self.encoding = self.elsewhere = ""
+        self.pause = 0.0  # seconds between the bytes of an answer
 
     def renew(self) -> None:
-        self.key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        self.key = RSAKey.generate_key(2048)
         self.kid = "second"
 
     def authorize(self, asked: dict[str, str]) -> str:
@@ -39,7 +47,10 @@ class Provider:
     def tokens(self, given: dict[str, str], authorization: str) -> dict[str, str] | None:
         asked = self.codes.pop(given["code"], None)
         known = base64.b64encode(f"{CLIENT}:{SECRET}".encode()).decode()
-        if asked is None or authorization != f"Basic {known}":
+        is_known = authorization == f"Basic {known}"
+        if self.is_public:
+            is_known = not authorization and given["client_id"] == CLIENT
+        if asked is None or not is_known:
             return None
         digest = sha256(given["code_verifier"].encode()).digest()
         proof = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
@@ -52,12 +63,16 @@ class Provider:
         now = int(time.time())
         claims = {"iss": self.url, "aud": CLIENT, "iat": now, "exp": now + 300}
         claims |= {"nonce": asked["nonce"], **self.person}
-        header = {"kid": self.kid}
-        return jwt.encode(self.change(claims), self.key, algorithm="RS256", headers=header)
+        header = {"kid": self.kid, "alg": self.algorithm}
+        allowed = [self.algorithm]
+        return jwt.encode(header, self.change(claims), self.key, allowed)
+
+    def public(self) -> dict[str, str]:
+        public = self.key.as_dict(private=False)
+        return {**public, "kid": self.kid, "alg": self.algorithm, "use": "sig"}
 
     def keys(self) -> dict[str, list[dict[str, str]]]:
-        public = jwt.algorithms.RSAAlgorithm.to_jwk(self.key.public_key(), as_dict=True)
-        return {"keys": [{**public, "kid": self.kid, "alg": "RS256", "use": "sig"}]}
+        return {"keys": [self.public()]}
 
     def discovery(self) -> dict[str, str]:
         return {
@@ -87,6 +102,12 @@ def serving():
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
             given = {name: values[0] for name, values in parse_qs(body).items()}
+            if provider.elsewhere:
+                self.send_response(307)
+                self.send_header("Location", provider.elsewhere)
+                provider.elsewhere = ""
+                self.end_headers()
+                return
             told = provider.tokens(given, self.headers.get("Authorization", ""))
             self._say(told or {"error": "invalid_grant"}, 200 if told else 400)
 
@@ -95,8 +116,19 @@ def serving():
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
+            if provider.encoding:
+                self.send_header("Content-Encoding", provider.encoding)
             self.end_headers()
-            self.wfile.write(body)
+            with suppress(ConnectionError):  # whoever asked may have had enough
+                self._write(body)
+
+        def _write(self, body: bytes) -> None:
+            if not provider.pause:
+                self.wfile.write(body)
+                return
+            for byte in body:
+                self.wfile.write(bytes([byte]))
+                time.sleep(provider.pause)
 
         def log_message(self, *about) -> None:
             pass

@@ -1,13 +1,19 @@
 """Signing in by another service, and whom it is believed about what."""
 
-import httpx
+import base64
+import hmac
+import json
+import time
+
+import httpx2
 import pytest
 from django.contrib.auth import SESSION_KEY
 from django.contrib.auth.models import Permission
 from django.test import Client
+from joserfc.jwk import ECKey, OKPKey
 from pydantic import SecretStr
 
-from agents.people import factors, lookalikes, oidc, roles, totp
+from agents.people import factors, lookalikes, oidc, oidc_client, roles, totp
 from agents.people.models import Identity, Visit
 from agents.people.roles import Role
 from tests.people.provider import CLIENT, SECRET, serving
@@ -23,11 +29,10 @@ def service():
 
 @pytest.fixture
 def provider(service, settings):
-    service.person = {"sub": "42", "preferred_username": "ada"}
-    service.change = lambda claims: claims
+    service.reset()
     use(settings, oidc_issuer=service.url, oidc_client_id=CLIENT)
     use(settings, oidc_client_secret=SecretStr(SECRET), oidc_name="Acme")
-    oidc._document.cache_clear()
+    oidc_client.document.cache_clear()
     return service
 
 
@@ -38,7 +43,7 @@ def use(settings, **values):
 def sent_back(client, onward="/traces/"):
     """The address with which the browser comes back from the service."""
     away = client.get("/login/oidc/", {"next": onward})
-    return httpx.get(away.headers["Location"]).headers["Location"]
+    return httpx2.get(away.headers["Location"]).headers["Location"]
 
 
 def signed_in(client, **options):
@@ -181,7 +186,7 @@ def test_a_token_that_is_not_right_lets_nobody_in(client, provider, name):
 
 def test_a_token_that_another_has_signed_lets_nobody_in(client, provider):
     back = sent_back(client)
-    oidc._keys(False)
+    signed_in(Client())  # the provider's keys are known
     real, name = provider.key, provider.kid
     provider.renew()
     provider.kid, forged = name, provider.key
@@ -352,6 +357,105 @@ def test_whoever_confirms_by_the_service_is_asked_there_again(client, provider):
     assert "prompt=login" in away.headers["Location"]
     provider.person |= {"auth_time": 1}
 
-    answer = client.get(httpx.get(away.headers["Location"]).headers["Location"])
+    answer = client.get(httpx2.get(away.headers["Location"]).headers["Location"])
 
     assert "ask you to sign in again." in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "key"),
+    [("ES256", ECKey.generate_key("P-256")), ("Ed25519", OKPKey.generate_key("Ed25519"))],
+)
+def test_other_asymmetric_signatures_are_verified(client, provider, algorithm, key):
+    provider.algorithm, provider.key = algorithm, key
+    provider.kid = algorithm
+
+    signed_in(client)
+
+    assert is_in(client)
+
+
+@pytest.mark.parametrize("algorithm", ["none", "HS256"])
+def test_a_token_without_a_signature_of_the_service_lets_nobody_in(
+    client, provider, monkeypatch, algorithm
+):
+    """A public key must not be taken for the secret of an HMAC either."""
+    signed, public = provider.signed, provider.key.as_pem(private=False)
+
+    def forged(asked):
+        header = json.dumps({"alg": algorithm, "kid": provider.kid}).encode()
+        start = f"{encoded(header)}.{signed(asked).split('.')[1]}"
+        proof = hmac.digest(public, start.encode(), "sha256") if algorithm != "none" else b""
+        return f"{start}.{encoded(proof)}"
+
+    monkeypatch.setattr(provider, "signed", forged)
+
+    assert "not to be trusted" in signed_in(client).content.decode()
+    assert not is_in(client)
+
+
+def encoded(content):
+    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
+
+
+@pytest.mark.parametrize("spoilt", [{"at_hash": "bm90IGl0"}, {"iat": 9_999_999_999}])
+def test_a_token_of_another_time_or_for_another_access_token_lets_nobody_in(
+    client, provider, spoilt
+):
+    provider.person |= spoilt
+
+    assert "not to be trusted" in signed_in(client).content.decode()
+    assert not is_in(client)
+
+
+def test_keys_for_encryption_and_of_unknown_kinds_are_passed_over(client, provider):
+    def keys():
+        more = [{"kty": "new"}, {**provider.public(), "use": "enc"}, "nonsense"]
+        return {"keys": [*more, provider.public()]}
+
+    provider.keys = keys
+
+    signed_in(client)
+
+    assert is_in(client)
+
+
+@pytest.mark.parametrize("padding", ["x" * 2_000_000, None])
+def test_an_answer_that_is_too_large_or_compressed_is_not_read(
+    client, provider, monkeypatch, padding
+):
+    there = provider.discovery() | {"padding": padding}
+    monkeypatch.setattr(provider, "discovery", lambda: there)
+    provider.encoding = "" if padding else "gzip"
+
+    answer = client.get("/login/oidc/")
+
+    assert "Acme does not answer." in answer.content.decode()
+
+
+def test_an_answer_that_dribbles_has_a_deadline(client, provider, monkeypatch):
+    monkeypatch.setattr(oidc_client, "TIMEOUT_SECONDS", 0.2)
+    provider.pause = 0.05
+    began = time.monotonic()
+
+    answer = client.get("/login/oidc/")
+
+    assert "Acme does not answer." in answer.content.decode()
+    assert time.monotonic() - began < 5
+
+
+def test_a_redirect_of_the_service_is_not_followed(client, provider):
+    back = sent_back(client)
+    provider.elsewhere = f"{provider.url}/token"
+
+    assert "Acme does not answer." in client.get(back).content.decode()
+    assert not is_in(client)
+
+
+def test_a_client_without_a_secret_proves_itself_by_its_verifier(client, provider, settings):
+    use(settings, oidc_client_secret=None)
+    provider.is_public = True
+
+    signed_in(client)
+
+    assert is_in(client)
