@@ -1,48 +1,75 @@
-"""Spans to a monitor: OTLP over HTTP, as protobuf, which every receiver takes.
+"""Spans to an OpenTelemetry receiver, by OpenTelemetry's own exporter.
 
-The few messages of it that a trace needs are written by hand: they are frozen since OTLP 1.0,
-and the packages that speak it would have to be installed and imported for them.
+It comes with the extra `otlp` and is imported only where spans are sent. It reads the standard
+variables (`OTEL_EXPORTER_OTLP_*`, `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_SERVICE_NAME`) and retries.
 """
 
 import logging
-import struct
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from time import sleep
+from urllib.parse import urlsplit
 
-import httpx
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.environment_variables import (
+    OTEL_EXPORTER_OTLP_ENDPOINT,
+    OTEL_EXPORTER_OTLP_TRACES_ENDPOINT,
+)
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+from opentelemetry.sdk.trace import Event, ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExportResult
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
-from agents.spans import Note, Span, Value
+from agents.spans import Kind, Note, Span, Value
 
 logger = logging.getLogger(__name__)
 
 TRACES = "/v1/traces"
-HEADERS = {"content-type": "application/x-protobuf", "user-agent": "ashiato"}
-WITHIN = 10.0
-PAUSES = (0.5, 2.0)
-TRY_AGAIN = {408, 429, 500, 502, 503, 504}
+ENDPOINTS = (OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, OTEL_EXPORTER_OTLP_ENDPOINT)
+SCOPE = InstrumentationScope("ashiato")
+KINDS = {Kind.INTERNAL: SpanKind.INTERNAL, Kind.CLIENT: SpanKind.CLIENT}
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-ERROR = 2
-VARINT, FIXED, BYTES = 0, 1, 2
+
+
+class _Messages(logging.Handler):
+    """Collects what the exporter logs for each batch; an outage is to be logged once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+        theirs = logging.getLogger(OTLPSpanExporter.__module__)
+        theirs.handlers[:], theirs.propagate = [self], False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(record.getMessage())
 
 
 class Exporter:
-    """Sends spans; what cannot be sent after a few tries is counted, and said once."""
+    """Sends spans; counts those that can't be sent, and logs an outage once.
+
+    Without an endpoint, that of the standard variables is used.
+    """
 
     def __init__(
         self, endpoint: str, headers: Mapping[str, str], resource: Mapping[str, Value]
     ) -> None:
         base = endpoint.rstrip("/")
-        self.address = base if base.endswith(TRACES) else base + TRACES
-        self.resource = resource
+        address = base if not base or base.endswith(TRACES) else base + TRACES
+        self.resource = Resource(dict(resource)).merge(OTELResourceDetector().detect())
         self.lost = 0
         self.is_away = False
-        self._client = httpx.Client(headers={**HEADERS, **headers}, timeout=WITHIN)
+        self._messages = _Messages()
+        self._exporter = OTLPSpanExporter(endpoint=address or None, headers=dict(headers))
+        named = filter(None, (address, *map(os.environ.get, ENDPOINTS)))
+        self._host = urlsplit(next(named, "")).hostname
 
     def send(self, spans: Sequence[Span]) -> bool:
-        if trouble := self._sent(encode(self.resource, spans)):
+        self._messages.texts.clear()
+        told = [readable(span, self.resource) for span in spans]
+        if self._exporter.export(told) is not SpanExportResult.SUCCESS:
             self.lost += len(spans)
-            self._mourn(trouble)
+            self._note_outage()
             return False
         if self.is_away:
             self.is_away = False
@@ -50,110 +77,56 @@ class Exporter:
         return True
 
     def close(self) -> None:
-        self._client.close()
+        self._exporter.shutdown()
 
-    def _sent(self, body: bytes) -> str:
-        """What was wrong in the end; nothing where it has arrived."""
-        trouble, is_passing = self._post(body)
-        for pause in PAUSES:
-            if not is_passing:
-                break
-            sleep(pause)
-            trouble, is_passing = self._post(body)
-        return trouble
-
-    def _post(self, body: bytes) -> tuple[str, bool]:
-        try:
-            answer = self._client.post(self.address, content=body)
-        except httpx.HTTPError as error:
-            return repr(error), True
-        if answer.is_success:
-            return "", False
-        return f"HTTP {answer.status_code}", answer.status_code in TRY_AGAIN
-
-    def _mourn(self, trouble: str) -> None:
+    def _note_outage(self) -> None:
         if not self.is_away:
             self.is_away = True
-            place = httpx.URL(self.address).host
-            logger.warning("The monitor at %s does not take spans: %s", place, trouble)
+            reason = next(iter(self._messages.texts), "it refused them.")
+            logger.warning("The monitor at %s does not take spans: %s", self._host, reason)
 
 
-def encode(resource: Mapping[str, Value], spans: Iterable[Span]) -> bytes:
-    """An ExportTraceServiceRequest."""
-    scope = _text(1, "ashiato")
-    scoped = _part(1, scope) + b"".join(_part(2, _span(span)) for span in spans)
-    return _part(1, _part(1, _attributes(1, resource)) + _part(2, scoped))
-
-
-def _span(span: Span) -> bytes:
-    return b"".join(
-        [
-            _part(1, span.trace),
-            _part(2, span.id),
-            _part(4, span.parent) if span.parent else b"",
-            _text(5, span.name),
-            _number(6, span.kind),
-            _time(7, span.began),
-            _time(8, span.ended or span.began),
-            _attributes(9, span.attributes),
-            *(_part(11, _note(note)) for note in span.notes),
-            _part(15, _status(span.failure)) if span.failure is not None else b"",
-        ]
+def readable(span: Span, resource: Resource) -> ReadableSpan:
+    """Return a span as OpenTelemetry's exporters take it."""
+    failure = span.failure
+    return ReadableSpan(
+        name=_text(span.name),
+        context=_context(span.trace, span.id),
+        parent=_context(span.trace, span.parent) if span.parent else None,
+        resource=resource,
+        attributes=_attributes(span.attributes),
+        events=list(map(_event, span.notes)),
+        kind=KINDS[span.kind],
+        status=Status() if failure is None else Status(StatusCode.ERROR, _text(failure)),
+        start_time=_nanoseconds(span.began),
+        end_time=_nanoseconds(span.ended or span.began),
+        instrumentation_scope=SCOPE,
     )
 
 
-def _note(note: Note) -> bytes:
-    return _time(1, note.time) + _text(2, note.name) + _attributes(3, note.attributes)
+def _context(trace: bytes, span: bytes) -> SpanContext:
+    ids = int.from_bytes(trace), int.from_bytes(span)
+    return SpanContext(*ids, is_remote=False, trace_flags=TraceFlags(TraceFlags.SAMPLED))
 
 
-def _status(failure: str) -> bytes:
-    return (_text(2, failure) if failure else b"") + _number(3, ERROR)
+def _event(note: Note) -> Event:
+    return Event(_text(note.name), _attributes(note.attributes), _nanoseconds(note.time))
 
 
-def _attributes(field: int, values: Mapping[str, Value]) -> bytes:
-    pairs = ((_text(1, name), _part(2, _any(value))) for name, value in values.items())
-    return b"".join(_part(field, name + value) for name, value in pairs)
+def _attributes(values: Mapping[str, Value]) -> dict[str, Value]:
+    return {name: _value(value) for name, value in values.items()}
 
 
-def _any(value: Value) -> bytes:
-    match value:
-        case str():
-            return _text(1, value)
-        case bool():
-            return _number(2, value)
-        case int():
-            return _number(3, value)
-        case float():
-            return _tag(4, FIXED) + struct.pack("<d", value)
-    return _part(5, b"".join(_part(1, _any(item)) for item in value))
+def _value(value: Value) -> Value:
+    if isinstance(value, str):
+        return _text(value)
+    return value if isinstance(value, bool | int | float) else list(map(_text, value))
 
 
-def _time(field: int, moment: datetime) -> bytes:
-    nanoseconds = (moment - EPOCH) // timedelta(microseconds=1) * 1000
-    return _tag(field, FIXED) + struct.pack("<Q", max(0, nanoseconds))
+def _text(text: str) -> str:
+    """Replace half characters: one of them would cost the whole batch."""
+    return text.encode(errors="replace").decode()
 
 
-def _text(field: int, text: str) -> bytes:
-    return _part(field, text.encode(errors="replace"))
-
-
-def _part(field: int, payload: bytes) -> bytes:
-    return _tag(field, BYTES) + _varint(len(payload)) + payload
-
-
-def _number(field: int, number: int) -> bytes:
-    return _tag(field, VARINT) + _varint(number)
-
-
-def _tag(field: int, wire: int) -> bytes:
-    return _varint(field << 3 | wire)
-
-
-def _varint(number: int) -> bytes:
-    number &= 2**64 - 1  # a negative one is written as its complement
-    written = bytearray()
-    while number > 0x7F:
-        written.append(number & 0x7F | 0x80)
-        number >>= 7
-    written.append(number)
-    return bytes(written)
+def _nanoseconds(moment: datetime) -> int:
+    return max(0, (moment - EPOCH) // timedelta(microseconds=1) * 1000)

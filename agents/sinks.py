@@ -42,7 +42,7 @@ CONTENT = {Type.APPROVAL_RESOLVED: {"reason"}}
 def are_wanted(environment: Any) -> bool:
     """Whether anybody but the database and the pages is to hear of runs."""
     lines = environment.trace_console != "off" or environment.trace_file is not None
-    return lines or bool(environment.otlp_endpoint)
+    return lines or environment.sends_spans
 
 
 class Lines:

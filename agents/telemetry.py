@@ -10,21 +10,23 @@ import logging
 import sys
 import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from queue import Empty, Full, Queue
 from threading import Lock, Thread
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from django.db import connection
 
 from agents import journal, masking, pulse
 from agents.engine.events import Event
 from agents.models import Run, RunEvent
-from agents.otlp import Exporter
 from agents.sinks import MOST_CONTENT, Lines
 from agents.spans import Course, Span, Subject
+
+if TYPE_CHECKING:
+    from agents.otlp import Exporter
 
 logger = logging.getLogger(__name__)
 
@@ -158,7 +160,7 @@ class Spans:
     """Makes spans of what happens, and sends them in batches."""
 
     def __init__(
-        self, exporter: Exporter, *, with_content: bool = False, with_personal: bool = False
+        self, exporter: "Exporter", *, with_content: bool = False, with_personal: bool = False
     ) -> None:
         self.exporter = exporter
         self.with_content = with_content
@@ -206,17 +208,26 @@ class Spans:
 
 def _sinks(environment: Any) -> list[Sink]:
     sinks: list[Sink] = []
-    if environment.otlp_endpoint:
-        resource = {"service.name": "ashiato", "service.version": pulse.version()}
-        headers = environment.all_otlp_headers()
-        exporter = Exporter(environment.otlp_endpoint, headers, resource)
-        content, personal = environment.otlp_content, environment.otlp_personal
-        sinks.append(Spans(exporter, with_content=content, with_personal=personal))
+    if environment.sends_spans:
+        sinks += _spans(environment)
     if environment.trace_console != "off":
         sinks.append(Lines.on_console(environment.trace_console))
     if environment.trace_file is not None:
         sinks.append(Lines.in_file(environment.trace_file, environment.trace_file_level))
     return sinks
+
+
+def _spans(environment: Any) -> Iterator[Spans]:
+    try:
+        from agents.otlp import Exporter  # the extra `otlp`, which costs memory, too
+    except ModuleNotFoundError as error:
+        logger.warning("Spans aren't sent: %s is missing. Run: make otlp", error.name)
+        return
+    resource = {"service.name": "ashiato", "service.version": pulse.version()}
+    headers = environment.all_otlp_headers()
+    exporter = Exporter(environment.otlp_endpoint, headers, resource)
+    content, personal = environment.otlp_content, environment.otlp_personal
+    yield Spans(exporter, with_content=content, with_personal=personal)
 
 
 def _brief(value: Any) -> Any:

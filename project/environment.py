@@ -4,6 +4,7 @@ import os
 import re
 import secrets
 import sys
+from importlib.util import find_spec
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Literal
@@ -97,6 +98,15 @@ class Environment(BaseSettings):
     otlp_headers: SecretStr | None = None
     otlp_content: bool = False
     otlp_personal: bool = False
+    # The standard variables of OpenTelemetry; its exporter reads the others by itself.
+    otel_endpoint: str = Field(
+        "",
+        validation_alias=AliasChoices(
+            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"
+        ),
+    )
+    otel_disabled: str = Field("", validation_alias="OTEL_SDK_DISABLED")
+    otel_traces_exporter: str = Field("otlp", validation_alias="OTEL_TRACES_EXPORTER")
     metrics: bool = False
     metrics_token: SecretStr | None = None
     metrics_port: int = Field(0, ge=0, le=65535)
@@ -186,6 +196,8 @@ class Environment(BaseSettings):
         parts = urlsplit(value)
         if value and (parts.scheme not in {"http", "https"} or not parts.netloc):
             raise ValueError("a whole address like http://127.0.0.1:4318")
+        if value and not can_send_spans():
+            raise ValueError("empty until OpenTelemetry is installed (make otlp)")
         return value
 
     @field_validator("otlp_headers")
@@ -238,6 +250,13 @@ class Environment(BaseSettings):
         keys = self.encryption_keys
         return listed(keys.get_secret_value()) if keys else [self.kept_secret_key()]
 
+    @property
+    def sends_spans(self) -> bool:
+        """Whether an OpenTelemetry receiver is configured, by our variables or by its own."""
+        is_disabled = self.otel_disabled.lower() == "true"
+        is_wanted = not is_disabled and self.otel_traces_exporter == "otlp"
+        return bool(self.otlp_endpoint or (self.otel_endpoint and is_wanted))
+
     def all_otlp_headers(self) -> dict[str, str]:
         """What is sent along to the monitor, such as its key."""
         parts = listed(self.otlp_headers.get_secret_value()) if self.otlp_headers else []
@@ -275,7 +294,7 @@ def read() -> Environment:
 
 def _sentence(problem) -> str:
     name = str(problem["loc"][-1]).upper()
-    if name not in {"HOST", "PORT"} and not name.startswith("ASHIATO_"):
+    if name not in {"HOST", "PORT"} and not name.startswith(("ASHIATO_", "OTEL_")):
         name = f"ASHIATO_{name}"
     limits = problem.get("ctx", {})
     right = RIGHT.get(problem["type"], problem["msg"]).format_map(limits)
@@ -288,6 +307,14 @@ def host_of(origin: str) -> str:
     """The host as Django compares it: without its port, an IPv6 address in brackets."""
     name = urlsplit(origin).hostname or ""
     return f"[{name}]" if ":" in name else name
+
+
+def can_send_spans() -> bool:
+    """Whether the extra `otlp` is installed."""
+    try:
+        return find_spec("opentelemetry.exporter.otlp.proto.http") is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def listed(value: str) -> list[str]:

@@ -2,53 +2,46 @@
 
 import json
 import logging
+import sys
 import threading
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
 from asgiref.sync import sync_to_async
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
-from agents import approvals, journal, otlp, runs, sinks, telemetry, toolset, trace
+from agents import approvals, journal, runs, sinks, telemetry, toolset, trace
 from agents.approvals import Word
 from agents.engine.errors import ModelError
 from agents.engine.events import Event, Stamp, Type
 from agents.engine.tool import ToolResult
 from agents.models import Agent, Approval, Run
-from agents.otlp import EPOCH, Exporter, encode
+from agents.otlp import EPOCH, Exporter
 from agents.review import rerunning
 from agents.spans import Course, Kind, Note, Span, Subject
 from project.environment import Environment
-from tests.collector import Collector, decode
+from tests.collector import Collector
 from tests.conftest import asked
 from tests.scripted import Says
 
 CALL = Says.call("calculator", "I need to calculate.", input="6 * 7")
 SECRET = "sk-abcdef0123456789"
-# A request as the packages of OpenTelemetry write it (opentelemetry-proto 1.4).
-GOLDEN = (
-    "0aec030a1b0a190a0c736572766963652e6e616d6512090a076173686961746f12cc030a090a076173686961"
-    "746f12be030a10000102030405060708090a0b0c0d0e0f12080001020304050607220808090a0b0c0d0e0f2a"
-    "0b6368617420e8b6b3e8b7a130033900ca53eb0e2578184100ca921f0f2578184ad4010a047465787412cb01"
-    "0ac8016161616161616161616161616161616161616161616161616161616161616161616161616161616161"
-    "6161616161616161616161616161616161616161616161616161616161616161616161616161616161616161"
-    "6161616161616161616161616161616161616161616161616161616161616161616161616161616161616161"
-    "6161616161616161616161616161616161616161616161616161616161616161616161616161616161616161"
-    "6161616161616161616161616161616161616161616161616161614a090a03796573120210014a080a026e6f"
-    "120210004a0c0a05636f756e74120318ac024a130a046c657373120b18ffffffffffffffffff014a110a0463"
-    "6f7374120921000000000000d03f4a1f0a07726561736f6e7312142a120a060a0473746f700a080a066c656e"
-    "6774685a22090065c5010f25781812067374617475731a0f0a046b696e6412070a0572657472797a0e120a49"
-    "74206661696c65642e1802"
-)
 
 
 @pytest.fixture
 def collector(monkeypatch):
-    monkeypatch.setattr(otlp, "PAUSES", (0.01, 0.01))
     monkeypatch.setattr(telemetry, "EVERY", 0.02)
     with Collector() as collector:
         yield collector
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """A receiver that is away is not asked again."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.5")
 
 
 @pytest.fixture
@@ -67,7 +60,7 @@ rows = pytest.mark.django_db(transaction=True)
 with_agent = pytest.mark.usefixtures("agent", "workshop")
 
 
-def test_the_wire_is_that_of_opentelemetrys_own_packages():
+def test_a_span_arrives_with_all_that_it_says(collector):
     def at(microseconds):
         return EPOCH + timedelta(microseconds=microseconds)
 
@@ -93,10 +86,86 @@ def test_the_wire_is_that_of_opentelemetrys_own_packages():
         failure="It failed.",
     )
 
-    wire = encode({"service.name": "ashiato"}, [span])
+    exporter = Exporter(collector.url, {}, {"service.name": "ashiato"})
+    assert exporter.send([span])
+    exporter.close()
 
-    assert wire.hex() == GOLDEN
-    assert decode(wire)[1][0]["attributes"] == span.attributes
+    [told] = collector.spans
+    assert told == {
+        "trace": bytes(range(16)).hex(),
+        "id": bytes(range(8)).hex(),
+        "parent": bytes(range(8, 16)).hex(),
+        "name": "chat 足跡",
+        "kind": 3,
+        "began": 1763200000123456000,
+        "ended": 1763200001000000000,
+        "attributes": span.attributes,
+        "notes": [("status", {"kind": "retry"})],
+        "status": 2,
+        "message": "It failed.",
+    }
+    assert collector.resource == {"service.name": "ashiato"}
+
+
+def test_half_a_character_costs_no_batch(collector):
+    exporter = Exporter(collector.url, {}, {})
+    half = replace(span(), name="chat \ud83d", attributes={"text": "\ud83d", "all": ["\ud83d"]})
+
+    assert exporter.send([half])
+    exporter.close()
+
+    [told] = collector.spans
+    assert (told["name"], told["attributes"]) == ("chat ?", {"text": "?", "all": ["?"]})
+
+
+@pytest.mark.parametrize("variable", ["ENDPOINT", "TRACES_ENDPOINT"])
+def test_the_standard_variables_of_opentelemetry_are_used(collector, monkeypatch, variable):
+    path = "/v1/traces" if variable == "TRACES_ENDPOINT" else ""
+    monkeypatch.setenv(f"OTEL_EXPORTER_OTLP_{variable}", collector.url + path)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-key=abc")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip")
+    monkeypatch.setenv("OTEL_SERVICE_NAME", "ours")
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment=test")
+
+    [sink] = telemetry._sinks(Environment())
+    assert sink.exporter.send([span()])
+    sink.close()
+
+    assert collector.paths == ["/v1/traces"]
+    assert (collector.headers["x-key"], collector.headers["content-encoding"]) == (
+        "abc",
+        "gzip",
+    )
+    assert collector.resource["service.name"] == "ours"
+    assert collector.resource["deployment.environment"] == "test"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("OTEL_SDK_DISABLED", "TRUE"), ("OTEL_TRACES_EXPORTER", "none")]
+)
+def test_the_standard_variables_of_opentelemetry_switch_it_off(monkeypatch, name, value):
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    assert Environment().sends_spans
+    monkeypatch.setenv(name, value)
+
+    assert not Environment().sends_spans
+
+
+def test_without_the_exporter_a_sentence_says_what_to_install(monkeypatch, caplog):
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setitem(sys.modules, OTLPSpanExporter.__module__, None)
+    monkeypatch.delitem(sys.modules, "agents.otlp")
+
+    assert telemetry._sinks(Environment()) == []
+    [record] = caplog.records
+    assert record.getMessage().endswith("is missing. Run: make otlp")
+
+
+def test_without_the_exporter_an_endpoint_of_ours_stops_the_start(monkeypatch):
+    monkeypatch.setattr("project.environment.find_spec", lambda name: None)
+
+    with pytest.raises(ValueError, match=r"until OpenTelemetry is installed \(make otlp\)"):
+        Environment(otlp_endpoint="http://127.0.0.1:9")
 
 
 @rows
@@ -380,34 +449,39 @@ def test_a_monitor_that_is_busy_is_asked_again(collector):
     assert (len(collector.spans), exporter.lost) == (1, 0)
 
 
-def test_a_monitor_that_is_away_costs_one_warning_and_is_counted(caplog, collector):
-    exporter = Exporter("http://127.0.0.1:9", {}, {})
+def test_a_monitor_that_is_away_costs_one_warning_and_is_counted(caplog, impatient):
+    with Collector() as collector:
+        port = collector.server.server_port
+    exporter = Exporter(collector.url, {}, {})
 
     assert not exporter.send([span(), span()])
     assert not exporter.send([span()])
     assert exporter.lost == 3
     assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "The monitor at 127.0.0.1 does not take spans: " in caplog.text
 
-    exporter.address = f"{collector.url}/v1/traces"
-    assert exporter.send([span()])
+    with Collector(port=port):
+        assert exporter.send([span()])
     exporter.close()
     assert "takes spans again; 3 were lost" in caplog.text
 
 
-def test_what_a_monitor_refuses_for_good_is_not_sent_again(collector):
+def test_what_a_monitor_refuses_for_good_is_not_sent_again(collector, caplog):
     collector.answers = [401]
     exporter = Exporter(collector.url, {}, {})
 
-    assert not exporter.send([span()])
+    with caplog.at_level("WARNING"):
+        assert not exporter.send([span()])
     exporter.close()
 
     assert len(collector.paths) == 1
+    assert "401" in caplog.text
 
 
 @rows
 @with_agent
-async def test_a_run_is_answered_though_the_monitor_is_away(listening, scripted, monkeypatch):
-    monkeypatch.setattr(otlp, "PAUSES", ())
+@pytest.mark.usefixtures("impatient")
+async def test_a_run_is_answered_though_the_monitor_is_away(listening, scripted):
     listening(otlp_endpoint="http://127.0.0.1:9")
     scripted(Says(answer="It is 42."))
 
