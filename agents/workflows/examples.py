@@ -6,21 +6,21 @@ from django.utils.translation import gettext_lazy as _
 
 PIPELINE = """\
 workflow:
-  name: "データ分析パイプライン"
+  name: "アンケート集計レポート"
   steps:
-    - name: "データ収集"
-      tool: "data_collector" # Tool Registryに登録されたツール名
-      condition: "always"   # 実行条件
-    - name: "前処理"
-      tool: "data_preprocessor"
-      depends_on: ["データ収集"] # 依存するステップ
-    - name: "分析"
-      tool: "analyzer"
-      depends_on: ["前処理"]
-      parallel: true # 並列実行の可否
-    - name: "レポート生成"
-      tool: "report_generator"
-      depends_on: ["分析"]
+    - name: "回答収集"
+      tool: "survey_reader" # 登録済みのツール
+      condition: "always"   # 条件式も書けます
+    - name: "重複除去"
+      tool: "answer_cleaner"
+      depends_on: ["回答収集"] # 先に終えるステップ
+    - name: "集計"
+      tool: "answer_counter"
+      depends_on: ["重複除去"]
+      parallel: true # 同時に進めてよい
+    - name: "報告書作成"
+      tool: "report_writer"
+      depends_on: ["集計"]
 """
 
 SALES = """\
@@ -61,7 +61,7 @@ EXAMPLES = {
     for example in (
         Example(
             "pipeline",
-            _("Data analysis pipeline"),
+            _("Survey report"),
             _("Four steps, one after the other. Register tools of these names to run it."),
             PIPELINE,
         ),

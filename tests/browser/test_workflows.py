@@ -51,23 +51,25 @@ def test_a_problem_is_told_while_one_types_and_leads_to_its_line(page: Page):
     page.goto("/workflows/new/?example=pipeline")
     text = page.get_by_label("Definition")
     expect(page.locator("#problems")).to_contain_text("It can be saved.")
-    expect(page.get_by_text("needs the tool 'analyzer', which is not there.")).to_be_visible()
+    expect(
+        page.get_by_text("needs the tool 'answer_counter', which is not there.")
+    ).to_be_visible()
 
-    text.fill(text.input_value().replace('depends_on: ["前処理"]', 'depends_on: ["前処"]'))
+    text.fill(text.input_value().replace('depends_on: ["重複除去"]', 'depends_on: ["重複"]'))
     expect(page.locator("#problems")).to_contain_text("1 problem")
     page.get_by_role("link", name="Line 12").click()
 
-    expect(page.locator(".problems").first).to_contain_text("Did you mean '前処理'?")
+    expect(page.locator(".problems").first).to_contain_text("Did you mean '重複除去'?")
     expect(text).to_be_focused()
     chosen = text.evaluate("t => t.value.slice(t.selectionStart, t.selectionEnd)")
-    assert chosen == '"前処"]'
+    assert chosen == '"重複"]'
 
 
 def test_a_step_in_the_drawing_leads_to_its_lines(page: Page):
     page.goto("/workflows/new/?example=pipeline")
     text = page.get_by_label("Definition")
 
-    page.get_by_role("link", name=re.compile("^分析")).click()
+    page.get_by_role("link", name=re.compile("^集計")).click()
 
     expect(text).to_be_focused()
     before = text.evaluate("t => t.value.slice(0, t.selectionStart)")

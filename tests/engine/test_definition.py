@@ -12,21 +12,21 @@ from agents.engine.plans.soundness import problems
 
 PIPELINE = """\
 workflow:
-  name: "データ分析パイプライン"
+  name: "アンケート集計レポート"
   steps:
-    - name: "データ収集"
-      tool: "data_collector" # Tool Registryに登録されたツール名
-      condition: "always"   # 実行条件
-    - name: "前処理"
-      tool: "data_preprocessor"
-      depends_on: ["データ収集"] # 依存するステップ
-    - name: "分析"
-      tool: "analyzer"
-      depends_on: ["前処理"]
-      parallel: true # 並列実行の可否
-    - name: "レポート生成"
-      tool: "report_generator"
-      depends_on: ["分析"]
+    - name: "回答収集"
+      tool: "survey_reader" # 登録済みのツール
+      condition: "always"   # 条件式も書けます
+    - name: "重複除去"
+      tool: "answer_cleaner"
+      depends_on: ["回答収集"] # 先に終えるステップ
+    - name: "集計"
+      tool: "answer_counter"
+      depends_on: ["重複除去"]
+      parallel: true # 同時に進めてよい
+    - name: "報告書作成"
+      tool: "report_writer"
+      depends_on: ["集計"]
 """
 
 
@@ -42,15 +42,15 @@ def test_the_pipeline_of_the_handbook_is_read_as_it_stands():
     definition = read(PIPELINE)
 
     assert definition.problems == ()
-    assert definition.name == "データ分析パイプライン"
+    assert definition.name == "アンケート集計レポート"
     assert [step.name for step in definition.plan.steps] == [
-        "データ収集",
-        "前処理",
-        "分析",
-        "レポート生成",
+        "回答収集",
+        "重複除去",
+        "集計",
+        "報告書作成",
     ]
     assert definition.plan.steps[2] == ExecutionStep(
-        tool="analyzer", name="分析", depends_on=("前処理",), parallel=True
+        tool="answer_counter", name="集計", depends_on=("重複除去",), parallel=True
     )
 
 

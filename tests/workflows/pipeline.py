@@ -4,43 +4,43 @@ from agents.engine import function_tool
 
 TEXT = """\
 workflow:
-  name: "データ分析パイプライン"
+  name: "アンケート集計レポート"
   steps:
-    - name: "データ収集"
-      tool: "data_collector" # Tool Registryに登録されたツール名
-      condition: "always"   # 実行条件
-    - name: "前処理"
-      tool: "data_preprocessor"
-      depends_on: ["データ収集"] # 依存するステップ
-    - name: "分析"
-      tool: "analyzer"
-      depends_on: ["前処理"]
-      parallel: true # 並列実行の可否
-    - name: "レポート生成"
-      tool: "report_generator"
-      depends_on: ["分析"]
+    - name: "回答収集"
+      tool: "survey_reader" # 登録済みのツール
+      condition: "always"   # 条件式も書けます
+    - name: "重複除去"
+      tool: "answer_cleaner"
+      depends_on: ["回答収集"] # 先に終えるステップ
+    - name: "集計"
+      tool: "answer_counter"
+      depends_on: ["重複除去"]
+      parallel: true # 同時に進めてよい
+    - name: "報告書作成"
+      tool: "report_writer"
+      depends_on: ["集計"]
 """
 
 
 @function_tool
-def data_collector() -> list:
+def survey_reader() -> list:
     """Collects figures."""
     return [3, 1, 2]
 
 
 @function_tool
-def data_preprocessor() -> list:
+def answer_cleaner() -> list:
     """Puts figures in order."""
     return [1, 2, 3]
 
 
 @function_tool
-def analyzer() -> dict:
+def answer_counter() -> dict:
     """Finds out what is in figures."""
     return {"mean": 2}
 
 
 @function_tool
-def report_generator() -> str:
+def report_writer() -> str:
     """Writes a report."""
     return "平均は 2 です。"

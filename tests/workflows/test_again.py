@@ -20,7 +20,7 @@ pytestmark = [
 
 @pytest.fixture
 async def finished(workflow, person):
-    wish = await sync_to_async(starting.wished)("/workflow データ分析パイプライン", person)
+    wish = await sync_to_async(starting.wished)("/workflow アンケート集計レポート", person)
     run = await sync_to_async(starting.start)(wish, person, "chat.1")
     runs.launch(run)
     await runs.wait(run)
@@ -136,7 +136,7 @@ async def test_a_run_of_a_workflow_is_not_kept_as_an_example(errand, administrat
 async def test_a_workflow_left_in_the_middle_goes_on_where_it_was(finished, workflow, person):
     """As after a process that died: the events of the first steps are all that is left."""
     half = finished.events.order_by("seq")
-    cut = await half.filter(type="tool_response").aget(data__name="data_preprocessor")
+    cut = await half.filter(type="tool_response").aget(data__name="answer_cleaner")
     run = await Run.objects.acreate(
         user=person,
         topic="chat.2",
@@ -157,4 +157,4 @@ async def test_a_workflow_left_in_the_middle_goes_on_where_it_was(finished, work
     assert run.status == "completed"
     called = run.events.filter(type="tool_call").order_by("seq")
     names = [event.data["function"]["name"] async for event in called]
-    assert names == ["data_collector", "data_preprocessor", "analyzer", "report_generator"]
+    assert names == ["survey_reader", "answer_cleaner", "answer_counter", "report_writer"]

@@ -21,7 +21,7 @@ GATE = """\
 name: Gate
 steps:
   - {name: agree, ask: "May it be sent?", approves: true, role: Legal}
-  - {name: send, tool: report_generator, depends_on: [agree]}
+  - {name: send, tool: report_writer, depends_on: [agree]}
 """
 
 

@@ -11,14 +11,14 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 
 def test_a_workflow_is_run_at_a_terminal(workflow, capsys):
-    call_command("workflow", "run", "データ分析パイプライン")
+    call_command("workflow", "run", "アンケート集計レポート")
 
     assert "平均は 2 です。" in capsys.readouterr().out
     assert Run.objects.get().status == "completed"
 
 
 def test_its_events_can_be_had_as_json(workflow, capsys):
-    call_command("workflow", "run", "データ分析パイプライン", "--json")
+    call_command("workflow", "run", "アンケート集計レポート", "--json")
 
     events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert events[0]["type"] == "run_started"
@@ -28,9 +28,9 @@ def test_its_events_can_be_had_as_json(workflow, capsys):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["nothing"], "Did you mean データ分析パイプライン"),
-        (["データ分析パイプライン", "--param", "x"], "Write it as KEY=VALUE"),
-        (["データ分析パイプライン", "--param", "x=1"], "no parameter x"),
+        (["nothing"], "Did you mean アンケート集計レポート"),
+        (["アンケート集計レポート", "--param", "x"], "Write it as KEY=VALUE"),
+        (["アンケート集計レポート", "--param", "x=1"], "no parameter x"),
     ],
 )
 def test_what_cannot_be_started_says_why(workflow, arguments, sentence):

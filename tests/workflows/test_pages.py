@@ -10,7 +10,7 @@ from tests.workflows import pipeline
 
 pytestmark = pytest.mark.django_db
 
-SHORT = "name: Short\nsteps:\n  - {name: one, tool: report_generator}\n"
+SHORT = "name: Short\nsteps:\n  - {name: one, tool: report_writer}\n"
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_what_is_saved_can_be_seen_and_started(editing, pipeline_tools, visiting
     shown = page(visiting.get(saved.headers["Location"]))
 
     assert saved.status_code == 302
-    assert "データ分析パイプライン" in shown
+    assert "アンケート集計レポート" in shown
     assert shown.count('class="node"') == 2 * 4
     assert "#line-" not in shown
     assert "Start</button>" in shown
@@ -69,7 +69,7 @@ def test_each_problem_is_shown_with_its_line_while_one_types(editing):
 
 
 def test_tools_that_are_not_there_are_named_but_can_be_saved(editing):
-    text = SHORT.replace("report_generator", "databse")
+    text = SHORT.replace("report_writer", "databse")
 
     checked = page(editing.post("/workflows/check/", {"text": text}))
     saved = editing.post("/workflows/new/", {"text": text})
@@ -90,16 +90,16 @@ def test_what_has_problems_is_not_saved_and_not_lost(editing):
 def test_saving_on_top_of_another_version_is_refused_and_both_texts_are_kept(
     editing, workflow, administrator
 ):
-    theirs = pipeline.TEXT.replace("analyzer", "their_analyzer")
+    theirs = pipeline.TEXT.replace("answer_counter", "their_counter")
     versions.save(theirs, administrator, workflow=workflow, base=1)
-    mine = pipeline.TEXT.replace("analyzer", "my_analyzer")
+    mine = pipeline.TEXT.replace("answer_counter", "my_counter")
 
     answer = editing.post(f"/workflows/{workflow.pk}/edit/", {"text": mine, "base": "1"})
 
     assert answer.status_code == 409
     assert "was saved meanwhile by root" in page(answer)
-    assert "their_analyzer" in page(answer)
-    assert "my_analyzer" in page(answer)
+    assert "their_counter" in page(answer)
+    assert "my_counter" in page(answer)
     assert workflow.versions.count() == 2
     again = editing.post(f"/workflows/{workflow.pk}/edit/", {"text": mine, "base": "2"})
     assert again.status_code == 302
@@ -116,7 +116,7 @@ def test_a_version_never_changes_and_can_be_restored(editing, workflow):
     texts = workflow.versions.order_by("number").values_list("text", flat=True)
     assert list(texts) == [pipeline.TEXT, SHORT, pipeline.TEXT]
     workflow.refresh_from_db()
-    assert workflow.name == "データ分析パイプライン"
+    assert workflow.name == "アンケート集計レポート"
 
 
 def test_the_same_text_again_is_no_new_version(editing, workflow):
@@ -131,7 +131,7 @@ def test_two_workflows_do_not_share_a_name(editing, workflow):
     answer = editing.post("/workflows/new/", {"text": pipeline.TEXT})
 
     assert answer.status_code == 422
-    assert "There is a workflow named データ分析パイプライン already." in page(answer)
+    assert "There is a workflow named アンケート集計レポート already." in page(answer)
 
 
 def test_who_may_not_edit_finds_no_editor(visiting, workflow):
@@ -150,7 +150,7 @@ def test_a_workflow_that_is_off_is_seen_by_editors_alone(visiting, editing, work
     missing = visiting.get("/workflows/987654321/")
 
     assert visiting.get(at).content == missing.content
-    assert "データ分析" not in page(visiting.get("/workflows/"))
+    assert "アンケート集計" not in page(visiting.get("/workflows/"))
     assert "switched off" in page(editing.get(at))
 
 
@@ -168,15 +168,15 @@ name: w
 parameters: {month: "2026-11", cities: [Ueno, Ginza], deep: false}
 steps:
   - name: first
-    tool: report_generator
+    tool: report_writer
     arguments: {q: "In ${parameters.month}: ${item}"}
     for_each: parameters.cities
   - name: second
-    tool: analyzer
+    tool: answer_counter
     arguments: {rows: "${steps.first.output}"}
     condition: parameters.deep
   - name: third
-    tool: analyzer
+    tool: answer_counter
     condition: len(steps.first.output) > 3
 """
     typed = {"parameter-month": "2026-12", "parameter-cities": '["A"]'}

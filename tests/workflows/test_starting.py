@@ -24,7 +24,7 @@ name: Greeting card
 parameters: {to: null, times: 2, loud: false, words: [a, b], share: 0.5}
 steps:
   - name: write
-    tool: report_generator
+    tool: report_writer
     condition: parameters.times > 0
 """
 
@@ -41,9 +41,9 @@ def greeting(pipeline_tools, editor):
 GATE = """\
 name: Gate
 steps:
-  - {name: look, tool: data_preprocessor}
+  - {name: look, tool: answer_cleaner}
   - {name: agree, ask: "Send ${steps.look.output}?", approves: true}
-  - {name: send, tool: report_generator, depends_on: [agree]}
+  - {name: send, tool: report_writer, depends_on: [agree]}
 """
 
 
@@ -56,15 +56,15 @@ async def carried_out(text, user):
 
 
 async def test_the_pipeline_runs_from_end_to_end(workflow, person):
-    run = await carried_out("/workflow データ分析パイプライン", person)
+    run = await carried_out("/workflow アンケート集計レポート", person)
 
     assert run.status == "completed", run.detail
     assert run.answer == "平均は 2 です。"
-    assert run.agent_name == "データ分析パイプライン"
+    assert run.agent_name == "アンケート集計レポート"
     assert (await sync_to_async(lambda: run.workflow)()).number == 1
     called = run.events.filter(type="tool_call").order_by("seq")
     names = [event.data["function"]["name"] async for event in called]
-    assert names == ["data_collector", "data_preprocessor", "analyzer", "report_generator"]
+    assert names == ["survey_reader", "answer_cleaner", "answer_counter", "report_writer"]
 
 
 async def test_a_workflow_asks_an_agent_of_its_own_name(editor, person):
@@ -128,26 +128,26 @@ def test_other_messages_are_messages(text, person):
 
 
 def test_a_workflow_whose_tools_are_gone_is_not_started(greeting, person):
-    ToolRegistration.objects.filter(name="report_generator").update(enabled=False)
+    ToolRegistration.objects.filter(name="report_writer").update(enabled=False)
 
-    with pytest.raises(NotStarted, match="needs the tool 'report_generator'"):
+    with pytest.raises(NotStarted, match="needs the tool 'report_writer'"):
         starting.wished("/workflow Greeting card to=a", person)
 
 
 async def test_it_is_started_from_a_message_in_the_chat(workflow, person):
-    text = "/workflow データ分析パイプライン"
+    text = "/workflow アンケート集計レポート"
 
     message = await sessions.said(lambda: sessions.begin(person, text, "a"))
     await runs.wait(message.run)
 
     run = await checked(message.run)
     assert run.answer == "平均は 2 です。"
-    assert message.session.title == "データ分析パイプライン"
+    assert message.session.title == "アンケート集計レポート"
 
 
 def test_an_unknown_name_in_the_chat_is_told_and_nothing_is_kept(workflow, person):
-    with pytest.raises(questions.NotSaid, match="Did you mean データ分析パイプライン"):
-        sessions.begin(person, "/workflow データ分析", "a")
+    with pytest.raises(questions.NotSaid, match="Did you mean アンケート集計レポート"):
+        sessions.begin(person, "/workflow アンケート集計", "a")
 
     assert not Run.objects.exists()
 
@@ -204,11 +204,11 @@ async def test_a_person_agrees_to_a_step_and_the_run_goes_on(pipeline_tools, edi
 
 
 async def test_a_workflow_is_shown_under_its_name_and_version(workflow, person):
-    run = await carried_out("/workflow データ分析パイプライン", person)
+    run = await carried_out("/workflow アンケート集計レポート", person)
 
     html = await sync_to_async(Watched(run.pk).snapshot)()
 
-    assert "データ分析パイプライン · version 1</h3>" in html
+    assert "アンケート集計レポート · version 1</h3>" in html
 
 
 async def test_a_step_that_is_declined_ends_the_run_with_a_reason(
@@ -228,16 +228,16 @@ async def test_a_step_that_is_declined_ends_the_run_with_a_reason(
     run = await checked(run)
     assert run.status == "stopped"
     assert "too early" in run.detail
-    assert not await run.steps.filter(action="report_generator").aexists()
+    assert not await run.steps.filter(action="report_writer").aexists()
 
 
 async def test_a_run_keeps_the_version_that_it_began_with(workflow, person, editor):
-    run = await carried_out("/workflow データ分析パイプライン", person)
-    text = pipeline.TEXT.replace("分析パイプライン", "分析")
+    run = await carried_out("/workflow アンケート集計レポート", person)
+    text = pipeline.TEXT.replace("集計レポート", "集計")
     await sync_to_async(versions.save)(text, editor, workflow=workflow, base=1)
 
     assert (await sync_to_async(lambda: run.workflow)()).text == pipeline.TEXT
     client = AsyncClient()
     await sync_to_async(client.force_login)(person)
     shown = (await client.get(f"/traces/{run.pk}/")).content.decode()
-    assert f'<a href="/workflows/{workflow.pk}/">データ分析, version 1</a>' in shown
+    assert f'<a href="/workflows/{workflow.pk}/">アンケート集計, version 1</a>' in shown
