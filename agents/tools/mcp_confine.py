@@ -43,6 +43,7 @@ class PathBeneath(ctypes.Structure):
     """struct landlock_path_beneath_attr."""
 
     _pack_ = 1
+    _layout_ = "ms"  # the same with this packing; from Python 3.14 on it has to be said
     _fields_ = [("allowed_access", ctypes.c_uint64), ("parent_fd", ctypes.c_int32)]
 
 
