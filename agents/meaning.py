@@ -14,7 +14,7 @@ from agents.engine.termination import StopReason
 from agents.intervals import length, union
 from agents.models import AgentStep, Approval, GuardrailHit, Run
 from agents.models.prepared import prepared
-from agents.models.statements import More, insert, update
+from agents.models.statements import More, update
 
 STATUS_OF = {
     StopReason.COMPLETED: Run.Status.COMPLETED,
@@ -124,14 +124,14 @@ class Rows:
     def write(self) -> None:
         self._write_steps()
         if self._new_hits:
-            insert(GuardrailHit, self._new_hits)
+            GuardrailHit.objects.bulk_create(self._new_hits)
         for run, changes in self._runs.items():
             update(Run, changes, id=run)
         self._runs, self._new_hits = {}, []
 
     def _write_steps(self) -> None:
         if self._new_steps:
-            insert(AgentStep, self._new_steps.values())
+            AgentStep.objects.bulk_create(self._new_steps.values())
         for (run, number), changes in self._steps.items():
             update(AgentStep, changes, run=run, number=number)
         self._new_steps, self._steps = {}, {}

@@ -29,7 +29,6 @@ from agents.engine.state import Message
 from agents.engine.termination import StopReason
 from agents.llm import connection
 from agents.models import Agent, Run, WorkflowVersion
-from agents.models.statements import add
 from agents.workshop import HANDOVER, LOOK, SHUTDOWN, STOP_WITHIN, Follower
 
 logger = logging.getLogger(__name__)
@@ -153,7 +152,7 @@ def _created(agent: Agent, /, **columns: Any) -> Run:
         marks="",
         **leases.next_owner(),
     )
-    add(run)
+    run.save(force_insert=True)
     clocks.of(run.pk)
     run.unkept = asked
     return run

@@ -17,7 +17,7 @@ from agents import allowances, assembly, database, live, masking, runs, storage
 from agents.engine import faults
 from agents.models import Run
 from agents.models.prepared import prepared
-from agents.models.statements import add, update
+from agents.models.statements import update
 from chat import questions, queue, sharing
 from chat.models import ChatSession, Message
 
@@ -194,7 +194,7 @@ def _add(session: ChatSession, user, text: str, client_id: str, agent: str) -> M
     message = Message(
         session=session, author=user, run=run, text=kept, client_id=client_id, agent_name=""
     )
-    add(message)
+    message.save(force_insert=True)
     message.is_new = True
     return message
 

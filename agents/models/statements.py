@@ -1,16 +1,18 @@
-"""Plain values into known columns: the ORM would work out the same statement for every row."""
+"""Changes to known columns: the ORM would work out the same statement for every row.
 
-from collections.abc import Iterable, Mapping
+`docs/decisions/orm-bypass.md` has the figures.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import CharField, Expression, Field, Model, TextField
-from django.db.models.sql import Query
+from django.db.models import CharField, Field, Model, TextField
 
-from .driver import execute, execute_many, fetch
+from .driver import execute
 
 TEXTS = {CharField, TextField}
 
@@ -25,24 +27,6 @@ class More:
         return More(self.amount + other.amount)
 
 
-def insert(model: type[Model], rows: Iterable[Model]) -> None:
-    """New rows, for whose numbers nobody waits."""
-    fields, ours = _fields(model), _ours()
-    blanks = ", ".join(["%s"] * len(fields))
-    values = [[_value(f, getattr(row, f.attname), ours) for f in fields] for row in rows]
-    execute_many(ours, f"{_insertion(model)} ({blanks})", values)
-
-
-def add(row: Model) -> None:
-    """A new row, which is given its number; values that the database finds are left to it."""
-    model, ours = type(row), _ours()
-    values = [_written(f, f.pre_save(row, add=True), ours) for f in _fields(model)]
-    blanks = ", ".join(sql for sql, _ in values)
-    sql = f"{_insertion(model)} ({blanks}) RETURNING id"
-    [[row.pk]] = fetch(ours, sql, [param for _, params in values for param in params])
-    row._state.adding, row._state.db = False, ours.alias
-
-
 def update(model: type[Model], changes: Mapping[str, Any], **which: Any) -> None:
     """Change the rows whose columns have these values."""
     ours, values = _ours(), [*changes.values(), *which.values()]
@@ -54,12 +38,6 @@ def update(model: type[Model], changes: Mapping[str, Any], **which: Any) -> None
 def _ours() -> BaseDatabaseWrapper:
     """The connection of this thread, looked up once and not for each value."""
     return connections[DEFAULT_DB_ALIAS]
-
-
-def _written(field: Field, value: Any, ours: BaseDatabaseWrapper) -> tuple[str, Iterable[Any]]:
-    if not isinstance(value, Expression):
-        return "%s", [_value(field, value, ours)]
-    return Query(field.model).get_compiler(connection=ours).compile(value)
 
 
 def _value(field: Field, value: Any, ours: BaseDatabaseWrapper) -> Any:
@@ -85,17 +63,6 @@ def _change(
 def _assignment(column: str, is_more: bool) -> str:
     before = f"COALESCE({column}, 0) + " if is_more else ""
     return f"{column} = {before}%s"
-
-
-@cache
-def _insertion(model: type[Model]) -> str:
-    columns = ", ".join(map(_column, _fields(model)))
-    return f"INSERT INTO {_table(model)} ({columns}) VALUES"
-
-
-@cache
-def _fields(model: type[Model]) -> list[Field]:
-    return [field for field in model._meta.concrete_fields if not field.primary_key]
 
 
 @cache

@@ -1,0 +1,110 @@
+"""What the short ways to the database use of Django beyond its documented interface.
+
+An upgrade of Django that changes any of it fails here first. What to do then is described in
+`docs/decisions/orm-bypass.md`.
+"""
+
+import inspect
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.db import connection
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.base.operations import BaseDatabaseOperations
+from django.db.backends.sqlite3.base import SQLiteCursorWrapper
+from django.db.models import Field, QuerySet
+from django.db.models.base import ModelState
+from django.db.models.functions import Length
+from django.db.models.query import FlatValuesListIterable, ModelIterable, ValuesListIterable
+
+from agents.models import Run
+from agents.models.driver import _with_question_marks
+
+pytestmark = pytest.mark.django_db
+
+
+def compiler_of(queryset):
+    compiler = queryset.query.get_compiler(using=queryset.db)
+    sql, params = compiler.as_sql()
+    assert isinstance(sql, str)
+    assert isinstance(params, list | tuple)
+    return compiler
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "parameters"),
+    [
+        (BaseDatabaseWrapper, "close_if_health_check_failed", ["self"]),
+        (BaseDatabaseWrapper, "validate_no_broken_transaction", ["self"]),
+        (BaseDatabaseOperations, "adapt_datetimefield_value", ["self", "value"]),
+        (BaseDatabaseOperations, "adapt_json_value", ["self", "value", "encoder"]),
+        (BaseDatabaseOperations, "quote_name", ["self", "name"]),
+        (Field, "get_db_prep_save", ["self", "value", "connection"]),
+    ],
+)
+def test_methods_take_what_they_are_given(owner, name, parameters):
+    assert list(inspect.signature(getattr(owner, name)).parameters) == parameters
+
+
+def test_a_connection_says_whether_somebody_listens_and_wraps_errors():
+    connection.ensure_connection()
+
+    assert connection.queries_logged in (True, False)
+    assert list(connection.execute_wrappers) == []
+    assert hasattr(connection.connection, "cursor")
+    with connection.wrap_database_errors:
+        pass
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT 1", "a = %s AND b LIKE 'x%%'", "a IN (%s, %s) AND b = '%%s'"]
+)
+def test_placeholders_are_spelled_as_djangos_sqlite_cursor_spells_them(sql):
+    theirs = SQLiteCursorWrapper.convert_query(None, sql)
+
+    assert _with_question_marks(sql) == theirs
+
+
+def test_a_compiler_says_of_which_columns_a_model_is_made():
+    queryset = Run.objects.select_related("user").annotate(length=Length("query"))
+    compiler = compiler_of(queryset)
+    info, [related] = compiler.klass_info, compiler.klass_info["related_klass_infos"]
+    names = [compiler.select[at][0].target.attname for at in info["select_fields"]]
+
+    assert info["model"] is Run
+    assert names == [field.attname for field in Run._meta.concrete_fields]
+    assert compiler.annotation_col_map == {"length": len(names)}
+    assert related["model"] is get_user_model()
+    assert related["select_fields"][0] == len(names) + 1
+
+    run, user = Run(), get_user_model()(pk=7)
+    related["local_setter"](run, user)
+    related["remote_setter"](user, run)
+    assert (run.user, run.user_id) == (user, None)  # the column is read with the others
+
+
+def test_a_compiler_says_which_values_are_converted():
+    compiler = compiler_of(Run.objects.values_list("query", "history"))
+    columns = [column for column, *_ in compiler.select[: compiler.col_count]]
+    [(at, (converters, column))] = compiler.get_converters(columns).items()
+
+    assert (at, column) == (1, columns[1])
+    assert converters[-1]('{"a": 1}', column, connection) == {"a": 1}
+
+
+def test_a_queryset_says_what_its_rows_are():
+    rows = Run.objects.all()
+
+    assert rows._iterable_class is ModelIterable
+    assert rows.values_list("pk")._iterable_class is ValuesListIterable
+    assert rows.values_list("pk", flat=True)._iterable_class is FlatValuesListIterable
+    assert isinstance(rows, QuerySet)
+
+
+def test_an_instance_is_its_columns_and_its_state():
+    made = Run.objects.create(topic="chat.1", query="6 * 7")
+    read = Run.objects.get(pk=made.pk)
+
+    assert set(vars(read)) == {"_state", *(f.attname for f in Run._meta.concrete_fields)}
+    assert vars(read._state) == {"db": "default", "adding": False}
+    assert (ModelState.db, ModelState.adding) == (None, True)
