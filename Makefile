@@ -10,7 +10,7 @@ NO_PACKAGES := Can't install the packages. Check the network. They are prebuilt 
 # Tests start hundreds of processes: what one of them has compiled, no other shall compile again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run scale otlp scale-demo test test-quick browser check audit faults bench bench-scaled bench-peers messages screenshots lock
+.PHONY: help run scale otlp scale-demo test test-quick test-all check audit faults bench bench-scaled bench-peers messages screenshots lock
 
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|'
@@ -25,13 +25,25 @@ otlp: .venv/otlp ## install what traces over OpenTelemetry need
 scale-demo: .venv/dev redis ## two web processes and two workers under load; one of each is killed
 	@$(BIN)/python -m tests.scaled.demo
 
-test: .venv/dev chromium redis ## install and run every test
-	@$(BIN)/python -m pytest -q -rfER -n auto --dist loadfile
-	@TESTS_ON=services $(BIN)/python -m pytest -q -rfER -n auto --dist loadfile tests/agents tests/audit tests/people tests/review tests/workflows tests/chat tests/scaled
-	@$(BIN)/python -m pytest -q -rfER -n 3 --dist loadfile tests/browser -c tests/browser/pytest.ini
+# Three parts each: on SQLite, on PostgreSQL and Redis, and in a browser.
+PYTEST := $(BIN)/python -m pytest -q -rfE -n auto --dist loadfile
+ON_SERVICES := TESTS_ON=services $(PYTEST) tests/agents tests/audit tests/people tests/review tests/workflows tests/chat tests/scaled
+IN_BROWSER := $(BIN)/python -m pytest -q -rfE -n 3 --dist loadfile tests/browser -c tests/browser/pytest.ini
+BRIEF := --hypothesis-profile brief
+# Runs the parts, up to the first that fails, and says how long that took.
+TIMED = began=$$(date +%s); $(1); failed=$$?; spent=$$(($$(date +%s) - began)); \
+	echo "make $@: $$((spent / 60)) min $$((spent % 60)) s"; exit $$failed
 
-test-quick: .venv/dev ## the tests of the engine: no database, seconds
-	@$(BIN)/python -m pytest -q tests/engine
+test: .venv/dev chromium redis ## the tests for every change, within 10 minutes on two cores
+	@$(call TIMED,$(PYTEST) $(BRIEF) -m "not thorough" \
+		&& $(ON_SERVICES) $(BRIEF) -m "both_databases and not thorough" \
+		&& $(IN_BROWSER) -m journey)
+
+test-quick: .venv/dev ## the tests of the engine, without a database, within 20 seconds
+	@$(call TIMED,$(BIN)/python -m pytest -q -n 2 $(BRIEF) -m "not thorough" -p no:django -W "ignore:Unknown config option" tests/engine)
+
+test-all: .venv/dev chromium redis ## also every long test, every test on PostgreSQL, and every browser test
+	@$(call TIMED,$(PYTEST) && $(ON_SERVICES) && $(IN_BROWSER))
 
 check: .venv/dev ## style, types, import arrows, migrations, translations
 	@$(BIN)/ruff check .

@@ -13,6 +13,8 @@ from django.test import Client
 
 # How long an example takes says more about the machine than about us.
 hypothesis.settings.register_profile("ours", deadline=None)
+# For `make test`: fewer examples, and the same ones each time.
+hypothesis.settings.register_profile("brief", deadline=None, max_examples=20, derandomize=True)
 hypothesis.settings.load_profile("ours")
 
 

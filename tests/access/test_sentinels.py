@@ -325,10 +325,12 @@ def _break(sweep: Sweep) -> None:
             sweep.failed = visitor.get(page).status_code
 
 
+@pytest.mark.thorough
 def test_secrets_are_where_they_belong_and_nowhere_else(sweep):
     assert leaks(sweep.sentinels, sweep.everything()) == []
 
 
+@pytest.mark.thorough
 def test_what_was_searched_was_worth_it(sweep):
     """Or nothing would be found because nothing happened."""
     places = {found.place for found in sweep.everything()}
@@ -342,6 +344,7 @@ def test_what_was_searched_was_worth_it(sweep):
     assert sweep.elsewhere.requests == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -373,6 +376,7 @@ def test_the_search_finds_a_secret_in_each_of_its_forms():
         assert len(leaks([sentinel], [Found(place="there", text=text)])) >= 1
 
 
+@pytest.mark.thorough
 def test_a_secret_in_a_row_is_found(sweep):
     [(pk,)] = sweep.rows("SELECT min(id) FROM agents_run")
     leaked = SECRETS["provider key"]

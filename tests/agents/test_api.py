@@ -12,6 +12,7 @@ from tests.conftest import asked
 from tests.scripted import Says
 
 pytestmark = [
+    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("agent", "workshop"),
 ]

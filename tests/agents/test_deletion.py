@@ -16,6 +16,7 @@ from chat.models import ChatSession, Invitation, Member, Message
 from tests.conftest import asked
 
 pytestmark = [
+    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("agent", "workshop"),
 ]

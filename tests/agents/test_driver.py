@@ -11,6 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from agents.models import Run, RunEvent
 from agents.models.driver import document, execute, execute_many, fetch, moment
 
+pytestmark = pytest.mark.both_databases
+
 COUNT = "SELECT COUNT(*) FROM agents_run WHERE topic LIKE %s AND topic NOT LIKE 'x%%'"
 RENAME = "UPDATE agents_run SET topic = %s WHERE topic = %s"
 

@@ -13,7 +13,7 @@ from agents import health, live
 from agents.models import ServerProcess
 from project.asgi import application
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.both_databases, pytest.mark.django_db(transaction=True)]
 
 
 async def asked(host=b"testserver", path="/health/"):

@@ -13,7 +13,7 @@ from agents.engine.termination import StopReason
 from agents.journal import Journal, RunIsOver
 from agents.models import Run, RunEvent
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.both_databases, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from agents.engine import faults
 from agents.models import Chunk, Document
 from agents.tools.search import SearchTool, cited
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.both_databases, pytest.mark.django_db]
 
 ENGLISH = [
     ("How do I stop a run?", "en/using.md", "How do I stop a run?"),

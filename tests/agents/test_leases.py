@@ -20,6 +20,7 @@ from tests.conftest import PATIENCE, asked, checked, until
 from tests.scripted import Says
 
 pytestmark = [
+    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("agent", "workshop"),
 ]

@@ -7,6 +7,8 @@ from channels.layers import InMemoryChannelLayer, channel_layers
 
 from agents import live
 
+pytestmark = pytest.mark.both_databases
+
 TOLD = {"type": "told", "by": "another", "kind": "run.events", "facts": '{"run": 7}'}
 
 

@@ -156,6 +156,7 @@ async def test_a_plan_that_cannot_be_made_ends_with_its_reason(planner, scripted
     assert "You stopped this run" not in html
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("place", ["chat", "trace"])
 async def test_every_moment_of_a_plan_is_what_a_page_had_been_shown(
     place, planner, scripted, person, monkeypatch
@@ -187,6 +188,7 @@ async def test_names_in_a_plan_are_masked_for_whoever_may_not_see_them(
     assert "1 of 1 done" in html
 
 
+@pytest.mark.thorough
 async def test_a_plan_of_a_thousand_steps_is_shown_as_bars_and_not_at_every_event(
     agent, monkeypatch
 ):

@@ -9,6 +9,8 @@ from django.db.models.functions import Length
 from agents.models import Run
 from agents.models.prepared import prepared
 
+pytestmark = pytest.mark.both_databases
+
 
 @prepared
 def runs_on(topic, after):

@@ -18,6 +18,7 @@ from chat.models import ChatSession
 from tests.conftest import tab
 
 pytestmark = [
+    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("workshop"),
 ]

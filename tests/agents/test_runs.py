@@ -18,6 +18,7 @@ from tests.conftest import asked, checked, until
 from tests.scripted import Call, Says, delta, finish
 
 pytestmark = [
+    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("agent", "workshop"),
 ]

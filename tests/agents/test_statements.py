@@ -5,7 +5,7 @@ import pytest
 from agents.models import Run
 from agents.models.statements import More, update
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.both_databases, pytest.mark.django_db]
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from agents.audit import chain
 from agents.models import AuditEntry, AuditHead
 from agents.models.audit import Unchangeable
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.both_databases, pytest.mark.django_db]
 
 
 @pytest.fixture

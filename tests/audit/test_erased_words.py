@@ -35,6 +35,7 @@ from tests.audit.rows import asked, conversation, ended
 from tests.audit.test_erasure import holding
 
 pytestmark = [
+    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("workshop"),
 ]

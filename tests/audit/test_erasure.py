@@ -19,6 +19,7 @@ from tests.audit.rows import asked, conversation, ended
 from tests.review.conftest import client_of
 
 pytestmark = [
+    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("workshop"),
 ]

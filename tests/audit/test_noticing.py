@@ -12,7 +12,7 @@ from agents.audit import chain, circumstances
 from agents.models import Agent, AuditEntry, GuardrailPattern, McpServer
 from tests.review.conftest import client_of
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.both_databases, pytest.mark.django_db(transaction=True)]
 PASSWORD = "a long walk on the beach"
 SERVERS = '{"mcpServers": {"shop": {"url": "https://shop.example/mcp"}}}'
 

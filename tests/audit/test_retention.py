@@ -16,7 +16,7 @@ from chat.models import ChatSession
 from tests.audit.rows import asked, conversation, ended
 from tests.review.conftest import client_of
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.both_databases, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture(autouse=True)

@@ -57,7 +57,7 @@ def serve(folder, delay: float, **environment: str) -> Iterator[Server]:
 
 
 class Complained(Exception):
-    """What a server says of itself is a fault of ours, and not tried again until it is gone."""
+    """Raised when a server logged an error or a traceback."""
 
 
 class Watch:

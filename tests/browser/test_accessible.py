@@ -43,6 +43,11 @@ def run_of(page: Page) -> str:
     return last_run(page).get_attribute("id").removeprefix("run-")
 
 
+@pytest.mark.parametrize(
+    "options",
+    [pytest.param("light", marks=pytest.mark.journey), "dark", "a phone in Japanese"],
+    indirect=True,
+)
 def test_the_chat_and_the_page_of_a_run_have_no_serious_fault(reader: Page):
     answered(reader, SEVERAL)
     assert faults(reader) == []

@@ -1,5 +1,6 @@
 from contextlib import contextmanager
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conversation import answered, begin, tool_step
@@ -7,6 +8,7 @@ from tests.browser.conversation import answered, begin, tool_step
 TOOLS, PATTERNS = "/admin/agents/toolregistration/", "/admin/agents/guardrailpattern/"
 
 
+@pytest.mark.journey
 def test_a_tool_that_is_switched_off_is_gone_from_the_very_next_run(page: Page):
     with switched_off(page, "calculator"):
         run = answered(page, "What is 6 times 7?")
@@ -16,6 +18,7 @@ def test_a_tool_that_is_switched_off_is_gone_from_the_very_next_run(page: Page):
     expect(tool_step(run).locator(".intent")).to_contain_text("calculator")
 
 
+@pytest.mark.journey
 def test_a_pattern_blocks_the_very_next_run_with_its_message(page: Page):
     sentence = "We do not speak of <b>Macbeth</b> here."
     with a_pattern(page, name="Superstition", pattern="(?i)macbeth", message=sentence):

@@ -25,7 +25,9 @@ def assert_equals_its_reload(page: Page) -> None:
     ("question", "note"),
     [
         (FIGURES, "The best product by revenue in "),
-        ("今年の売上上位5商品は？", "年の売上が最も多い"),
+        pytest.param(
+            "今年の売上上位5商品は？", "年の売上が最も多い", marks=pytest.mark.journey
+        ),
     ],
 )
 def test_an_answer_in_a_form_is_a_table_and_equals_its_reload(page: Page, question, note):
@@ -40,6 +42,7 @@ def test_an_answer_in_a_form_is_a_table_and_equals_its_reload(page: Page, questi
     assert_equals_its_reload(page)
 
 
+@pytest.mark.journey
 def test_a_task_that_is_handed_on_is_seen_below_the_step_that_asked(page: Page):
     run = asked(page, "lead", "Ask helper: What is 12.5% of 3480?")
     expect(run).to_have_attribute("data-status", "completed")

@@ -17,6 +17,7 @@ def tool(page: Page, name: str):
     return page.locator(".given-tools tr").filter(has=page.get_by_label(name, exact=True))
 
 
+@pytest.mark.journey
 def test_an_agent_is_begun_from_a_template_tried_saved_changed_and_restored(page: Page, watch):
     page.goto(AGENTS)
     page.get_by_role("link", name="Add agent").click()

@@ -3,6 +3,7 @@
 import json
 import re
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import AWAY
@@ -25,6 +26,7 @@ def without_bars(page: Page) -> str:
     return re.sub(r"<rect [^>]*>", "", html(page.locator("#messages")))
 
 
+@pytest.mark.journey
 def test_a_call_that_was_approved_is_made_and_the_page_equals_its_reload(page: Page):
     approval = asks(page)
     expect(approval).to_contain_text('{"expression": "3480 * 12.5 / 100"}')
@@ -44,6 +46,7 @@ def test_a_call_that_was_approved_is_made_and_the_page_equals_its_reload(page: P
     assert html(page.locator("#messages")) == watched
 
 
+@pytest.mark.journey
 def test_arguments_can_be_changed_and_a_slip_loses_nothing(page: Page):
     approval = asks(page)
     approval.get_by_text("Change the arguments").click()
@@ -100,6 +103,7 @@ def test_a_question_asked_while_a_call_waits_is_queued_and_says_what_for(page: P
     expect(page.locator(".run")).to_have_count(2)
 
 
+@pytest.mark.journey
 def test_a_call_is_declined_in_the_inbox_with_the_keyboard_alone(page: Page):
     asks(page, "What is 61 * 7?")
     chat = page.url

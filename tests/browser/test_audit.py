@@ -18,6 +18,7 @@ def reader(request, visit, server) -> Page:
     return visit(server, **READERS[request.param], reduced_motion="reduce")
 
 
+@pytest.mark.journey
 def test_the_log_is_searched_verified_and_taken_along(page: Page, guest, tmp_path):
     page.goto(LOG)
     page.locator("#searchbar").fill("guest person.added")
@@ -57,6 +58,7 @@ def test_somebody_takes_along_what_is_kept_of_them(page: Page, tmp_path):
         assert any("3480" in archive.read(name).decode() for name in sessions)
 
 
+@pytest.mark.journey
 def test_a_person_is_erased_by_whoever_types_their_name(
     page: Page, browser, server, signed_in, watch
 ):

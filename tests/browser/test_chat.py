@@ -32,6 +32,7 @@ def test_a_wrong_password_is_answered_with_a_sentence(visit, server):
     expect(page.get_by_label("User name")).to_have_value(NAME)
 
 
+@pytest.mark.journey
 def test_whoever_logs_in_lands_in_the_chat_and_can_leave_again(visit, server):
     page = visit(server, storage_state=None)
     page.goto("/traces/")
@@ -47,6 +48,7 @@ def test_whoever_logs_in_lands_in_the_chat_and_can_leave_again(visit, server):
     expect(page.get_by_label("User name")).to_be_visible()
 
 
+@pytest.mark.journey
 def test_an_example_is_put_into_the_composer_and_enter_sends_it(page: Page):
     page.goto("/")
     examples = page.locator("[data-example]")
@@ -76,6 +78,7 @@ def test_shift_and_enter_break_the_line_and_nothing_is_sent_without_words(page: 
     expect(page).to_have_url(re.compile(r"/$"))
 
 
+@pytest.mark.journey
 def test_a_question_is_thought_about_worked_on_and_answered_before_ones_eyes(slow_page: Page):
     run = begin(slow_page, CALCULATION)
     clock, counter = run.locator("header .duration"), run.locator("header .figure").first
@@ -92,6 +95,7 @@ def test_a_question_is_thought_about_worked_on_and_answered_before_ones_eyes(slo
     expect(run.locator(".answer code")).to_be_visible()
 
 
+@pytest.mark.journey
 def test_a_row_says_number_kind_intent_status_and_duration_and_holds_the_rest(page: Page):
     run = answered(page, CALCULATION)
     row = tool_step(run)
@@ -120,7 +124,10 @@ def test_a_row_that_was_opened_stays_open_while_the_run_goes_on(slow_page: Page)
     expect(tool_step(run).locator(".seen pre")).to_contain_text("36")
 
 
-@pytest.mark.parametrize("question", [CALCULATION, FIGURES, LOOKUP, SEVERAL])
+@pytest.mark.parametrize(
+    "question",
+    [CALCULATION, pytest.param(FIGURES, marks=pytest.mark.journey), LOOKUP, SEVERAL],
+)
 def test_the_page_reloaded_equals_the_page_watched(page: Page, question):
     answered(page, question)
     expect(page.locator(".running-dot")).to_have_count(0)
@@ -133,6 +140,7 @@ def test_the_page_reloaded_equals_the_page_watched(page: Page, question):
     assert (html(messages), html(sessions)) == watched
 
 
+@pytest.mark.journey
 def test_a_second_question_is_answered_below_the_first_and_equals_its_reload(page: Page):
     answered(page, "What was the revenue in 2025?")
     ask(page, "And last month?")
@@ -144,6 +152,7 @@ def test_a_second_question_is_answered_below_the_first_and_equals_its_reload(pag
     assert html(page.locator("#messages")) == watched
 
 
+@pytest.mark.journey
 def test_a_page_reloaded_in_the_middle_shows_where_it_is_and_goes_on(slow_page: Page):
     run = begin(slow_page, SEVERAL)
     expect(tool_step(run)).to_have_attribute("data-status", "done")
@@ -160,6 +169,7 @@ def test_a_page_reloaded_in_the_middle_shows_where_it_is_and_goes_on(slow_page: 
     expect(run.locator(".answer strong")).to_have_text(["36", "42"])
 
 
+@pytest.mark.journey
 def test_a_second_tab_shows_the_same(page: Page):
     begin(page, CALCULATION)
     other = page.context.new_page()
@@ -207,6 +217,7 @@ def test_a_run_that_ended_while_the_page_was_loading_is_shown_as_ended(slow_page
     expect(late.locator(".running-dot")).to_have_count(0, timeout=5_000)
 
 
+@pytest.mark.journey
 def test_how_much_is_shown_can_be_chosen_and_is_remembered(page: Page):
     run = answered(page, CALCULATION)
 
@@ -220,6 +231,7 @@ def test_how_much_is_shown_can_be_chosen_and_is_remembered(page: Page):
     expect(run.locator(".answer")).to_be_visible()
 
 
+@pytest.mark.journey
 def test_a_reader_who_scrolled_up_is_left_alone(slow_page: Page):
     slow_page.set_viewport_size({"width": 900, "height": 300})
     run = begin(slow_page, SEVERAL)
@@ -244,6 +256,7 @@ def test_an_answer_is_copied_as_it_was_written(page: Page):
     assert "**435**" in page.evaluate("navigator.clipboard.readText()")
 
 
+@pytest.mark.journey
 def test_what_was_typed_outlives_a_reload(page: Page):
     answered(page, CALCULATION)
     page.locator("#text").fill("half a thou")

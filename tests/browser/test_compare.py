@@ -51,6 +51,7 @@ def test_a_run_again_grows_beside_its_origin_until_both_have_ended(slow_page: Pa
     expect(page.locator(".pair-row .tag")).to_have_text(["replayed", "replayed"])
 
 
+@pytest.mark.journey
 def test_from_the_page_of_a_run_it_is_run_again_and_compared(page: Page):
     run = asked(page, CALCULATION)
     page.set_viewport_size({"width": 1500, "height": 900})

@@ -14,6 +14,7 @@ def lost(watch):
     watch.expect(AWAY)
 
 
+@pytest.mark.journey
 def test_nothing_typed_or_sent_while_the_server_is_away_is_lost(
     slow_page: Page, slow_server, lost
 ):
@@ -127,6 +128,7 @@ def test_a_page_that_was_away_shows_what_the_other_device_shows(
     expect(slow_page.locator(".question p")).to_have_text(asked)
 
 
+@pytest.mark.journey
 def test_a_browser_without_a_network_says_so_and_sends_afterwards(page: Page, lost):
     answered(page, "What is 2 + 3?")
     page.context.set_offline(True)

@@ -3,6 +3,7 @@
 import gettext
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conversation import (
@@ -63,6 +64,7 @@ CONTRASTS = """() => {
 }"""
 
 
+@pytest.mark.journey
 def test_the_language_can_be_changed_and_stays(page: Page):
     page.goto("/")
     page.get_by_role("button", name="日本語").click()
@@ -91,6 +93,7 @@ def test_what_comes_live_is_in_the_language_of_the_page(page: Page):
     assert run.inner_text() == watched
 
 
+@pytest.mark.journey
 def test_dark_and_light_are_chosen_and_remembered(page: Page):
     page.goto("/")
     light = page.evaluate(BACKGROUND)
@@ -145,6 +148,7 @@ def test_nothing_moves_for_whoever_asked_for_less_motion(slow_page: Page):
     assert slow_page.evaluate(MOVING) == []
 
 
+@pytest.mark.journey
 def test_nothing_is_wider_than_a_phone(phone: Page):
     phone.goto("/")
     assert fits(phone)
@@ -187,6 +191,7 @@ def test_the_sessions_are_a_drawer_on_a_phone(phone: Page):
     expect(drawer).to_be_hidden()
 
 
+@pytest.mark.journey
 def test_everything_is_reached_with_the_tab_key_and_one_sees_where_one_is(page: Page):
     answered(page, CALCULATION)
     page.reload()
@@ -225,6 +230,7 @@ def test_everything_has_a_name_for_those_who_do_not_see_it(page: Page):
     expect(page.locator("#announcer")).to_have_text("The agent has finished.")
 
 
+@pytest.mark.journey
 def test_everything_essential_works_without_javascript(visit, server):
     page = visit(server, java_script_enabled=False, storage_state=None)
     page.goto("/")

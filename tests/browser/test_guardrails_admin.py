@@ -38,6 +38,7 @@ def kept(page: Page, name: str = "Fish"):
         expect(page.locator(".messagelist .success")).to_be_visible()
 
 
+@pytest.mark.journey
 def test_matches_are_marked_while_one_types(page: Page):
     draft(page, "sword[a-z]+", "mask", "both")
     page.locator("#sample").press_sequentially("A ｓｗｏｒｄfish.")
@@ -61,6 +62,7 @@ def test_a_pattern_is_tested_on_the_past_before_it_is_kept(page: Page):
     expect(page).to_have_url(re.compile("/traces/"))
 
 
+@pytest.mark.journey
 def test_an_observed_pattern_changes_nothing_and_its_hit_can_be_judged(page: Page):
     draft(page, "(?i)pikeperch")
     page.locator("[name=is_observed]").check()

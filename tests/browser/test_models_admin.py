@@ -69,6 +69,7 @@ def choose(page: Page, label: str) -> None:
     expect(page.locator(".messagelist .success")).to_be_visible()
 
 
+@pytest.mark.journey
 def test_a_model_is_added_tested_and_used_in_a_chat(page: Page, provider: WireServer):
     fill(page, provider, "swift")
     page.get_by_role("button", name="Test").click()

@@ -10,6 +10,7 @@ from tests.browser.test_agents import asked, assert_equals_its_reload
 FIGURE = "How many orders were refunded?"
 
 
+@pytest.mark.journey
 def test_both_heads_their_answer_and_where_they_differ_are_seen(page: Page):
     run = asked(page, "panel", FIGURE)
     expect(run).to_have_attribute("data-status", "completed")

@@ -69,6 +69,7 @@ def enter(page: Page, name: str) -> None:
     page.locator("form.credentials button").click()
 
 
+@pytest.mark.journey
 def test_a_passkey_lets_in_alone_and_after_the_password(newcomer, outside):
     newcomer("keyed")
     page = with_key(outside())
@@ -133,6 +134,7 @@ def test_an_app_is_set_up_asked_for_and_replaced_by_paper(newcomer, outside):
     expect(page.locator("#ask")).to_be_visible()
 
 
+@pytest.mark.journey
 def test_whoever_is_switched_off_is_out_of_an_open_chat(newcomer, outside, page):
     name = f"leaver-{time.monotonic_ns()}"
     place = newcomer(name)

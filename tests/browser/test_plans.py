@@ -41,6 +41,7 @@ def shown(page: Page) -> Locator:
     return approval
 
 
+@pytest.mark.journey
 def test_a_plan_is_drawn_while_it_goes_on_and_its_nodes_lead_to_their_steps(page: Page):
     run = begun(page)
     plan = run.locator(".plan")

@@ -1,5 +1,6 @@
 """What is typed while the agent answers waits its turn, on every page of the session."""
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import AWAY
@@ -20,6 +21,7 @@ def queued(page: Page):
     return page.locator("#queue .question p")
 
 
+@pytest.mark.journey
 def test_what_is_typed_while_the_agent_answers_waits_and_is_answered(slow_page: Page):
     run = busy(slow_page)
     other = slow_page.context.new_page()
@@ -62,6 +64,7 @@ def test_what_waits_is_there_after_a_reload_and_a_restart(slow_page: Page, slow_
     expect(slow_page.locator("#messages .question p")).to_have_text([LOOKUP, SUM])
 
 
+@pytest.mark.journey
 def test_a_message_taken_back_is_written_anew(slow_page: Page):
     busy(slow_page)
     ask(slow_page, "What is 2 + 33?")
@@ -90,6 +93,7 @@ def test_taking_back_does_not_throw_away_what_is_being_written(slow_page: Page):
     expect(slow_page.locator("#text")).to_have_value("Something else")
 
 
+@pytest.mark.journey
 def test_send_now_stops_the_answer_and_is_answered_before_the_others(slow_page: Page):
     run = busy(slow_page)
     ask(slow_page, "How many customers are there?")

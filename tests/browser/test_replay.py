@@ -4,6 +4,7 @@ import re
 import sqlite3
 from datetime import datetime, timedelta
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conversation import CALCULATION, LOOKUP, SEVERAL, answered, begin, html
@@ -40,6 +41,7 @@ def move(page: Page, key: str) -> int:
     return place(page)
 
 
+@pytest.mark.journey
 def test_a_run_played_to_its_end_is_the_run_that_was_watched(page: Page):
     watched = bare(answered(page, SEVERAL))
     stage = replay(page)
@@ -70,6 +72,7 @@ def test_the_same_moments_are_seen_on_the_way_back(page: Page):
     assert bare(run) == seen[1]
 
 
+@pytest.mark.journey
 def test_arrows_go_from_moment_to_moment_and_say_what_happens(page: Page):
     answered(page, CALCULATION)
     stage = replay(page)

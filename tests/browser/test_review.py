@@ -34,6 +34,7 @@ def waiting(page: Page) -> int:
     return int((page.locator("#open-reviews").text_content().split() or ["0"])[0])
 
 
+@pytest.mark.journey
 def test_a_thumb_is_kept_and_taken_back_and_the_page_equals_its_reload(page: Page):
     run = answered(page, "What is 2 + 2?")
     rating = run.locator(".rating")
@@ -94,6 +95,7 @@ def test_whoever_was_logged_out_meanwhile_is_asked_to_log_in(page: Page):
     expect(page.locator(".run")).to_have_count(0)
 
 
+@pytest.mark.journey
 def test_a_correction_is_seen_live_in_the_chat_of_whoever_asked(page: Page, asker: Page):
     run = flagged(asker, "What is 3 + 3?")
     page.goto("/review/")
@@ -116,6 +118,7 @@ def test_a_correction_is_seen_live_in_the_chat_of_whoever_asked(page: Page, aske
     assert html(asker.locator("#messages")) == watched
 
 
+@pytest.mark.journey
 def test_the_queue_is_judged_with_the_keyboard_alone(page: Page, asker: Page):
     # A second try of this test must not find the questions of the first.
     questions = [f"What is {randrange(10_000, 99_999)} + {n}?" for n in (4, 5)]

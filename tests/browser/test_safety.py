@@ -1,3 +1,4 @@
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conversation import answered, begin, last_run, number_in
@@ -14,6 +15,7 @@ The purple trapdoor is this: {ATTACK} <svg onload=alert(4)> <a href="data:text/h
 """
 
 
+@pytest.mark.journey
 def test_markup_in_a_question_is_shown_as_it_was_typed(page: Page):
     run = begin(page, ATTACK)
     expect(run).not_to_have_attribute("data-live", "")
@@ -41,6 +43,7 @@ def test_markup_in_a_title_stays_text(page: Page):
     expect(page.get_by_role("dialog")).to_contain_text("<img src=x onerror=alert(1)>")
 
 
+@pytest.mark.journey
 def test_a_document_cannot_bring_anything_to_life_in_an_answer(page: Page, server, tmp_path):
     document = tmp_path / "trapdoor.md"
     document.write_text(DOCUMENT)

@@ -1,6 +1,7 @@
 import re
 from random import randrange
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conversation import answered, ask, begin, last_run, number_in
@@ -29,6 +30,7 @@ def test_somebody_new_is_told_that_conversations_are_kept_here(visit, server, ne
     expect(page.locator(".empty")).to_contain_text("No footprints yet")
 
 
+@pytest.mark.journey
 def test_a_session_is_named_after_its_first_question_and_the_newest_is_first(page: Page):
     answered(page, "What is 101 + 1?")
     older = page.url
@@ -54,6 +56,7 @@ def test_a_new_chat_is_one_click_away(page: Page):
     expect(page.locator(".message")).to_have_count(0)
 
 
+@pytest.mark.journey
 def test_the_list_is_searched_while_one_types(page: Page):
     answered(page, "What is 7070 + 1?")
     answered(page, "What is 8080 + 1?")
@@ -86,6 +89,7 @@ def test_what_was_found_stays_while_a_run_goes_on(page: Page):
     expect(rows).to_contain_text(wanted)
 
 
+@pytest.mark.journey
 def test_a_session_is_renamed_with_the_keyboard_alone(page: Page):
     answered(page, "What is 105 + 1?")
     row = page.locator(f"#session-{number_in(page)}")
@@ -117,6 +121,7 @@ def test_escape_leaves_the_title_as_it_was(page: Page):
     expect(row.get_by_role("link")).to_be_focused()
 
 
+@pytest.mark.journey
 def test_a_session_is_deleted_only_after_one_was_asked(page: Page, watch):
     answered(page, "What is 107 + 1?")
     url, row = page.url, page.locator(f"#session-{number_in(page)}")
@@ -167,6 +172,7 @@ def test_a_session_can_be_deleted_while_it_runs(slow_page: Page):
     expect(row).to_have_count(0)
 
 
+@pytest.mark.journey
 def test_earlier_messages_load_while_scrolling_without_moving_what_is_read(page: Page, server):
     server.manage("shell", "-v0", "-c", MANY_MESSAGES)
     page.goto("/")

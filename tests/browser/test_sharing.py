@@ -38,6 +38,7 @@ def open_elsewhere(visit, server: Server, link: str, **options) -> Page:
     return reader
 
 
+@pytest.mark.journey
 def test_somebody_without_an_account_reads_what_was_shared(visit, server, page, run):
     reader = open_elsewhere(visit, server, make(page, run))
 
@@ -85,6 +86,7 @@ def test_a_shared_run_fits_a_phone_without_javascript(visit, server, page, run, 
     assert box["width"] <= 390
 
 
+@pytest.mark.journey
 def test_a_link_is_made_and_revoked_on_the_page_of_the_run(page, run):
     page.goto(f"/traces/{run}/")
     page.locator("#share > summary").click()
@@ -98,6 +100,7 @@ def test_a_link_is_made_and_revoked_on_the_page_of_the_run(page, run):
     expect(page).to_have_url(re.compile(rf"/traces/{run}/$"))
 
 
+@pytest.mark.journey
 def test_anothers_run_is_masked_until_a_reason_is_given(visit, server, page, guest):
     asker = visit(server, storage_state=guest)
     answered(asker, QUESTION).get_by_role("link", name="Trace").click()

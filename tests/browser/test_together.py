@@ -35,6 +35,7 @@ def let_in(page: Page, name: str, right: str) -> None:
     expect(page.locator("#share-session")).to_be_hidden()
 
 
+@pytest.mark.journey
 def test_what_one_asks_is_watched_by_the_other_as_it_happens(visit, server, page, guest):
     answered(page, CALCULATION)
     let_in(page, "guest", "read")
@@ -80,6 +81,7 @@ def test_whoever_may_write_asks_under_their_own_name_and_comments(visit, server,
     expect(seen.locator(".comment-count")).to_be_hidden()
 
 
+@pytest.mark.journey
 def test_a_link_lets_in_and_whoever_is_removed_sees_no_more(visit, server, page, guest, watch):
     watch.expect("404")
     answered(page, CALCULATION)

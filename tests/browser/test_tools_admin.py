@@ -73,6 +73,7 @@ def run_tool(page: Page, name: str) -> None:
     expect(page.locator("#trial")).to_be_visible()
 
 
+@pytest.mark.journey
 def test_a_real_server_is_tried_before_anything_is_saved(page: Page):
     fill_in(page, "clock", TIME, ["--local-timezone=Asia/Tokyo"])
     page.get_by_role("button", name="Try without saving").click()
@@ -92,6 +93,7 @@ def test_what_is_wrong_in_the_form_is_told_without_trying(page: Page):
     expect(page.locator("#tried")).to_contain_text("runs whatever it is told")
 
 
+@pytest.mark.journey
 def test_a_tool_of_a_real_server_is_run_by_hand(page: Page):
     fill_in(page, "clock", TIME, ["--local-timezone=Asia/Tokyo"])
     page.locator("[name=_continue]").click()

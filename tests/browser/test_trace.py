@@ -1,5 +1,6 @@
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conversation import (
@@ -19,6 +20,7 @@ def shown(run) -> list[str]:
     return [" ".join(re.sub(r"∥ \d+", "", row).split()) for row in rows]
 
 
+@pytest.mark.journey
 def test_the_trace_has_the_rows_and_totals_of_the_chat(page: Page):
     run = answered(page, SEVERAL)
     rows = shown(run)
@@ -68,6 +70,7 @@ def trace_of(page: Page, question: str) -> None:
     page.wait_for_load_state()  # before that no key is heard
 
 
+@pytest.mark.journey
 def test_a_step_is_read_in_detail_beside_the_rows(page: Page):
     trace_of(page, CALCULATION)
     panel = page.locator("#panel")
@@ -89,6 +92,7 @@ def test_a_step_is_read_in_detail_beside_the_rows(page: Page):
     expect(panel).to_be_hidden()
 
 
+@pytest.mark.journey
 def test_the_keys_read_walk_and_explain_themselves(page: Page):
     trace_of(page, CALCULATION)
     page.keyboard.press("j")
@@ -166,6 +170,7 @@ def test_without_javascript_a_run_and_its_steps_can_be_read(visit, server, page:
     expect(plain.locator(".tabs")).to_be_visible()
 
 
+@pytest.mark.journey
 def test_the_page_of_a_run_is_live_and_equals_its_reload(slow_page: Page):
     run = begin(slow_page, CALCULATION)
     run.get_by_role("link", name="Trace").click()

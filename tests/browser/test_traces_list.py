@@ -40,6 +40,7 @@ def filtered(page: Page, text: str) -> None:
     expect(page.locator("#views [name=q]")).to_have_value(text.strip())
 
 
+@pytest.mark.journey
 def test_typing_filters_the_list_and_is_kept_in_the_address(traces: Page):
     expect(rows(traces)).to_have_count(50)
     pages = traces.evaluate("history.length")
@@ -55,6 +56,7 @@ def test_typing_filters_the_list_and_is_kept_in_the_address(traces: Page):
     assert traces.evaluate("history.length") == pages
 
 
+@pytest.mark.journey
 def test_fields_and_values_are_completed_with_the_keyboard(traces: Page):
     box = traces.get_by_role("combobox", name="Filter the runs")
     box.focus()
@@ -120,6 +122,7 @@ def test_a_term_is_taken_out_and_a_ready_made_view_chosen(traces: Page):
     assert statuses(traces) == {"failed"}
 
 
+@pytest.mark.journey
 def test_a_view_is_saved_used_and_deleted(traces: Page):
     filtered(traces, "duration:>1s -status:failed")
     traces.get_by_text("Save this view").click()

@@ -47,6 +47,7 @@ def written(page: Page, name: str) -> str:
     return page.url
 
 
+@pytest.mark.journey
 def test_a_problem_is_told_while_one_types_and_leads_to_its_line(page: Page):
     page.goto("/workflows/new/?example=pipeline")
     text = page.get_by_label("Definition")
@@ -76,6 +77,7 @@ def test_a_step_in_the_drawing_leads_to_its_lines(page: Page):
     assert before.count("\n") == 9
 
 
+@pytest.mark.journey
 def test_a_workflow_is_started_from_its_page_and_seen_in_the_chat(page: Page):
     written(page, "Sums of a page")
     page.get_by_label("count").fill("7")

@@ -14,6 +14,7 @@ from chat import questions, sessions
 from chat.models import ChatSession, Message
 
 pytestmark = [
+    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("agent", "workshop"),
 ]

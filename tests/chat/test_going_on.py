@@ -13,6 +13,7 @@ from chat import sessions
 from tests.conftest import PATIENCE, checked
 
 pytestmark = [
+    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("agent", "workshop"),
 ]

@@ -19,6 +19,7 @@ from chat.models import ChatSession, Message
 from tests.conftest import ORIGIN, frames_until, tab
 
 pytestmark = [
+    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("agent", "workshop"),
 ]

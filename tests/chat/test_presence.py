@@ -9,6 +9,7 @@ from chat.presence import Person, Presence
 from tests.conftest import frames_until, tab
 
 pytestmark = [
+    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("agent", "workshop"),
 ]

@@ -9,6 +9,8 @@ from agents.templatetags.ashiato import A_NUMBER
 from chat.models import ChatSession
 from chat.templatetags.session_list import A_TITLE, by_day, session_rows
 
+pytestmark = pytest.mark.both_databases
+
 
 def _row(title: str, status: str = "", is_shared: bool = False) -> ChatSession:
     row = ChatSession(pk=12, title=title, is_shared=is_shared)

@@ -20,6 +20,7 @@ from tests.conftest import checked, frames_until, tab, until
 from tests.scripted import Says, ScriptedModel
 
 pytestmark = [
+    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("agent", "workshop"),
 ]

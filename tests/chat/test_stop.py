@@ -19,6 +19,7 @@ from tests.conftest import asked, checked, frames_until, tab, until
 from tests.scripted import Says, ScriptedModel, delta
 
 pytestmark = [
+    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("agent", "workshop"),
 ]

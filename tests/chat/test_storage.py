@@ -12,6 +12,7 @@ from chat.models import Message
 from tests.conftest import frames_until, tab
 
 pytestmark = [
+    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("agent", "workshop"),
 ]

@@ -1,6 +1,10 @@
 """More than a page can show, and more pages than a person has: each row of that once."""
 
+import pytest
+
 from tests.faults import crowding
+
+pytestmark = pytest.mark.thorough
 
 
 async def test_f37_a_very_long_answer_is_cut_and_its_page_stays_connected(holds):

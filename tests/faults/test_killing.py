@@ -5,15 +5,17 @@ import pytest
 from tests.faults import killing
 
 
-@pytest.mark.parametrize("point", ["P1", "P12"])
+@pytest.mark.parametrize("point", [pytest.param("P1", marks=pytest.mark.thorough), "P12"])
 async def test_f01_runs_go_on_after_a_kill_at_a_point(holds, point):
     await holds(killing.f01, 2, points=[point])
 
 
+@pytest.mark.thorough
 async def test_f02_runs_go_on_after_a_kill_at_any_time(holds):
     await holds(killing.f02, people=10)
 
 
+@pytest.mark.thorough
 async def test_f03_runs_end_or_are_handed_over_when_the_server_is_told_to_go(holds):
     await holds(killing.f03)
 
@@ -22,10 +24,12 @@ async def test_f05_what_may_have_been_done_is_asked_about_and_never_repeated(hol
     await holds(killing.f05)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("point", ["P9", "P12"])
 async def test_f35_plans_go_on_after_a_kill_at_a_point(holds, point):
     await holds(killing.f35, 2, points=[point])
 
 
+@pytest.mark.thorough
 async def test_f36_a_run_that_gets_on_outlives_any_number_of_restarts(holds):
     await holds(killing.f36)

@@ -1,6 +1,10 @@
 """Tools, storage, several processes, the machine itself: each row of that once."""
 
+import pytest
+
 from tests.faults import machine, scaled, serving, storing
+
+pytestmark = pytest.mark.thorough
 
 
 async def test_f04_the_runs_of_a_worker_that_was_killed_go_on_in_another(holds):

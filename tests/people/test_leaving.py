@@ -18,6 +18,7 @@ from tests.conftest import ORIGIN, PATIENCE, tab, until
 from tests.people.test_roles import saved
 
 pytestmark = [
+    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("agent", "workshop"),
 ]

@@ -90,6 +90,7 @@ def test_whoever_is_switched_off_is_told_what_a_stranger_is(client, ada, sign_in
     assert "This name and password do not belong together." in answer.content.decode()
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("typed", ["a\0da", "ada\ud800", "x" * 5000, ""])
 def test_no_name_and_no_password_breaks_the_page(client, ada, sign_in, typed):
     typed = typed.encode(errors="replace").decode()
@@ -117,6 +118,7 @@ def test_with_an_app_the_password_alone_opens_nothing(client, ada, secret, sign_
     assert client.session["proved_twice"]
 
 
+@pytest.mark.both_databases
 def test_a_code_lets_in_once(client, ada, secret, sign_in):
     right = code(secret)
     other = Client()
@@ -240,6 +242,7 @@ def test_signing_out_is_kept_and_ends_the_visit(client, ada, sign_in):
     assert actions() == ["signin.ok", "signin.out"]
 
 
+@pytest.mark.both_databases
 def test_after_five_wrong_passwords_even_the_right_one_waits(client, ada, sign_in):
     for _attempt in range(throttle.BOTH.free):
         sign_in(password="wrong")
@@ -274,6 +277,7 @@ def test_a_name_that_is_not_there_waits_as_well(client, ada, sign_in):
     assert sign_in("ada").status_code == 302
 
 
+@pytest.mark.both_databases
 def test_nobody_can_be_locked_out_by_others(client, ada, sign_in):
     sign_in()
     client.post("/logout/")
@@ -459,6 +463,7 @@ def test_a_link_to_set_a_password_works_once(client, ada, administrator):
     assert "no-store" in page.headers["Cache-Control"]
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_a_link_that_is_used_several_times_at_once_works_once(ada):
     uid = urlsafe_base64_encode(force_bytes(ada.pk))

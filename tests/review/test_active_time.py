@@ -18,7 +18,7 @@ from agents.review.charts import p95
 from agents.review.filters import parse
 from agents.templatetags.alike import run_head
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.both_databases, pytest.mark.django_db]
 
 BEGAN = timezone.now().replace(microsecond=0) - timedelta(hours=1)
 FUNCTION = {"name": "send", "arguments": "{}"}

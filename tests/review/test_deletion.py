@@ -7,7 +7,7 @@ from agents.review.models import Example
 from chat import sessions
 from chat.models import Message
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.both_databases, pytest.mark.django_db]
 
 
 def again(run, user, topic):

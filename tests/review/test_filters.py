@@ -13,6 +13,8 @@ from agents.review.filters import MOST_CHARACTERS, MOST_TERMS, parse
 from agents.review.models import Label, Note, Rating, Review
 from agents.review.values import Range, Word
 
+pytestmark = pytest.mark.both_databases
+
 
 def terms(text, is_reviewer=True):
     asked = parse(text, is_reviewer=is_reviewer)

@@ -549,6 +549,7 @@ async def test_a_run_out_of_scope_is_no_other_than_none(route, run, reviewer):
 NASTY = {"\0": "NUL", "\ud800": "half", "x" * 100_001: "long", "<script>alert(": "HTML"}
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("text", NASTY, ids=NASTY.values())
 @pytest.mark.parametrize("remove", [{}, {"remove": "x"}])
 async def test_whatever_is_typed_there_is_a_sentence_or_it_is_kept(text, remove, run, reviewer):

@@ -22,7 +22,7 @@ from agents.review.models import Label, Rating, Review, SavedView
 from tests.conftest import asked
 from tests.scripted import Says
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.both_databases, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture

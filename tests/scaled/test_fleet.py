@@ -13,6 +13,8 @@ from tests.scaled.demo import STORY, some_words
 from tests.scaled.fleet import Fleet, FleetGround, scaled, started
 from tests.services import PostgreSQL, Redis
 
+pytestmark = pytest.mark.both_databases
+
 RECOVERS = 60
 
 

@@ -10,6 +10,7 @@ from chat.models import ChatSession, Message
 from tests.scaled.test_workers import in_line
 
 pytestmark = [
+    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("agent", "workshop"),
 ]

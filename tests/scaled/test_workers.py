@@ -16,6 +16,7 @@ from tests.conftest import checked, until
 from tests.scripted import Says
 
 pytestmark = [
+    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("agent", "workshop"),
 ]

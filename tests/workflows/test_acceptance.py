@@ -15,6 +15,7 @@ from agents.workflows import acceptance, schedules, versions
 from tests.workflows import pipeline
 
 pytestmark = [
+    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("agent", "workshop"),
 ]

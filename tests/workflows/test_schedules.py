@@ -10,6 +10,7 @@ from agents.workflows import acceptance, schedules, versions
 from tests.conftest import checked
 
 pytestmark = [
+    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("agent", "workshop"),
 ]
