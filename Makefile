@@ -40,7 +40,7 @@ test: .venv/dev chromium redis ## the tests for every change, within 10 minutes 
 		&& $(IN_BROWSER) -m journey)
 
 test-quick: .venv/dev ## the tests of the engine, without a database, within 20 seconds
-	@$(call TIMED,$(BIN)/python -m pytest -q -n 2 $(BRIEF) -m "not thorough" -p no:django -W "ignore:Unknown config option" tests/engine)
+	@$(call TIMED,$(BIN)/python -m pytest -q -n 2 $(BRIEF) -m "not slow and not thorough" -p no:django -W "ignore:Unknown config option" tests/engine)
 
 test-all: .venv/dev chromium redis ## also every long test, every test on PostgreSQL, and every browser test
 	@$(call TIMED,$(PYTEST) && $(ON_SERVICES) && $(IN_BROWSER))

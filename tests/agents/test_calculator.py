@@ -5,11 +5,12 @@ import time
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.engine.tool import Tool, specification
 from agents.tools.calculator import BadExpression, CalculatorTool, calculate, written
+from tests.examples import many
 
 WORKED_OUT = {
     "2 + 3 * 4": "14",
@@ -270,7 +271,7 @@ def test_it_agrees_with_fractions(text):
     assert outcome(text) in (expected, "refused: A number in this calculation is too large.")
 
 
-@settings(max_examples=500)
+@many(500)
 @given(st.one_of(st.text(), st.text("0123456789.,+-*/%()eEx_ =^\n", max_size=60)))
 def test_any_text_has_a_value_or_a_reason(text):
     found = outcome(text)

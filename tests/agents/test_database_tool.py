@@ -6,12 +6,13 @@ from contextlib import closing
 
 import psutil
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.engine.tool import Tool, specification
 from agents.tools import sql_guard, sql_worker
 from agents.tools.database import DatabaseTool
+from tests.examples import many
 
 SHOP = """
 CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT, city TEXT);
@@ -573,7 +574,7 @@ WORDS = """SELECT FROM WHERE orders staff ( ) , ; * ' " -- /* */ [ ] ` . = IN WI
     JOIN ON x 1 ? :a || -> CASE WHEN END count( printf( VALUES DELETE PRAGMA OVER @ $ { }"""
 
 
-@settings(max_examples=500, deadline=None)
+@many(500)
 @given(st.one_of(st.text(), st.lists(st.sampled_from(WORDS.split())).map(" ".join)))
 def test_any_text_is_admitted_or_refused_with_a_sentence(text):
     outcome = admitted("SELECT " + text)

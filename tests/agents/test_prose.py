@@ -6,12 +6,13 @@ from html.parser import HTMLParser
 
 import nh3
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agents import prose
 from agents.engine.plain import readings
 from agents.prose import ATTRIBUTES, TAGS, GrowingProse, render_markdown
+from tests.examples import many
 from tests.nasty import nasty, ordinary
 
 ATTACKS = [
@@ -122,13 +123,13 @@ def test_no_text_becomes_more_than_prose(text):
 
 
 @given(st.lists(st.sampled_from([*ATTACKS, "\n", "\n\n", "`", "*", "> ", "- ", "|"])))
-@settings(max_examples=60, deadline=None)
+@many(60)
 def test_no_mixture_of_attacks_becomes_more_than_prose(parts):
     assert_harmless(render_markdown("".join(parts)))
 
 
 @given(st.text(max_size=200) | st.sampled_from(ATTACKS))
-@settings(max_examples=150, deadline=None)
+@many(150)
 def test_cleaning_what_is_clean_changes_nothing(text):
     html = render_markdown(text)
 
@@ -232,7 +233,7 @@ def grown(document, cuts):
 @given(st.sampled_from(DOCUMENTS), st.lists(st.integers(0, 500), max_size=12))
 @example(DOCUMENTS[1], list(range(500)))
 @example(DOCUMENTS[2], list(range(500)))
-@settings(max_examples=150, deadline=None)
+@many(150)
 def test_growing_prose_is_the_whole_in_the_end(document, cuts):
     assert grown(document, cuts) == render_markdown(document)
 

@@ -77,7 +77,7 @@ def size(html):
         {"text": PASTE},
         {"answer": LONG},
         {"text": PASTE, "answer": LONG, "thought": LONG, "observation": PASTE, "kind": "tool"},
-        *({"answer": answer} for answer in NASTY.values()),
+        *(pytest.param({"answer": bad}, marks=pytest.mark.thorough) for bad in NASTY.values()),
     ],
     ids=["pastes", "answers", "everything", *NASTY],
 )
@@ -96,6 +96,7 @@ def test_a_page_of_thirty_long_messages_is_small_and_the_others_are_loaded(chat,
     assert [int(pk) for pk in reversed(shown)] == [message.pk for message in messages]
 
 
+@pytest.mark.thorough
 def test_a_chat_of_five_thousand_messages_opens_at_once(chat, client):
     said(chat, 5_000)
     page_of(client, chat)

@@ -293,6 +293,7 @@ def test_a_circle_is_named():
     assert said(workflow(*lines)) == ["3: These steps wait for each other: a → c → b → a."]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "words"),
     [

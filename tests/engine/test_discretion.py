@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.engine import (
@@ -24,6 +24,7 @@ from agents.engine.state import AgentState
 from tests.engine.conftest import Echo
 from tests.engine.test_approval import _kept, collected
 from tests.engine.test_takeover import Steady, check
+from tests.examples import many
 from tests.scripted import Says, ScriptedModel, delta
 
 MAIL, PHONE, ACCOUNT = "ann@example.com", "090-1234-5678", "7654321"
@@ -151,7 +152,7 @@ MARKS = st.text("‹›<>«» _-e1５phonIPadrsml.\n", max_size=6)
 TEXTS = st.lists(ALIASES | MARKS | st.text(max_size=4), max_size=12).map("".join)
 
 
-@settings(max_examples=400, deadline=None)
+@many(400)
 @given(TEXTS, st.lists(st.integers(1, 9), min_size=1))
 def test_words_restored_as_they_come_are_the_whole_restored(text, sizes):
     known = Discretion()
@@ -170,7 +171,7 @@ PERSONAL = st.sampled_from([MAIL, PHONE, CARD, "203.0.113.9", "bob@example.com"]
 OTHERS = st.sampled_from(["Hello", "注文番号は12です", "v1.2", "、"])
 
 
-@settings(max_examples=200, deadline=None)
+@many(200)
 @given(st.lists(PERSONAL | OTHERS, max_size=9))
 def test_what_was_hidden_and_restored_is_as_it_was(words):
     discretion, text = Discretion(), " ".join(words)

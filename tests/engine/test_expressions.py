@@ -208,6 +208,7 @@ def test_filled_arguments_have_an_end():
         filled(["${item}"] * 50, {"item": ["x" * 1_000] * 100})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "look",
     [

@@ -1,7 +1,7 @@
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.engine import BadPattern, GuardrailAction, Guardrails
@@ -13,6 +13,7 @@ from agents.engine.guardrails import (
 )
 from agents.engine.plain import readings
 from agents.engine.reach import reach
+from tests.examples import many
 
 
 def test_plain_text_is_allowed():
@@ -349,7 +350,8 @@ def streamed(screen, text, cuts):
     return shown + screen.feed(text) + screen.rest()
 
 
-@settings(max_examples=600, deadline=None)
+@pytest.mark.slow
+@many(600)
 @given(some_rules(), TEXTS, CUTS)
 def test_in_whatever_pieces_it_comes_a_text_is_masked_as_the_whole(rules, text, cuts):
     guardrails = Guardrails(blocked_patterns=rules)
@@ -375,7 +377,8 @@ def test_what_a_page_leaves_out_is_not_forgotten_on_the_way(pattern, text):
     assert shown == guardrails.inspect(text, "output").text
 
 
-@settings(max_examples=600, deadline=None)
+@pytest.mark.slow
+@many(600)
 @given(some_rules(st.just(GuardrailAction.BLOCK)), TEXTS, CUTS)
 def test_no_character_of_a_match_that_blocks_is_ever_shown(rules, text, cuts):
     guardrails = Guardrails(blocked_patterns=rules)
@@ -435,6 +438,7 @@ def test_what_is_on_one_line_waits_for_its_end_only():
     assert "first" in screen.feed("The first line\nsecond\nthird\nfourth\n and more ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit", ["*", "![", "&", "\\", " ", "\n>", "[a](", "](", "_a", "\u0301", "\u200b"]
 )
@@ -448,7 +452,8 @@ def test_no_text_takes_long_to_read_piece_by_piece(unit):
     assert time.thread_time() - began < 5
 
 
-@settings(max_examples=800, deadline=None)
+@pytest.mark.slow
+@many(800)
 @given(st.recursive(PARTS, grouped, max_leaves=8), st.text(st.sampled_from("abc \n1{,2}")))
 def test_no_match_is_longer_than_its_pattern_reaches(pattern, text):
     try:

@@ -194,6 +194,7 @@ class Knowing(ScriptedModel):
         return Says(answer="1 and 3.")
 
 
+@pytest.mark.slow
 async def test_a_planned_run_cut_off_after_any_event_comes_to_the_same_end(
     orchestrator, dialect
 ):

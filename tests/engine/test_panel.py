@@ -311,6 +311,7 @@ async def test_members_know_what_was_said_before(panel):
     assert asked.endswith("Question: Which city?")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("merge", "form"), [("vote", DIFFER), ("synthesis", DIFFER), ("judge", JUDGED)]
 )
@@ -330,6 +331,7 @@ async def test_a_panel_cut_off_after_any_event_comes_to_the_same_end(panel, merg
         assert events[-1].data["tool_calls"] == 2
 
 
+@pytest.mark.slow
 async def test_a_panel_can_be_a_colleague_and_is_taken_over_as_one(panel, dialect):
     def build():
         heads = panel({"a": "42", "b": "41"}, "Both (a, b).", DIFFER)

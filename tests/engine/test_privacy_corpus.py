@@ -96,6 +96,7 @@ def test_what_is_written_otherwise_than_it_is_shown_is_masked_in_its_source(text
     assert mask(text).text == shown
 
 
+@pytest.mark.slow
 def test_a_text_of_twice_the_length_takes_about_twice_as_long():
     text = "\n".join([re.sub("[⟦⟧]", "", text) for _, text in STRUCTURED] + ORDINARY)
     mask(text)  # what is worked out once is not counted

@@ -4,11 +4,12 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agents.engine.errors import PlanParseError
 from agents.engine.react import ReactReader, parse_react
+from tests.examples import many
 
 ASKED = {"q": "cats"}
 USUAL = 'Thought: look it up\nAction: search\nAction Input: {"q": "cats"}'
@@ -467,7 +468,7 @@ BITS += ["<|im_end|>", "|>", "1. ", "##", "*", " ", "答え", "Act", "("]
 replies = st.lists(st.sampled_from(BITS) | st.text(max_size=4), max_size=14).map("".join)
 
 
-@settings(max_examples=200, deadline=None)
+@many(200)
 @given(replies, st.data())
 @example("".join(text for text, *_ in [*ACTIONS.values(), *ANSWERS.values()]), None)
 def test_what_was_shown_is_what_is_kept_however_the_reply_was_cut(
@@ -503,7 +504,7 @@ def test_every_form_is_read_the_same_letter_by_letter(name: str) -> None:
     assert read(list(text))[1:] == read([text])[1:]
 
 
-@settings(max_examples=150, deadline=None)
+@many(150)
 @given(st.text() | replies)
 def test_any_text_is_a_plan_or_a_parse_error(text: str) -> None:
     try:

@@ -46,6 +46,7 @@ async def hear(heard, events=None):
     return events
 
 
+@pytest.mark.slow
 async def test_a_provider_with_a_problem_is_replaced_by_one_without():
     async with WireServer([fail(503, "overloaded")] * 3) as a, WireServer([say("Here.")]) as b:
         events = await hear(listening(planner(a.url), planner(b.url, "openai/other")))

@@ -101,6 +101,7 @@ def test_a_star_that_a_provider_put_there_does_not_save_the_rest():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", ["key ", "key:", "sk-", "a" * 31, "://", "Bearer ", "key a1 "]
 )

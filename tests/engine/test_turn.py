@@ -5,10 +5,11 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.engine.turn import Assembler, ToolCall, Turn, assemble
+from tests.examples import many
 
 PARIS = '{"city": "Paris"}'
 OSLO = '{"city": "Oslo"}'
@@ -414,7 +415,7 @@ names = st.sampled_from(["weather", "time", "検索"])
 inputs = st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=8), max_size=3)
 
 
-@settings(max_examples=150, deadline=None)
+@many(150)
 @given(st.lists(st.tuples(names, inputs), max_size=4), st.text(max_size=30), st.data())
 def test_any_cutting_of_a_turn_gives_the_same_turn(
     wanted: list[tuple[str, dict[str, Any]]], content: str, data: st.DataObject
@@ -451,7 +452,7 @@ deltas = st.dictionaries(st.sampled_from(FIELDS), json_like, max_size=4)
 odd_chunks = json_like | st.builds(lambda delta: say(**delta), deltas)
 
 
-@settings(max_examples=150, deadline=None)
+@many(150)
 @given(st.lists(odd_chunks, max_size=3))
 def test_no_chunk_however_odd_breaks_the_reading(chunks: list[Any]) -> None:
     turn = assemble(chunks)
@@ -472,6 +473,7 @@ def test_deeply_nested_arguments_do_not_break_the_reading() -> None:
     assert [made.arguments for made in turn.tool_calls] == [deep]
 
 
+@pytest.mark.slow
 def test_long_arguments_whose_name_is_repeated_are_read_in_linear_time() -> None:
     chunks = [calls(call("write", '{"text": "', index=0))]
     chunks += [calls(call("write", "}]{[", index=0)) for _ in range(50_000)]

@@ -59,6 +59,7 @@ async def test_a_worker_that_is_asked_to_go_hands_its_runs_over(ground):
     assert fleet.workers[0].wait(20) == 0
 
 
+@pytest.mark.thorough
 async def test_stop_reaches_the_worker_that_drives_the_run(ground):
     ground.product.restart()
     async with ground:
@@ -81,6 +82,7 @@ sharing.add(ChatSession.objects.get(pk={chat}), guest.username, "write")
 """
 
 
+@pytest.mark.thorough
 async def test_people_on_two_web_processes_see_each_other_come_write_and_go(ground):
     ground.product.restart()
     one, other = sorted(ground.people, key=lambda person: len(person["chats"]))[-2:]
@@ -110,6 +112,7 @@ def services():
         yield Path(folder), *both
 
 
+@pytest.mark.thorough
 def test_a_worker_whose_database_is_gone_ends_when_it_is_asked_to(services):
     folder, database, layer = services
     fleet = Fleet(folder, "http://127.0.0.1:9/v1", scaled(database, layer, workers=1))
