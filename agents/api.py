@@ -9,7 +9,8 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_GET
 
-from agents import audit, database, live, masking, visitors
+from agents import audit, live, masking, visitors
+from agents.db import database
 from agents.masking import Veil
 from agents.models import Run
 from agents.visitors import SessionStore

@@ -8,7 +8,8 @@ from typing import Any
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from agents import assembly, audit, database, journal, masking, revision, runs, storage, trace
+from agents import assembly, audit, journal, masking, revision, runs, trace
+from agents.db import database, errors
 from agents.engine import faults
 from agents.engine.errors import BadSchema
 from agents.engine.events import Event, Type
@@ -81,12 +82,12 @@ async def decide(user, pk: int, word: Word) -> Run:
 
 def _take(user, pk: int, word: Word) -> tuple[Run, Event, bool]:
     mine = _decidable(user)
-    with storage.refusing(NotDecided):
+    with errors.refusing(NotDecided):
         shown = mine.select_related("run").get(pk=pk)
         _check(shown, shown.run, word)
         # A long plan takes its time to be read, and nobody else is to wait for that.
         changed = _changed(shown, shown.run, word)
-    with storage.refusing(NotDecided), transaction.atomic():
+    with errors.refusing(NotDecided), transaction.atomic():
         run = Run.objects.select_for_update().get(pk=shown.run_id)
         approval = mine.get(pk=pk)  # again, now that nobody else can change it
         _check(approval, run, word)

@@ -9,7 +9,9 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import Group
 
-from agents import database, descriptions, permits, planners, toolset, versions
+from agents import descriptions, permits, planners, toolset, versions
+from agents.db import database
+from agents.db.compiled_queries import prepared
 from agents.engine.approval import AskPerson
 from agents.engine.breaker import Circuits
 from agents.engine.discretion import Discretion
@@ -42,7 +44,6 @@ from agents.models import (
     ToolRegistration,
     WorkflowVersion,
 )
-from agents.models.prepared import prepared
 from agents.permits import Closed
 
 TRIED = "tried"  # under which a trial keeps the agent that it is of

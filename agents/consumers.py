@@ -22,18 +22,8 @@ from django.utils import timezone, translation
 from django.utils.functional import Promise as StrPromise
 from django.utils.translation import gettext_lazy as _
 
-from agents import (
-    audit,
-    connections,
-    database,
-    frames,
-    greetings,
-    live,
-    masking,
-    pulse,
-    storage,
-    visitors,
-)
+from agents import audit, connections, frames, greetings, live, masking, pulse, visitors
+from agents.db import database, errors
 from agents.engine.aside import SMALL
 from agents.engine.gate import TokenBucket
 from agents.fragments import Watched
@@ -184,7 +174,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
             raise
         except OperationalError as error:
             logger.warning("A frame came while the database was away: %s", error)
-            await self.refuse(self._in_language(storage.trouble, error))
+            await self.refuse(self._in_language(errors.trouble, error))
         except Exception:
             logger.exception("A frame could not be handled.")
             await self.refuse(_("Something went wrong. Please try again."))

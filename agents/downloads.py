@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 from django.http import StreamingHttpResponse
 from django.utils import translation
 
-from agents import database
+from agents.db import database
 
 AT_ONCE = 64 * 1024
 

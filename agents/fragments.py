@@ -11,6 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from agents import masking, trace
+from agents.db.compiled_queries import prepared
 from agents.display import (
     MOST_THOUGHT,
     Outline,
@@ -26,7 +27,6 @@ from agents.display import (
 from agents.engine.events import Type
 from agents.masking import ANSWER, Veil
 from agents.models import Run, RunEvent
-from agents.models.prepared import prepared
 from agents.prose import BoundedProse, GrowingProse
 from agents.templatetags import alike
 

@@ -18,10 +18,10 @@ from typing import TypeVar
 from django.db import InterfaceError, OperationalError, connection, connections, transaction
 
 from agents import leases, live, trace
+from agents.db.sanitize import storable
 from agents.engine import faults
 from agents.engine.events import Event, Type
 from agents.models import Run, RunEvent
-from agents.storable import storable
 
 logger = logging.getLogger(__name__)
 

@@ -19,8 +19,8 @@ from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.models import DurationField, ExpressionWrapper, F, Q, Value
 from django.db.models.functions import Now
 
+from agents.db.raw_cursor import fetch
 from agents.models import AgentStep, Run
-from agents.models.driver import fetch
 
 # A number of its own: in a container every process has the same id as the one before it.
 PROCESS = secrets.token_hex(4)

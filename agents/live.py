@@ -13,7 +13,7 @@ from typing import Any
 
 from channels.layers import InMemoryChannelLayer, get_channel_layer
 
-from agents import database
+from agents.db import database
 from agents.leases import PROCESS
 from agents.models import Run, RunEvent
 

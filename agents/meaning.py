@@ -9,12 +9,12 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.db.models import QuerySet
 
+from agents.db.compiled_queries import prepared
+from agents.db.fast_writes import More, update
 from agents.engine.events import Event, Type
 from agents.engine.termination import StopReason
 from agents.intervals import length, union
 from agents.models import AgentStep, Approval, GuardrailHit, Run
-from agents.models.prepared import prepared
-from agents.models.statements import More, update
 
 STATUS_OF = {
     StopReason.COMPLETED: Run.Status.COMPLETED,

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from agents.db.compiled_queries import prepared
 from agents.models import Agent, ToolRegistration
-from agents.models.prepared import prepared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 from django.conf import settings
 
+from agents.db.compiled_queries import prepared
 from agents.engine.discretion import Discretion
 from agents.engine.errors import ModelError
 from agents.engine.gate import Gate, Limits
@@ -24,7 +25,6 @@ from agents.llm.litellm_model import LiteLLMModel
 from agents.llm.providers import first_set, provider_of
 from agents.llm.roads import road
 from agents.models import Agent, LanguageModel, Run
-from agents.models.prepared import prepared
 from agents.models.secret import Unreadable
 
 DEMO = "demo"

@@ -12,7 +12,6 @@ from agents import (
     allowances,
     assembly,
     clocks,
-    database,
     jobs,
     journal,
     leases,
@@ -23,6 +22,7 @@ from agents import (
     trace,
     workshop,
 )
+from agents.db import database
 from agents.descriptions import Description
 from agents.engine.events import Event
 from agents.engine.state import Message

@@ -20,7 +20,7 @@ from django.db import DatabaseError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents import database
+from agents.db import database
 from agents.engine.tool import Tool
 from agents.models import McpServer, ServerSample, ToolRegistration
 from agents.models.secret import Unreadable

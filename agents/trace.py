@@ -13,6 +13,9 @@ from django.db.models import Min
 from django.db.models.functions import Left, Length
 
 from agents import clocks
+from agents.db.compiled_queries import prepared
+from agents.db.raw_cursor import document, execute_many, moment
+from agents.db.sanitize import storable
 from agents.engine.approval import AskPerson
 from agents.engine.events import Event, Stamp, Type
 from agents.engine.redaction import Redaction
@@ -21,9 +24,6 @@ from agents.engine.stopping import Fate
 from agents.engine.termination import StopReason
 from agents.meaning import Rows, mark
 from agents.models import Agent, AgentStep, Approval, Run, RunEvent
-from agents.models.driver import document, execute_many, moment
-from agents.models.prepared import prepared
-from agents.storable import storable
 
 PREVIEW = 200
 WORDS = (Type.DELTA, Type.THOUGHT_DELTA)

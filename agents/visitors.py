@@ -14,7 +14,7 @@ from django.contrib.sessions.models import Session
 from django.http import HttpRequest
 from django.utils import timezone
 
-from agents.models.prepared import prepared
+from agents.db.compiled_queries import prepared
 
 PROVED_TWICE = "proved_twice"  # in a session: more than one thing showed who it is
 

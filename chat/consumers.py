@@ -13,12 +13,13 @@ from django.db import OperationalError
 from django.utils.functional import Promise as StrPromise
 from django.utils.translation import gettext_lazy as _
 
-from agents import absences, database, greetings, live, runs
+from agents import absences, greetings, live, runs
 from agents.consumers import BadFrame, Events, WatchingConsumer
+from agents.db import database
+from agents.db.compiled_queries import prepared
 from agents.engine.events import Type
 from agents.fragments import Watched
 from agents.models import Run
-from agents.models.prepared import prepared
 from chat import fragments, presence, questions, sessions, sharing
 from chat.conversation import MOST_PK, Conversation
 from chat.models import ChatSession, Message

@@ -14,10 +14,10 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.db.models import QuerySet
 from django.utils import translation
 
-from agents import database
+from agents.db import database
+from agents.db.compiled_queries import prepared
 from agents.fragments import Watched
 from agents.models import Run
-from agents.models.prepared import prepared
 from agents.review.models import Comment
 from chat import fragments, sharing
 from chat.models import ChatSession, Message

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
+from agents.db.compiled_queries import prepared
 from agents.models import Membership, Run
-from agents.models.prepared import prepared
 from chat.models import ChatSession, Message
 from chat.questions import storable
 

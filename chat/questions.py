@@ -10,10 +10,10 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 
 from agents import allowances, assembly, planners, runs, trace
+from agents.db.compiled_queries import prepared
 from agents.engine.errors import AgentError
 from agents.engine.state import Message as HistoryMessage
 from agents.models import Agent, Run
-from agents.models.prepared import prepared
 from agents.sentences import told
 from agents.workflows import starting
 from chat.models import ChatSession, Message

@@ -7,8 +7,8 @@ in two tabs or in two processes, do it one after the other.
 from django.db import transaction
 from django.db.models import Exists, Max, Min, OuterRef, QuerySet
 
+from agents.db.compiled_queries import prepared
 from agents.models import Run
-from agents.models.prepared import prepared
 from chat.models import ChatSession, Message
 
 MOST = 10

@@ -13,11 +13,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents import allowances, assembly, database, live, masking, runs, storage
+from agents import allowances, assembly, live, masking, runs
+from agents.db import database, errors
+from agents.db.compiled_queries import prepared
+from agents.db.fast_writes import update
 from agents.engine import faults
 from agents.models import Run
-from agents.models.prepared import prepared
-from agents.models.statements import update
 from chat import questions, queue, sharing
 from chat.models import ChatSession, Message
 
@@ -106,7 +107,7 @@ def begin(user, text: str, client_id: str, agent: str = "") -> Message:
     """A new session with its first message; the same client id gives the same one."""
     text = questions.cleaned(text)
     try:
-        with storage.refusing(questions.NotSaid), transaction.atomic():
+        with errors.refusing(questions.NotSaid), transaction.atomic():
             if (known := _known(user, text, client_id)) is not None:
                 return known
             _check_pace(user)
@@ -124,7 +125,7 @@ def begin(user, text: str, client_id: str, agent: str = "") -> Message:
 def say(session: ChatSession, user, text: str, client_id: str, agent: str = "") -> Message:
     """A message that is answered at once, or waits while another one is being answered."""
     text = questions.cleaned(text)
-    with storage.refusing(questions.NotSaid), transaction.atomic():
+    with errors.refusing(questions.NotSaid), transaction.atomic():
         if not queue.hold(session):
             raise questions.NotSaid(_("This session is not there any more."))
         if not sharing.may_write(session, user):

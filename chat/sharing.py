@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from agents import audit, live
-from agents.models.prepared import prepared
+from agents.db.compiled_queries import prepared
 from agents.review.judging import storable
 from agents.review.sharing import BYTES, LIFETIMES, digest
 from chat import queue

@@ -10,7 +10,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 
-from agents import database, planners, runs
+from agents import planners, runs
+from agents.db import database
 from agents.display import model_label
 from agents.models import Agent, AgentStep, Workflow
 from agents.prose import MOST_ANSWER

@@ -1,7 +1,7 @@
 from csp.constants import NONE, SELF
 from django.utils.translation import gettext_lazy as _
 
-from agents import data_folder
+from agents.db import data_folder
 from project import environment, services
 
 ENVIRONMENT = environment.read()

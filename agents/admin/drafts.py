@@ -14,7 +14,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_GET, require_POST
 
-from agents import database, descriptions, runs, storage
+from agents import descriptions, runs
+from agents.db import database
+from agents.db import errors as storage
 from agents.display import RunView, trace_url
 from agents.models import Agent, Run
 from agents.models.runs import TRIAL

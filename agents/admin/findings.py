@@ -18,8 +18,9 @@ from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents import data_folder, health, planners
+from agents import health, planners
 from agents.assembly import CIRCUITS
+from agents.db import data_folder
 from agents.models import Agent, Approval, McpServer, Run, ServerProcess, Upkeep
 from agents.sentences import told
 

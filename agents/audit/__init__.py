@@ -9,8 +9,9 @@ from typing import Any
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
-from agents import masking, storage
+from agents import masking
 from agents.audit import chain, circumstances
+from agents.db import errors
 from agents.models import AuditEntry, AuditPerson, Run
 from agents.models.audit import NOBODY
 
@@ -82,7 +83,7 @@ def record(actor: Any, action: str, subject: Any, **detail: Any) -> AuditEntry:
 
     Within the transaction of what it tells about, and last: the others wait for it to end.
     """
-    with storage.refusing(NotRecorded):
+    with errors.refusing(NotRecorded):
         entry = _entry(person(actor), action, _name(subject), detail)
         chain.append([entry])
     return entry
@@ -122,7 +123,7 @@ def viewed_all(actor: Any, runs: Iterable[Run], door: str) -> None:
     new = sorted(others - set(lately.values_list("subject", flat=True)))
     if not new:
         return
-    with storage.refusing(NotRecorded):
+    with errors.refusing(NotRecorded):
         who = person(actor)
         chain.append([_entry(who, VIEWED, run, {"door": door}) for run in new])
 

@@ -10,10 +10,10 @@ from typing import Any
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from agents.db.compiled_queries import prepared
 from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
 from agents.graphs import PENDING, State, drawn
 from agents.models import AgentStep, Run, WorkflowVersion
-from agents.models.prepared import prepared
 from agents.sentences import told
 
 from .lines import Line, difference, lines

@@ -10,11 +10,11 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from agents import clocks, masking, meaning, trace, wording
+from agents.db.compiled_queries import prepared
 from agents.engine.termination import StopReason
 from agents.ledger import Ledger
 from agents.masking import ANSWER, Row, Veil
 from agents.models import AgentStep, Approval, Run
-from agents.models.prepared import prepared
 from agents.outputs import OutputView, shown_output
 from agents.prose import (
     MOST_ANSWER,

@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from django.db.models.signals import post_delete
 from django.dispatch import receiver
 
-from agents import database
+from agents.db import database
 from agents.engine import faults
 from agents.models import Chunk, Document
 from agents.tools.search import Passage

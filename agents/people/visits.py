@@ -16,8 +16,9 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents import database, live, runs
+from agents import live, runs
 from agents.audit import circumstances
+from agents.db import database
 from agents.models import Run
 from agents.people.models import Visit
 

@@ -13,7 +13,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from agents import audit, storage
+from agents import audit
+from agents.db import errors
 from agents.masking import SEE_ALL, asker
 from agents.models import Run
 from agents.review.models import ShareLink
@@ -69,7 +70,7 @@ def make(run: Run, user: Any, level: str, hours: str, *, is_masked: bool) -> str
         raise NotShared(_("Only somebody who sees this run unmasked can share it so."))
     token, lasts = secrets.token_urlsafe(BYTES), int(hours)
     made = {"run": run, "level": level, "made_by": user, "digest": digest(token)}
-    with storage.refusing(NotShared), transaction.atomic():
+    with errors.refusing(NotShared), transaction.atomic():
         ends = timezone.now() + timedelta(hours=lasts)
         link = ShareLink.objects.create(expires_at=ends, **made)
         audit.record(user, audit.SHARED, run, link=link.pk, level=level, hours=lasts)
@@ -89,7 +90,7 @@ def open_link(token: str, visitor: Any) -> ShareLink | None:
     if link is None or not _is_still_theirs(link):
         return None
     audit.record_hourly(visitor, audit.SHARE_OPENED, link.run, link=link.pk, level=link.level)
-    with storage.refusing(audit.NotRecorded):
+    with errors.refusing(audit.NotRecorded):
         ShareLink.objects.filter(pk=link.pk).update(opened=F("opened") + 1)
     return link
 

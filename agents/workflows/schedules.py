@@ -8,7 +8,8 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents import database, runs
+from agents import runs
+from agents.db import database
 from agents.engine.errors import AgentError
 from agents.models import Run, Schedule
 from agents.sentences import told

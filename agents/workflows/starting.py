@@ -11,11 +11,11 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from agents import runs
+from agents.db.sanitize import NUL
 from agents.engine.plans.definition import Definition, read
 from agents.engine.plans.written import MOST_LEVELS
 from agents.models import Run, Workflow, WorkflowVersion
 from agents.sentences import told
-from agents.storable import NUL
 from agents.workflows import company
 
 NAME = "/workflow"

@@ -8,7 +8,7 @@ import pytest
 from asgiref.sync import ThreadSensitiveContext, async_to_sync, sync_to_async
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 
-from agents import database
+from agents.db import database
 from agents.models import Run
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db(transaction=True)]

@@ -17,8 +17,8 @@ from django.db.models.base import ModelState
 from django.db.models.functions import Length
 from django.db.models.query import FlatValuesListIterable, ModelIterable, ValuesListIterable
 
+from agents.db.raw_cursor import _with_question_marks
 from agents.models import Run
-from agents.models.driver import _with_question_marks
 
 pytestmark = pytest.mark.django_db
 

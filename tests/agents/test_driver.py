@@ -8,8 +8,8 @@ from django.db import DEFAULT_DB_ALIAS, DatabaseError, IntegrityError, connectio
 from django.db.transaction import TransactionManagementError
 from django.test.utils import CaptureQueriesContext
 
+from agents.db.raw_cursor import document, execute, execute_many, fetch, moment
 from agents.models import Run, RunEvent
-from agents.models.driver import document, execute, execute_many, fetch, moment
 
 pytestmark = pytest.mark.both_databases
 

@@ -6,8 +6,8 @@ import pytest
 from channels.db import database_sync_to_async
 from django.db.models.functions import Length
 
+from agents.db.compiled_queries import prepared
 from agents.models import Run
-from agents.models.prepared import prepared
 
 pytestmark = pytest.mark.both_databases
 

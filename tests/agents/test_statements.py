@@ -2,8 +2,8 @@
 
 import pytest
 
+from agents.db.fast_writes import More, update
 from agents.models import Run
-from agents.models.statements import More, update
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db]
 

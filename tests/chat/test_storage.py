@@ -6,7 +6,8 @@ import threading
 import pytest
 from django.db import OperationalError, connection
 
-from agents import approvals, journal, storage
+from agents import approvals, journal
+from agents.db import errors
 from chat import questions, sessions
 from chat.models import Message
 from tests.conftest import frames_until, tab
@@ -51,7 +52,7 @@ def test_a_first_message_leaves_no_session_behind_where_there_is_no_room(person)
 
 def test_a_database_that_is_away_is_another_trouble_than_a_full_one():
     with pytest.raises(approvals.NotDecided, match="does not answer"):  # noqa: SIM117
-        with storage.refusing(approvals.NotDecided):
+        with errors.refusing(approvals.NotDecided):
             raise OperationalError("server closed the connection unexpectedly")
 
 

@@ -5,7 +5,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
-from agents import storage
+from agents.db import errors
 from agents.display import Thread
 from agents.models import Run
 from agents.review import commenting
@@ -22,7 +22,7 @@ def comment(request: HttpRequest, pk: int) -> HttpResponse:
     step = _number(request.POST.get("step", ""))
     text = request.POST.get(f"comment-{pk}-{step}", "")
     try:
-        with there(run), storage.refusing(NotTaken):
+        with there(run), errors.refusing(NotTaken):
             commenting.say(request.user, run, step, text)
     except NotTaken as reason:
         return _thread(request, run, step, problem=str(reason), typed=text)

@@ -3,7 +3,8 @@
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET
 
-from agents import audit, database, masking
+from agents import audit, masking
+from agents.db import database
 from agents.downloads import download
 from agents.review import exports
 from agents.review.reading import Reading, read

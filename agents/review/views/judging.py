@@ -13,7 +13,8 @@ from django.urls import resolve, reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from agents import audit, storage
+from agents import audit
+from agents.db import errors
 from agents.display import RunView
 from agents.guarding import hits
 from agents.models import Run
@@ -37,7 +38,7 @@ def rate(request: HttpRequest, pk: int) -> HttpResponse:
     run = get_object_or_404(Run.objects.for_user(request.user), pk=pk, user=request.user)
     problem = ""
     try:
-        with there(run), storage.refusing(judging.NotTaken):
+        with there(run), errors.refusing(judging.NotTaken):
             judging.rate(request.user, run, _thumb(request, run))
     except judging.NotTaken as sentence:
         problem = str(sentence)
@@ -97,7 +98,7 @@ def there(run: Run) -> Iterator[None]:
 
 def _taken(request: HttpRequest, run: Run, act) -> HttpResponse:
     try:
-        with there(run), storage.refusing(judging.NotTaken):
+        with there(run), errors.refusing(judging.NotTaken):
             act()
     except judging.NotTaken as sentence:
         return _shown(request, run, str(sentence))

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 
-from agents import storage
+from agents.db import errors
 from agents.models import Membership
 from agents.review import completion, listing
 from agents.review.charts import charts
@@ -78,7 +78,7 @@ def save_view(request: HttpRequest) -> HttpResponse:
         try:
             saved.update_or_create({"query": query}, user=request.user, name=name)
         except OperationalError as error:
-            messages.error(request, storage.trouble(error))
+            messages.error(request, errors.trouble(error))
     return redirect(address(query))
 
 

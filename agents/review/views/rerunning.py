@@ -9,7 +9,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from agents import audit, database, masking, runs, storage
+from agents import audit, masking, runs
+from agents.db import database, errors
 from agents.models import Run
 from agents.models.runs import TRIAL
 from agents.review import rerunning
@@ -58,7 +59,7 @@ def _prepared(request: HttpRequest, pk: int, step: int) -> Run | HttpResponse:
     if not form.is_valid():
         return _form(request, found, step, form)
     try:
-        with storage.refusing(rerunning.NotRerun):
+        with errors.refusing(rerunning.NotRerun):
             run, is_new = rerunning.prepare_once(
                 found.row, step, form.wish, request.user, form.cleaned_data["token"]
             )

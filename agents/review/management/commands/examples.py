@@ -8,7 +8,8 @@ from unicodedata import east_asian_width
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from agents import database, runs
+from agents import runs
+from agents.db import database
 from agents.models import Agent
 from agents.review import examples
 from agents.review.examples import Trial

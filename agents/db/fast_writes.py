@@ -12,7 +12,7 @@ from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import CharField, Field, Model, TextField
 
-from .driver import execute
+from .raw_cursor import execute
 
 TEXTS = {CharField, TextField}
 

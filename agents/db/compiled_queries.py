@@ -14,7 +14,7 @@ from django.db.models import Expression, Model, QuerySet
 from django.db.models.base import ModelState
 from django.db.models.query import FlatValuesListIterable, ModelIterable, ValuesListIterable
 
-from .driver import fetch
+from .raw_cursor import fetch
 
 Row = Sequence[Any]
 
