@@ -17,13 +17,13 @@ from agents.engine.errors import ModelError
 from agents.engine.gate import Gate, Limits
 from agents.engine.planner import LLM, ReActPlanner
 from agents.engine.stream import Deadlines
-from agents.llm import discovery, parameters, tokens, windows
+from agents.llm import discovery, model_info, parameters, tokens
 from agents.llm.configured_model import ClosedModel, ConfiguredModel
 from agents.llm.demo_model import DemoModel
 from agents.llm.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel
 from agents.llm.providers import first_set, provider_of
-from agents.llm.roads import road
+from agents.llm.routing import road
 from agents.models import Agent, LanguageModel, Run
 from agents.models.secret import Unreadable
 
@@ -85,7 +85,7 @@ def check(agent: Agent, model: str, user: Any) -> None:
 def trouble(name: str) -> NotReady | None:
     """What is wrong with how a model is set up, for whoever may use it."""
     row = _row(name, _rows())
-    if row is None and "/" not in name and name != DEMO and not windows.is_listed(name):
+    if row is None and "/" not in name and name != DEMO and not model_info.is_listed(name):
         return NotReady(wrong_name(name))
     return _trouble(name, row, set())
 
@@ -136,7 +136,7 @@ def _trouble(name: str, row: LanguageModel | None, closed: set[int]) -> NotReady
 
 def wrong_name(name: str) -> str:
     """Why no model can be meant by a name that is nobody's label; empty where one can."""
-    if "/" not in name and not windows.is_listed(name):
+    if "/" not in name and not model_info.is_listed(name):
         return f"There is no model called {name}."
     sentence = parameters.wrong_name(name)
     return f"The model {name} can't be used: {sentence}" if sentence else ""
@@ -193,7 +193,8 @@ def _planner(agent: Agent, setup: Setup, discretion: Discretion | None) -> ReAct
         parameters=_parameters(agent, setup),
         pace=0 if getattr(asked, "pace", 0) else PACE,
         deadlines=_deadlines(),
-        window=(row and row.context_window) or windows.window(row.model if row else setup.name),
+        window=(row and row.context_window)
+        or model_info.window(row.model if row else setup.name),
         count_tokens=tokens.count,
         gate=row and _gate(row),
         discretion=discretion,
@@ -304,11 +305,11 @@ def _by_road(
     return LiteLLMModel(key, url, about, secrets=secrets)
 
 
-def _price(row: LanguageModel) -> windows.Price | None:
+def _price(row: LanguageModel) -> model_info.Price | None:
     if row.input_price is None or row.output_price is None:
         return None
     read, written = row.input_price / MILLION, row.output_price / MILLION
-    return windows.Price(input=read, output=written, read=read, written=read)
+    return model_info.Price(input=read, output=written, read=read, written=read)
 
 
 _choosing = threading.Lock()

@@ -27,7 +27,7 @@ from agents.descriptions import Description
 from agents.engine.events import Event
 from agents.engine.state import Message
 from agents.engine.termination import StopReason
-from agents.llm import connection
+from agents.llm import http
 from agents.models import Agent, Run, WorkflowVersion
 from agents.workshop import HANDOVER, LOOK, SHUTDOWN, STOP_WITHIN, Follower
 
@@ -238,7 +238,7 @@ async def shut_down(grace: float = 0, *, hand_over: bool = True) -> None:
     # Now that all is written: whoever takes them over starts from what is there.
     await database.ask(_leave_behind, left)
     await servers.shut_down()
-    await connection.close()
+    await http.close()
 
 
 def _left_behind(mine: set[int]) -> tuple[list[Run], list[tuple[Run, list[Event]]]]:

@@ -15,7 +15,7 @@ from threading import Thread
 from django.db import connections
 
 from agents import planners, prose
-from agents.llm import connection, litellm_model, parameters, tokens, windows
+from agents.llm import http, litellm_model, model_info, parameters, tokens
 from agents.models import Agent, McpServer
 from agents.tools import egress
 
@@ -58,8 +58,8 @@ def run() -> None:
 
 
 STEPS: tuple[Callable[[], object], ...] = (
-    connection.warm,
-    lambda: windows.window("warm"),
+    http.warm,
+    lambda: model_info.window("warm"),
     prose.warm,
     egress.warm,
 )

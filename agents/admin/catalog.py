@@ -19,7 +19,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from agents import planners
-from agents.llm import windows
+from agents.llm import model_info
 from agents.models import Agent, AgentVersion, GuardrailPattern, LanguageModel
 from agents.sentences import told
 
@@ -97,7 +97,7 @@ class AgentForm(forms.ModelForm):
         """A label that is not there yet is warned of; a provider nobody knows is refused."""
         name: str = self.cleaned_data["model"]
         labels = LanguageModel.objects.filter(label=name)
-        is_named = "/" in name or windows.is_listed(name)
+        is_named = "/" in name or model_info.is_listed(name)
         if is_named and not labels.exists() and (sentence := planners.wrong_name(name)):
             raise forms.ValidationError(told(sentence))
         return name

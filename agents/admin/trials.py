@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from agents import audit, planners
-from agents.llm.trial import Result, trial
+from agents.llm.model_probe import Result, trial
 from agents.models import LanguageModel
 from agents.sentences import told
 from agents.templatetags.ashiato import cost, duration

@@ -6,7 +6,8 @@ from typing import Any
 from agents.engine.errors import ModelError
 from agents.engine.planner import LLM
 from agents.engine.turn import Chunk
-from agents.llm.windows import Price
+
+from .model_info import Price
 
 
 class ConfiguredModel:

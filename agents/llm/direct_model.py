@@ -9,12 +9,13 @@ from typing import Any
 import aiohttp
 
 from agents.engine.turn import Chunk, Words
-from agents.llm import connection, request, windows
 from agents.llm import parameters as gate
-from agents.llm.failures import StreamFailed, StreamGarbled, explain
-from agents.llm.roads import Endpoint, Road, endpoint
 from agents.llm.sse import EventReader
-from agents.llm.wire_json import decode, decode_all, encode
+
+from . import http, model_info, openai_request
+from .json_codec import decode, decode_all, encode
+from .provider_errors import StreamFailed, StreamGarbled, explain
+from .routing import Endpoint, Road, endpoint
 
 DONE = b"[DONE]"
 HANG_UP_SECONDS = 0.1
@@ -67,13 +68,13 @@ class DirectModel:
         gate.check(settings, parameters)
         there = endpoint(model, self._environ, base_url=self.base_url, api_key=self._api_key)
         quirks = there.provider.quirks_of(there.name)
-        asked = request.body(
+        asked = openai_request.body(
             there.name, quirks, messages, tools, {**self.parameters, **parameters}
         )
         url = f"{there.url}/chat/completions"
         try:
             async with (
-                connection.post(url, encode(asked), _headers(there), self.timeout) as answer,
+                http.post(url, encode(asked), _headers(there), self.timeout) as answer,
                 aclosing(_chunks(answer, self.pace)) as chunks,
             ):
                 async for chunk in chunks:
@@ -91,7 +92,7 @@ def _headers(there: Endpoint) -> dict[str, str]:
     return headers | ({"Authorization": f"Bearer {there.key}"} if there.key else {})
 
 
-async def _chunks(answer: connection.Answer, pace: float) -> AsyncGenerator[Chunk, None]:
+async def _chunks(answer: http.Answer, pace: float) -> AsyncGenerator[Chunk, None]:
     """What the server says; whatever ends it before its finish is a cut."""
     reader = EventReader()
     begun = spoken = ended = False
@@ -114,7 +115,7 @@ async def _chunks(answer: connection.Answer, pace: float) -> AsyncGenerator[Chun
         raise EOFError
 
 
-async def _hang_up(answer: connection.Answer) -> None:
+async def _hang_up(answer: http.Answer) -> None:
     """Read what is left, so that the connection can be used again, but wait for nobody."""
     with suppress(TimeoutError, aiohttp.ClientError):
         async with asyncio.timeout(HANG_UP_SECONDS):
@@ -217,7 +218,7 @@ def _cost(usage: Mapping[str, Any], model: str) -> float | None:
         return ticks / TICKS
     if not isinstance(size := usage.get("prompt_tokens"), int):
         return None
-    price = windows.price(model, size)
+    price = model_info.price(model, size)
     return price.of(usage) if price else None
 
 

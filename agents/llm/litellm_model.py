@@ -20,7 +20,8 @@ from typing import Any
 
 from agents.engine.turn import Chunk
 from agents.llm import parameters as gate
-from agents.llm.failures import StreamFailed, StreamGarbled, explain
+
+from .provider_errors import StreamFailed, StreamGarbled, explain
 
 logger = logging.getLogger(__name__)
 

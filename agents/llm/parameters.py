@@ -16,8 +16,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from agents.engine.errors import ModelError
-from agents.llm import windows
 from agents.llm.providers import Provider, first_set, provider_of
+
+from . import model_info
 
 LONGEST_NAME = 200
 LONGEST_TEXT = 2_000
@@ -425,7 +426,7 @@ def full_name(model: str) -> str:
     """The name with its provider before it, where LiteLLM's table knows whose it is."""
     if "/" in model:
         return model
-    listed = windows.provider(model)
+    listed = model_info.provider(model)
     return f"{TABLE_NAMES.get(listed, listed)}/{model}" if listed else model
 
 

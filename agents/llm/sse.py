@@ -4,8 +4,8 @@ The standard, and what is met besides: events with no empty line between them, a
 object in the middle of the stream, or nothing but one, where a server does not stream at all.
 """
 
-from agents.llm.failures import StreamGarbled
-from agents.llm.wire_json import is_json
+from .json_codec import is_json
+from .provider_errors import StreamGarbled
 
 LONGEST = 16 * 1024 * 1024
 DATA = b"data: "

@@ -14,8 +14,8 @@ from agents.engine.errors import (
     ProviderFailed,
     RateLimited,
 )
-from agents.llm.failures import explain
 from agents.llm.litellm_model import LiteLLMModel, warm
+from agents.llm.provider_errors import explain
 from tests.wire import (
     DONE,
     USAGE,

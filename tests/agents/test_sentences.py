@@ -7,7 +7,7 @@ from django.utils import translation
 from agents.assembly import NoAgent
 from agents.engine import errors
 from agents.engine.plans.definition import read
-from agents.llm.failures import explain
+from agents.llm.provider_errors import explain
 from agents.sentences import FORMS, SENTENCES, told
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agents.llm.windows import UNKNOWN, Price, is_on_another_wire, price, window
+from agents.llm.model_info import UNKNOWN, Price, is_on_another_wire, price, window
 
 CHEAP, DEAR = datetime(2026, 11, 16, 12, tzinfo=UTC), datetime(2026, 11, 16, 8, tzinfo=UTC)
 SUNDAY = datetime(2026, 11, 15, 8, tzinfo=UTC)

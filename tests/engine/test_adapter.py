@@ -21,7 +21,7 @@ from agents.engine.errors import AdapterFailed, AgentConnectionError, ModelTimeo
 from agents.engine.events import Type
 from agents.engine.handoff import Handoff
 from agents.engine.state import AgentState
-from agents.llm.trial import trial
+from agents.llm.model_probe import trial
 from tests.scripted import Says, ScriptedModel, delta
 
 SECRET = "sk-very-secret-0123456789"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.engine.secrets import masked
-from agents.llm.failures import explain
+from agents.llm.provider_errors import explain
 
 LETTERS = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"

@@ -5,7 +5,7 @@ import pytest
 from agents.engine.errors import ModelError
 from agents.llm.configured_model import ClosedModel, ConfiguredModel
 from agents.llm.direct_model import DirectModel
-from agents.llm.windows import Price
+from agents.llm.model_info import Price
 from tests.wire import WireServer, say
 
 HELLO = {"model": "fast", "messages": [{"role": "user", "content": "Hello"}]}

@@ -20,7 +20,7 @@ from agents.engine.planner import ReActPlanner
 from agents.engine.state import AgentState
 from agents.engine.stream import Deadlines
 from agents.engine.turn import assemble
-from agents.llm import windows
+from agents.llm import model_info
 from agents.llm.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel, warm
 from agents.llm.providers import BY_PREFIX, PROVIDERS
@@ -455,7 +455,7 @@ async def test_addresses_and_keys_are_those_that_litellm_knows(monkeypatch):
 
 LISTED = [
     (name if name.startswith(f"{prefix}/") else f"{prefix}/{name}")
-    for name, known in windows._table().items()
+    for name, known in model_info._table().items()
     if (prefix := known.get("litellm_provider")) in BY_PREFIX
     and BY_PREFIX[prefix].speaks_openai
     and known.get("mode") == "chat"
@@ -478,7 +478,7 @@ async def test_prices_are_those_that_litellm_works_out(usage):
 
     assert len(LISTED) > 300
     for model in LISTED:
-        price = windows.price(model, usage["prompt_tokens"])
+        price = model_info.price(model, usage["prompt_tokens"])
         used = litellm.Usage(**usage, total_tokens=total)
         theirs = sum(litellm.cost_per_token(model=model, usage_object=used))
         assert (price.of(usage) if price else 0) == pytest.approx(theirs), model

@@ -12,9 +12,9 @@ import pytest
 from agents.engine.errors import AgentConnectionError, AgentError, ModelError, RateLimited
 from agents.engine.thoughts import plain
 from agents.engine.turn import assemble
-from agents.llm import connection
-from agents.llm.connection import message_in
+from agents.llm import http
 from agents.llm.direct_model import DirectModel
+from agents.llm.http import message_in
 from tests.bench.fake_llm import FakeLLM, Plan, stamps
 from tests.wire import DONE, SSE, USAGE, Reply, WireServer, chunk, say
 
@@ -206,7 +206,7 @@ def test_an_error_that_is_no_json_is_told_as_well_as_it_can_be(body, words):
 
 
 async def test_an_error_that_never_ends_is_told_in_time(monkeypatch):
-    monkeypatch.setattr(connection, "REFUSAL_SECONDS", 0.2)
+    monkeypatch.setattr(http, "REFUSAL_SECONDS", 0.2)
     slow = Reply(parts=(b"Slow down", 60.0), status=429)
 
     assert isinstance(await asyncio.wait_for(failure(slow), 10), RateLimited)
@@ -250,7 +250,7 @@ async def keeping():
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     async with server:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", connected
-        await connection.close()
+        await http.close()
 
 
 async def test_a_connection_is_used_again(keeping):
@@ -289,7 +289,7 @@ async def test_the_first_word_is_not_waited_for_as_the_others_are():
     ("answers", "beat"), [(1, 0.06), (60, 0.06), (70, 0.075), (100, 0.12), (500, 0.15)]
 )
 def test_words_are_read_less_often_only_where_very_many_speak(answers, beat):
-    assert connection._beat(0.06, answers, late=0) == pytest.approx(beat)
+    assert http._beat(0.06, answers, late=0) == pytest.approx(beat)
 
 
 async def test_a_server_that_is_behind_reads_less_often_until_it_has_caught_up(keeping):
@@ -301,12 +301,12 @@ async def test_a_server_that_is_behind_reads_less_often_until_it_has_caught_up(k
     beats = []
     while not reading.done():
         await asyncio.sleep(0.01)
-        beats.append(connection._beat(0.03, 1, connection.Answer.late))
+        beats.append(http._beat(0.03, 1, http.Answer.late))
     said = assemble(await reading)
 
     assert max(beats) > 0.1
     assert len(stamps(said.content)) == 200
-    assert connection.Answer.late == 0
+    assert http.Answer.late == 0
 
 
 async def test_many_streams_run_side_by_side(keeping):
@@ -326,7 +326,7 @@ def test_every_event_loop_has_its_own_connections_and_leaves_none_open():
             return assemble(await ask(DirectModel(KEY, server.url))).content
 
     assert [asyncio.run(once()) for _ in range(2)] == ["ok", "ok"]
-    assert connection._CLIENTS == {}
+    assert http._CLIENTS == {}
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import pytest
 
 from agents.engine.errors import ModelError
-from agents.llm.roads import endpoint, road
+from agents.llm.routing import endpoint, road
 
 KEY = "sk-very-secret-key-0123456789"
 NAMES = ("OPENAI_API_KEY", "GROQ_API_KEY", "XAI_API_KEY", "MISTRAL_API_KEY")

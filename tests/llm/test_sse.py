@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.llm import sse, wire_json
-from agents.llm.failures import StreamGarbled
+from agents.llm import json_codec, sse
+from agents.llm.provider_errors import StreamGarbled
 from agents.llm.sse import EventReader
 
 
@@ -122,7 +122,7 @@ def test_any_cut_gives_the_same_chunks(case):
     chunks, pieces = case
     *events, done = read(*pieces)
 
-    assert [wire_json.decode(data) for data in events] == chunks
+    assert [json_codec.decode(data) for data in events] == chunks
     assert done == b"[DONE]"
 
 
@@ -147,26 +147,30 @@ def test_no_bytes_at_all_break_the_reader(noise, size):
     ],
 )
 def test_json_is_read_also_where_a_strict_reader_refuses_it(data, value):
-    assert wire_json.decode(data) == value
+    assert json_codec.decode(data) == value
 
 
 @pytest.mark.parametrize("data", [b"", b"{oops", b"[" * 100_000])
 def test_what_is_no_json_is_garbled(data):
     with pytest.raises(StreamGarbled):
-        wire_json.decode(data)
+        json_codec.decode(data)
 
 
 @pytest.mark.parametrize("text", ["日本", "half \ud83d", "\x00"])
 def test_whatever_a_conversation_holds_can_be_sent(text):
-    assert json.loads(wire_json.encode({"a": text, "n": 2**80})) == {"a": text, "n": 2**80}
+    assert json.loads(json_codec.encode({"a": text, "n": 2**80})) == {"a": text, "n": 2**80}
 
 
 def test_several_values_are_read_as_one_list():
-    assert wire_json.decode_all([b'{"a": 1}', b'"\xff"', b"null"]) == [{"a": 1}, "\ufffd", None]
+    assert json_codec.decode_all([b'{"a": 1}', b'"\xff"', b"null"]) == [
+        {"a": 1},
+        "\ufffd",
+        None,
+    ]
 
 
 @pytest.mark.parametrize(
     "several", [[b"1", b"{oops"], [b"[1", b"2]"], [b"1, 2", b"3"], [b"1", b""]]
 )
 def test_what_is_not_one_value_each_is_not_read_as_a_list(several):
-    assert wire_json.decode_all(several) is None
+    assert json_codec.decode_all(several) is None

@@ -5,7 +5,7 @@ import pytest
 from agents.llm.configured_model import ConfiguredModel
 from agents.llm.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel
-from agents.llm.trial import Result, trial
+from agents.llm.model_probe import Result, trial
 from tests.llm.able import able
 from tests.wire import WireServer, cut, fail, say
 

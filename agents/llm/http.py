@@ -20,8 +20,8 @@ import aiohttp
 import certifi
 from yarl import URL
 
-from agents.llm.failures import StreamGarbled
-from agents.llm.wire_json import decode
+from .json_codec import decode
+from .provider_errors import StreamGarbled
 
 LARGE = 512 * 1024
 LONGEST_HEADER = 64 * 1024

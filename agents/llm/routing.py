@@ -6,8 +6,9 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from agents.engine.errors import ModelError
-from agents.llm import windows
 from agents.llm.providers import Provider, first_set, provider_of
+
+from . import model_info
 
 Road = Literal["direct", "litellm"]
 OPENAI_HOST = "api.openai.com"
@@ -74,7 +75,7 @@ def _is_elsewhere(model: str, there: Endpoint) -> bool:
     if there.provider.prefix == "openai" and not host.endswith(OPENAI_HOST):
         return False
     pattern = there.provider.elsewhere
-    return windows.is_on_another_wire(model) or bool(pattern and pattern.match(there.name))
+    return model_info.is_on_another_wire(model) or bool(pattern and pattern.match(there.name))
 
 
 def _ending(url: str, path: str) -> str:

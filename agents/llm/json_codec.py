@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from agents.llm.failures import StreamGarbled
+from .provider_errors import StreamGarbled
 
 
 def encode(value: Mapping[str, Any]) -> bytes:
