@@ -24,11 +24,10 @@ from agents.db import database
 from agents.engine.tool import Tool
 from agents.models import McpServer, ServerSample, ToolRegistration
 from agents.models.secret import Unreadable
-from agents.tools import mcp_sandbox
 from agents.tools.addresses import AllowList
 from agents.tools.egress import Egress
-from agents.tools.mcp import Connections, McpTool
-from agents.tools.mcp_config import (
+from agents.tools.mcp import sandbox as mcp_sandbox
+from agents.tools.mcp.config import (
     BadServerConfig,
     Mistake,
     Sandbox,
@@ -37,9 +36,10 @@ from agents.tools.mcp_config import (
     read_config,
     read_folders,
 )
-from agents.tools.mcp_connection import Connection, Health, ServerUnavailable
-from agents.tools.mcp_definition import Definition, difference, digest, tool_name
-from agents.tools.mcp_launch import refusals
+from agents.tools.mcp.connection import Connection, Health, ServerUnavailable
+from agents.tools.mcp.definition import Definition, difference, digest, tool_name
+from agents.tools.mcp.launch import refusals
+from agents.tools.mcp.tool import Connections, McpTool
 
 CONNECT_TIMEOUT = 60.0
 SAMPLED_FOR = timedelta(hours=24)

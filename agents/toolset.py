@@ -19,7 +19,7 @@ from agents.engine.tool import Tool, ToolRegistry
 from agents.models import ToolRegistration
 from agents.models.secret import Unreadable
 from agents.tools.calculator import CalculatorTool
-from agents.tools.database import DatabaseTool
+from agents.tools.database.tool import DatabaseTool
 from agents.tools.http import HttpTool
 from agents.tools.search import SearchTool
 

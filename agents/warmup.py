@@ -72,7 +72,7 @@ def _steps() -> Iterator[Callable[[], object]]:
     finally:
         connections.close_all()  # nobody else would close those of this thread
     if has_servers:
-        yield lambda: import_module("agents.tools.mcp_client")
+        yield lambda: import_module("agents.tools.mcp.client")
     for prefix in providers:
         yield litellm_model.rehearse(prefix).result
 

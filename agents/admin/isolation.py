@@ -3,8 +3,8 @@
 from django.utils.translation import gettext_lazy as _
 
 from agents import servers
-from agents.tools import mcp_sandbox
-from agents.tools.mcp_config import Level, ServerConfig
+from agents.tools.mcp import sandbox
+from agents.tools.mcp.config import Level, ServerConfig
 
 SENTENCES: dict[str, str] = {
     "bubblewrap": _(
@@ -39,7 +39,7 @@ SCOPED_SINCE, TRUNCATE_SINCE = 6, 3
 def general_level() -> Level:
     """What is in force for programs that no container engine runs."""
     policy = servers.sandbox()
-    return "none" if policy.mode == "off" else mcp_sandbox.general_level(policy.levels)
+    return "none" if policy.mode == "off" else sandbox.general_level(policy.levels)
 
 
 def advice() -> str:
@@ -48,12 +48,12 @@ def advice() -> str:
 
 
 def sentence(config: ServerConfig) -> str:
-    return about(mcp_sandbox.level(config))
+    return about(sandbox.level(config))
 
 
 def about(level: Level) -> str:
     """What a level means, with what an old kernel leaves open."""
-    version = mcp_sandbox.landlock_version() if level == "landlock" else 0
+    version = sandbox.landlock_version() if level == "landlock" else 0
     said = [str(SENTENCES[level]) % {"version": version}]
     if level == "landlock" and version < TRUNCATE_SINCE:
         said.append(str(TRUNCATE))

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
-from agents.tools.mcp_definition import shown
+from agents.tools.mcp.definition import shown
 
 TYPES = {
     "string": _("free text"),

@@ -6,7 +6,7 @@ from agents import toolset
 from agents.engine.tool import ONE_TEXT
 from agents.models import ToolRegistration
 from agents.models.secret import Unreadable
-from agents.tools.mcp_definition import Definition
+from agents.tools.mcp.definition import Definition
 
 Source = ToolRegistration.Source
 Effect, Approval = ToolRegistration.Effect, ToolRegistration.Approval

@@ -25,8 +25,8 @@ from agents import audit, servers
 from agents.models import McpServer, ToolRegistration
 from agents.models.secret import Unreadable, WriteOnly
 from agents.sentences import told
-from agents.tools.mcp_config import BadServerConfig, Mistake, ServerConfig, read_folders
-from agents.tools.mcp_launch import LaunchRefused, cautions, check_launch, resolved
+from agents.tools.mcp.config import BadServerConfig, Mistake, ServerConfig, read_folders
+from agents.tools.mcp.launch import LaunchRefused, cautions, check_launch, resolved
 
 from . import circuits, figures, isolation, strip
 from .console import ConsoleAdmin

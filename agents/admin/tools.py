@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from agents import servers
 from agents.models import McpServer, ToolRegistration
-from agents.tools.mcp_definition import shown
+from agents.tools.mcp.definition import shown
 
 from . import circuits, figures, parameters, trial, usage
 from .console import ConsoleAdmin

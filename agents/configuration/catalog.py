@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 from agents import descriptions, servers, toolset, versions
 from agents.assembly import CIRCUITS
 from agents.models import AgentTool, McpServer, ToolRegistration
-from agents.tools.mcp_definition import Definition, tool_name
+from agents.tools.mcp.definition import Definition, tool_name
 
 from .columns import Column, columns, no_such, plain, unknown
 from .kind import Kind, Objection, Values

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.engine.tool import Tool, specification
-from agents.tools import sql_guard, sql_worker
-from agents.tools.database import DatabaseTool
+from agents.tools.database import sql_guard, sql_worker
+from agents.tools.database.tool import DatabaseTool
 from tests.examples import many
 
 SHOP = """

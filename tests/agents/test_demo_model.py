@@ -16,9 +16,9 @@ from agents.llm.demo import arithmetic
 from agents.llm.demo import schema as schemas
 from agents.llm.demo.history import Offer, Question, Situation
 from agents.llm.demo_model import DEMO_LABEL, DemoModel, decide, pieces
-from agents.tools import sql_guard
 from agents.tools.calculator import CalculatorTool
-from agents.tools.database import DatabaseTool
+from agents.tools.database import sql_guard
+from agents.tools.database.tool import DatabaseTool
 from agents.tools.search import Passage, SearchTool
 
 TODAY = date(2026, 11, 15)

@@ -10,7 +10,7 @@ from django.utils import timezone
 from agents import servers
 from agents.admin import strip
 from agents.models import McpServer, ServerSample
-from agents.tools.mcp_connection import Health
+from agents.tools.mcp.connection import Health
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

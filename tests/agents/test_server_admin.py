@@ -15,9 +15,9 @@ from django.urls import reverse
 from agents import servers
 from agents.admin import isolation
 from agents.models import AuditEntry, McpServer, ToolRegistration
-from agents.tools.mcp_config import Folder
-from agents.tools.mcp_connection import Health
-from agents.tools.mcp_definition import Definition
+from agents.tools.mcp.config import Folder
+from agents.tools.mcp.connection import Health
+from agents.tools.mcp.definition import Definition
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -14,9 +14,9 @@ from django.core.exceptions import PermissionDenied
 
 from agents import servers
 from agents.models import McpServer, ToolRegistration
-from agents.tools.mcp_config import BadServerConfig
-from agents.tools.mcp_connection import Health
-from agents.tools.mcp_definition import Definition
+from agents.tools.mcp.config import BadServerConfig
+from agents.tools.mcp.connection import Health
+from agents.tools.mcp.definition import Definition
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

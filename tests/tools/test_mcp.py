@@ -20,10 +20,10 @@ from agents.engine.fallback import FallbackStrategy
 from agents.engine.tool import Tool
 from agents.tools.addresses import AllowList
 from agents.tools.egress import Egress
-from agents.tools.mcp import Connections, McpTool
-from agents.tools.mcp_config import Folder, Sandbox, ServerConfig
-from agents.tools.mcp_connection import Connection, ServerUnavailable
-from agents.tools.mcp_definition import Definition, difference, digest, tool_name
+from agents.tools.mcp.config import Folder, Sandbox, ServerConfig
+from agents.tools.mcp.connection import Connection, ServerUnavailable
+from agents.tools.mcp.definition import Definition, difference, digest, tool_name
+from agents.tools.mcp.tool import Connections, McpTool
 
 SERVERS = Path(__file__).with_name("mcp_servers")
 # Its numbers of processes are ours, so that a test can look for them.
@@ -163,7 +163,7 @@ async def test_a_list_of_tools_without_an_end_is_refused(plain, mode, sentence):
 
 
 async def test_a_tool_that_says_too_much_is_left_out(plain, caplog):
-    caplog.set_level("WARNING", "agents.tools.mcp_client")
+    caplog.set_level("WARNING", "agents.tools.mcp.client")
     async with connected(plain("wordy")) as server:
         tools = await server.ready()
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.tools.mcp_config import BadServerConfig, ServerConfig, mistakes, read_config, slug
+from agents.tools.mcp.config import BadServerConfig, ServerConfig, mistakes, read_config, slug
 
 TIME = {"command": "uvx", "args": ["mcp-server-time"], "env": {"TZ": "Asia/Tokyo"}}
 DOCS = {"type": "streamable-http", "url": "https://docs.example/mcp", "headers": {"X-Key": "k"}}

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from agents.tools.mcp_config import Sandbox, ServerConfig
-from agents.tools.mcp_launch import (
+from agents.tools.mcp.config import Sandbox, ServerConfig
+from agents.tools.mcp.launch import (
     LaunchRefused,
     cautions,
     check_launch,

@@ -12,10 +12,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agents.tools import mcp_confine, mcp_sandbox
-from agents.tools.mcp_config import Folder, Sandbox, ServerConfig, read_folders
-from agents.tools.mcp_connection import Connection
-from agents.tools.mcp_launch import LaunchRefused, check_launch
+from agents.tools.mcp import confine, sandbox
+from agents.tools.mcp.config import Folder, Sandbox, ServerConfig, read_folders
+from agents.tools.mcp.connection import Connection
+from agents.tools.mcp.launch import LaunchRefused, check_launch
 
 PLAIN = str(Path(__file__).with_name("mcp_servers") / "plain.py")
 SOURCE = Path(PLAIN).read_text()
@@ -23,7 +23,7 @@ SENTINEL = "only-the-product-knows"
 
 
 def works(level):
-    return mcp_sandbox.general_level((level,)) == level
+    return sandbox.general_level((level,)) == level
 
 
 @pytest.fixture(params=["bubblewrap", "landlock"])
@@ -198,15 +198,15 @@ def test_another_user_cannot_read_what_is_ours(data, tmp_path):
     tmp_path.chmod(0o711)
     passing = tmp_path / "passing"
     passing.mkdir()
-    kept = mcp_sandbox.home(config)
+    kept = sandbox.home(config)
     tried = subprocess.run(
-        mcp_sandbox.enclosed(config, kept, passing), capture_output=True, check=False
+        sandbox.enclosed(config, kept, passing), capture_output=True, check=False
     )
-    mcp_sandbox.forget(Path(config.home))
+    sandbox.forget(Path(config.home))
 
-    assert mcp_sandbox.level(config) == "user"
+    assert sandbox.level(config) == "user"
     assert b"Permission denied" in tried.stderr
-    assert passing.stat().st_uid >= mcp_sandbox.FIRST_UID
+    assert passing.stat().st_uid >= sandbox.FIRST_UID
     assert not kept.exists()
 
 
@@ -217,14 +217,14 @@ def test_where_it_is_required_nothing_starts_without(data):
     config = ServerConfig(name="x", command="ls", sandbox=Sandbox(mode="require", levels=()))
 
     with pytest.raises(LaunchRefused, match="ASHIATO_MCP_SANDBOX is 'require'"):
-        mcp_sandbox.enclosed(config, data, data)
-    assert mcp_sandbox.level(config) == "none"
+        sandbox.enclosed(config, data, data)
+    assert sandbox.level(config) == "none"
 
 
 def test_what_cannot_be_applied_ends_the_program():
     policy = json.dumps({"read": ["/"], "write": []})
     code = (
-        f"import sys; sys.path.insert(0, {str(Path(mcp_confine.__file__).parent)!r})\n"
+        f"import sys; sys.path.insert(0, {str(Path(confine.__file__).parent)!r})\n"
         "import mcp_confine\n"
         "def broken(*_): raise OSError(1, 'Operation not permitted')\n"
         "mcp_confine.restrict = broken\n"
@@ -232,7 +232,7 @@ def test_what_cannot_be_applied_ends_the_program():
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
 
-    assert ended.returncode == mcp_confine.NOT_CONFINED
+    assert ended.returncode == confine.NOT_CONFINED
     assert ended.stdout == b""
     assert b"The sandbox could not be applied: Operation not permitted." in ended.stderr
 
@@ -240,7 +240,7 @@ def test_what_cannot_be_applied_ends_the_program():
 def test_it_can_be_switched_off(data):
     config = ServerConfig(name="x", command="ls", sandbox=Sandbox(mode="off"))
 
-    assert mcp_sandbox.enclosed(config, data, data) == (shutil.which("ls"),)
+    assert sandbox.enclosed(config, data, data) == (shutil.which("ls"),)
 
 
 # Folders
@@ -279,6 +279,6 @@ def test_a_folder_has_to_be_there_and_nobody_elses(path):
 def test_what_holds_something_hidden_is_opened_in_parts(tmp_path):
     for name in ("bin", "lib", "var"):
         (tmp_path / name).mkdir()
-    parts = mcp_sandbox._without(tmp_path, [str(tmp_path / "var")])
+    parts = sandbox._without(tmp_path, [str(tmp_path / "var")])
 
     assert list(parts) == [tmp_path / "bin", tmp_path / "lib"]

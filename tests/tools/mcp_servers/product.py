@@ -4,8 +4,8 @@ import asyncio
 import sys
 from pathlib import Path
 
-from agents.tools.mcp_config import Folder, Sandbox, ServerConfig
-from agents.tools.mcp_connection import Connection
+from agents.tools.mcp.config import Folder, Sandbox, ServerConfig
+from agents.tools.mcp.connection import Connection
 
 
 async def main() -> None:

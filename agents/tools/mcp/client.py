@@ -29,10 +29,11 @@ from pydantic import ValidationError
 from agents.engine.errors import ToolError
 from agents.engine.secrets import MASK
 from agents.engine.tool import ToolResult
+from agents.tools import egress
 
-from . import egress, mcp_process
-from .mcp_config import ServerConfig
-from .mcp_definition import LONGEST_DESCRIPTION, Definition
+from . import process as mcp_process
+from .config import ServerConfig
+from .definition import LONGEST_DESCRIPTION, Definition
 
 MOST_TOOLS = 500
 MOST_PAGES = 50

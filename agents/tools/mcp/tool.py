@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.engine.tool import Effect, ToolInput, ToolResult
+from agents.tools.egress import Egress
 
-from .egress import Egress
-from .mcp_config import ServerConfig
-from .mcp_connection import Connection, Health, Told
-from .mcp_definition import Definition, digest, tool_name
+from .config import ServerConfig
+from .connection import Connection, Health, Told
+from .definition import Definition, digest, tool_name
 
 GRACE = 2.0
 

@@ -12,15 +12,15 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import mcp_keeper, mcp_launch, mcp_sandbox
-from .mcp_config import ServerConfig
+from . import launch, sandbox, supervisor
+from .config import ServerConfig
 
 LONGEST_LINE = 8 * 2**20
 EDGE = 512
 MOST_WORDS = 4_000
 PATIENCE = 1.0
 # Longer than the keeper takes when it has to use force.
-KEEPER_PATIENCE = mcp_keeper.GRACE + mcp_keeper.LAST + 1.0
+KEEPER_PATIENCE = supervisor.GRACE + supervisor.LAST + 1.0
 
 ID = rb'"id":\s*(\d{1,18}|"[^"\\]{1,200}")\s*'
 ID_FIRST = re.compile(rb'\{\s*"jsonrpc":\s*"2\.0",\s*' + ID + rb",")
@@ -156,13 +156,13 @@ class _Prepared:
 
 def _prepared(config: ServerConfig, passing: Path) -> _Prepared:
     """Checked again, right before it starts: files and links may have changed meanwhile."""
-    mcp_launch.check_launch(config)
-    own = mcp_sandbox.home(config) or passing
+    launch.check_launch(config)
+    own = sandbox.home(config) or passing
     for folder in (own / "home", own / "work", passing / "tmp"):
         folder.mkdir(mode=0o700, exist_ok=True)
     return _Prepared(
-        argv=mcp_sandbox.enclosed(config, own, passing),
-        env=mcp_launch.surroundings(config, own, passing),
+        argv=sandbox.enclosed(config, own, passing),
+        env=launch.surroundings(config, own, passing),
         cwd=config.cwd or str(own / "work"),
         passing=passing,
     )
@@ -172,7 +172,7 @@ async def _start(prepared: _Prepared) -> ServerProcess:
     watched, lifeline = os.pipe()
     try:
         keeper = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-I", "-S", mcp_keeper.__file__, str(watched)),
+            *(sys.executable, "-I", "-S", supervisor.__file__, str(watched)),
             *(str(prepared.passing), *prepared.argv),
             stdin=PIPE,
             stdout=PIPE,

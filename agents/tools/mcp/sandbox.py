@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from . import mcp_confine, mcp_launch
-from .mcp_config import Level, ServerConfig
+from . import confine, launch
+from .config import Level, ServerConfig
 
 PROBED_WITHIN = 10.0
 # Of users that no distribution gives to anybody, so that servers are strangers to each other.
@@ -58,7 +58,7 @@ def level(config: ServerConfig) -> Level:
     """What keeps this server apart; may have to try it first, which takes a moment."""
     if config.sandbox.mode == "off":
         return "none"
-    if mcp_launch.is_container(config):
+    if launch.is_container(config):
         return "container"
     return general_level(config.sandbox.levels)
 
@@ -74,13 +74,13 @@ def general_level(levels: Iterable[Level] = ("bubblewrap", "landlock", "user")) 
 
 
 def landlock_version() -> int:
-    return mcp_confine.abi()
+    return confine.abi()
 
 
-def refusals(config: ServerConfig) -> Iterator[mcp_launch.LaunchRefused]:
+def refusals(config: ServerConfig) -> Iterator[launch.LaunchRefused]:
     """Why it may not be started: it has to be kept apart, and cannot be."""
     if config.sandbox.mode == "require" and level(config) == "none":
-        yield mcp_launch.LaunchRefused(
+        yield launch.LaunchRefused(
             f"{config.name!r} cannot be started: ASHIATO_MCP_SANDBOX is 'require', and neither "
             "bubblewrap nor Landlock works on this machine."
         )
@@ -113,7 +113,7 @@ def enclosed(config: ServerConfig, kept: Path, passing: Path) -> tuple[str, ...]
     """The argv with what encloses it; `passing` is deleted when the server ends."""
     for refusal in refusals(config):
         raise refusal
-    argv = mcp_launch.resolved(config)
+    argv = launch.resolved(config)
     match level(config):
         case "bubblewrap":
             return (*_bubblewrap(config, kept, passing), *argv)
@@ -129,7 +129,7 @@ def enclosed(config: ServerConfig, kept: Path, passing: Path) -> tuple[str, ...]
 
 
 def _confined(argv: tuple[str, ...], **policy: object) -> tuple[str, ...]:
-    python = (sys.executable, "-I", "-S", mcp_confine.__file__)
+    python = (sys.executable, "-I", "-S", confine.__file__)
     return (*python, json.dumps(policy), *argv)
 
 
@@ -159,7 +159,7 @@ def _has_bubblewrap() -> bool:
 
 @cache
 def _has_landlock() -> bool:
-    return mcp_confine.abi() > 0
+    return confine.abi() > 0
 
 
 def _is_root() -> bool:
@@ -240,8 +240,8 @@ def _of_path() -> Iterator[Path]:
 
 def _of_launcher(config: ServerConfig) -> Iterator[Path]:
     """The program's own installation, its interpreter's, and the folder of its script."""
-    yield from _of_program(Path(mcp_launch.resolved(config)[0]), MOST_LINKS)
-    for given in mcp_launch.own_files(config):
+    yield from _of_program(Path(launch.resolved(config)[0]), MOST_LINKS)
+    for given in launch.own_files(config):
         path = Path(given)
         yield path
         if path.is_dir():

@@ -15,8 +15,8 @@ from pathlib import Path, PurePath
 
 from agents.engine.errors import ToolError
 
-from .mcp_config import ServerConfig
-from .mcp_options import (
+from .config import ServerConfig
+from .options import (
     BUNX,
     CONTAINER,
     DLX,
@@ -32,7 +32,7 @@ from .mcp_options import (
     is_pinned_package,
     parsed,
 )
-from .mcp_variables import refusal_of_variable
+from .variables import refusal_of_variable
 
 SHELLS = {
     *("sh", "ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "rbash", "tcsh", "zsh"),

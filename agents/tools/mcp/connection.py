@@ -15,10 +15,10 @@ from typing import Any, Literal
 from agents.engine.errors import ToolError
 from agents.engine.secrets import masked
 from agents.engine.tool import ToolResult
+from agents.tools.egress import Egress
 
-from .egress import Egress
-from .mcp_config import ServerConfig
-from .mcp_definition import Definition, digest
+from .config import ServerConfig
+from .definition import Definition, digest
 
 State = Literal["connecting", "ready", "failed", "stopped"]
 Told = Callable[["Connection"], None]
@@ -295,4 +295,4 @@ class Connection:
 
 async def _library() -> Any:
     """FastMCP takes a second and more to import: in a thread, and where a server needs it."""
-    return await asyncio.to_thread(import_module, "agents.tools.mcp_client")
+    return await asyncio.to_thread(import_module, "agents.tools.mcp.client")
