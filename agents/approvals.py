@@ -10,10 +10,10 @@ from django.utils.translation import gettext as _
 
 from agents import assembly, audit, journal, masking, revision, runs, trace
 from agents.db import database, errors
-from agents.engine import faults
+from agents.engine import fault_injection as faults
 from agents.engine.errors import BadSchema
 from agents.engine.events import Event, Type
-from agents.engine.schema import TooManyChecks, usable, violations
+from agents.engine.json_schema import TooManyChecks, usable, violations
 from agents.models import Agent, Approval, Run, RunEvent
 
 MOST_ARGUMENTS = 100_000

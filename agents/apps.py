@@ -6,7 +6,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
 
 from agents import sinks
-from agents.engine import faults
+from agents.engine import fault_injection
 
 
 class AgentsConfig(AppConfig):
@@ -15,7 +15,7 @@ class AgentsConfig(AppConfig):
 
     def ready(self) -> None:
         try:
-            faults.arm(os.environ)
+            fault_injection.arm(os.environ)
         except ValueError as error:
             raise ImproperlyConfigured(error) from error
         # These need the rows, which are there only now.

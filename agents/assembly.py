@@ -12,26 +12,26 @@ from django.contrib.auth.models import Group
 from agents import descriptions, permits, planners, toolset, versions
 from agents.db import database
 from agents.db.compiled_queries import prepared
-from agents.engine.approval import AskPerson
-from agents.engine.breaker import Circuits
-from agents.engine.discretion import Discretion
 from agents.engine.errors import AgentError
 from agents.engine.events import Event, Type
-from agents.engine.fallback import FallbackStrategy
-from agents.engine.guardrails import GuardrailAction, Guardrails, Pattern
-from agents.engine.handoff import Handoff
-from agents.engine.output import OutputSchema
-from agents.engine.planner import ReActPlanner
+from agents.engine.guardrails.checks import GuardrailAction, Guardrails, Pattern
+from agents.engine.loop.approval import AskPerson
+from agents.engine.loop.handoff import Handoff
+from agents.engine.loop.output_schema import OutputSchema
+from agents.engine.loop.runtime import AgentRuntime, Events
+from agents.engine.loop.termination import standard_policy
+from agents.engine.loop.tool_fallback import FallbackStrategy
+from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.plans.definition import read
 from agents.engine.plans.orchestrator import Orchestrator
 from agents.engine.plans.panel import Panel
 from agents.engine.plans.plan import ExecutionPlan
 from agents.engine.plans.workflow import Workflow
-from agents.engine.redaction import redacted
-from agents.engine.retry import RetryPolicy
-from agents.engine.runtime import AgentRuntime, Events
+from agents.engine.privacy.pseudonyms import Discretion
+from agents.engine.privacy.redaction import redacted
+from agents.engine.resilience.circuit_breaker import Circuits
+from agents.engine.resilience.retry import RetryPolicy
 from agents.engine.state import AgentState, Message
-from agents.engine.termination import standard_policy
 from agents.engine.tool import Tool, ToolRegistry
 from agents.llm import tokens
 from agents.models import (

@@ -24,8 +24,8 @@ from django.utils.translation import gettext_lazy as _
 
 from agents import audit, connections, frames, greetings, live, masking, pulse, visitors
 from agents.db import database, errors
-from agents.engine.aside import SMALL
-from agents.engine.gate import TokenBucket
+from agents.engine.concurrency.thread import SMALL
+from agents.engine.resilience.rate_limiter import TokenBucket
 from agents.fragments import Watched
 from agents.masking import Veil
 from agents.models import Run

@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents.engine.plans.ordering import before, levels, needs
+from agents.engine.plans.graph import before, levels, needs
 from agents.engine.plans.plan import ALWAYS, FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
 from agents.models import AgentStep
 

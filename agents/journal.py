@@ -19,7 +19,7 @@ from django.db import InterfaceError, OperationalError, connection, connections,
 
 from agents import leases, live, trace
 from agents.db.sanitize import storable
-from agents.engine import faults
+from agents.engine import fault_injection
 from agents.engine.events import Event, Type
 from agents.models import Run, RunEvent
 
@@ -209,7 +209,7 @@ async def _tell_late(topics: set[str]) -> None:
 
 async def tell(run: Run, events: list[Event]) -> None:
     for event in events:
-        faults.point(POINTS.get(event.type, ""))
+        fault_injection.point(POINTS.get(event.type, ""))
     for read in readers:
         read(run, events)
     facts = [event.to_dict() for event in events]

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 from django.db import models
 
-from agents.engine.discretion import ALIAS
 from agents.engine.events import Type
-from agents.engine.privacy import Growing, mask
+from agents.engine.privacy.masking import Growing, mask
+from agents.engine.privacy.pseudonyms import ALIAS
 from agents.models import Agent, AgentStep, Approval, Membership, Run, RunEvent
 
 SEE_ALL = "agents.see_personal_data"

@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from agents.db.compiled_queries import prepared
 from agents.db.fast_writes import More, update
 from agents.engine.events import Event, Type
-from agents.engine.termination import StopReason
+from agents.engine.loop.termination import StopReason
 from agents.intervals import length, union
 from agents.models import AgentStep, Approval, GuardrailHit, Run
 

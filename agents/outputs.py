@@ -9,7 +9,7 @@ from typing import Any, Literal
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents.engine.output import columns, is_number
+from agents.engine.loop.output_schema import columns, is_number
 
 MOST_ROWS = 200
 MOST_NESTED = 6

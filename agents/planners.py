@@ -12,11 +12,11 @@ from typing import Any
 from django.conf import settings
 
 from agents.db.compiled_queries import prepared
-from agents.engine.discretion import Discretion
 from agents.engine.errors import ModelError
-from agents.engine.gate import Gate, Limits
-from agents.engine.planner import LLM, ReActPlanner
-from agents.engine.stream import Deadlines
+from agents.engine.planner.react_planner import LLM, ReActPlanner
+from agents.engine.planner.stream_batches import Deadlines
+from agents.engine.privacy.pseudonyms import Discretion
+from agents.engine.resilience.rate_limiter import Gate, Limits
 from agents.llm import discovery, model_info, parameters, tokens
 from agents.llm.configured_model import ClosedModel, ConfiguredModel
 from agents.llm.demo_model import DemoModel

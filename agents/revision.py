@@ -11,16 +11,16 @@ from typing import Any, Self
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
-from agents.engine.approval import AskPerson
 from agents.engine.errors import BadExpression, BadSchema
 from agents.engine.events import Type
 from agents.engine.expressions import templates
-from agents.engine.handoff import ASKS
+from agents.engine.json_schema import TooManyChecks, usable, violations
+from agents.engine.loop.approval import AskPerson
+from agents.engine.loop.handoff import ASKS
 from agents.engine.plans.definition import Definition, read
 from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
-from agents.engine.plans.soundness import missing
-from agents.engine.plans.written import MOST_PROBLEMS
-from agents.engine.schema import TooManyChecks, usable, violations
+from agents.engine.plans.validation import missing
+from agents.engine.plans.yaml_reader import MOST_PROBLEMS
 from agents.models import Approval, RunEvent
 from agents.sentences import told
 

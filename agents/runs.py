@@ -25,8 +25,8 @@ from agents import (
 from agents.db import database
 from agents.descriptions import Description
 from agents.engine.events import Event
+from agents.engine.loop.termination import StopReason
 from agents.engine.state import Message
-from agents.engine.termination import StopReason
 from agents.llm import http
 from agents.models import Agent, Run, WorkflowVersion
 from agents.workshop import HANDOVER, LOOK, SHUTDOWN, STOP_WITHIN, Follower

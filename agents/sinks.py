@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.engine.events import Event, Type
-from agents.engine.secrets import masked
+from agents.engine.privacy.secrets import masked
 
 MOST_BYTES = 10_000_000
 KEPT_FILES = 5

@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Any
 
 from agents.engine.events import Event, Type
-from agents.engine.secrets import masked
+from agents.engine.privacy.secrets import masked
 
 Shown = Callable[[Any], Any]
 Value = str | bool | int | float | Sequence[str]

@@ -12,7 +12,7 @@ from datetime import datetime
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from agents.engine.events import Event, Type
-from agents.engine.termination import StopReason
+from agents.engine.loop.termination import StopReason
 from agents.meaning import STATUS_OF
 from agents.models import Run
 

@@ -12,9 +12,9 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from agents import knowledge, servers
-from agents.engine.approval import AskPerson
-from agents.engine.fallback import effect
-from agents.engine.function import FunctionTool
+from agents.engine.loop.approval import AskPerson
+from agents.engine.loop.function_tool import FunctionTool
+from agents.engine.loop.tool_fallback import effect
 from agents.engine.tool import Tool, ToolRegistry
 from agents.models import ToolRegistration
 from agents.models.secret import Unreadable

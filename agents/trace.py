@@ -16,12 +16,12 @@ from agents import clocks
 from agents.db.compiled_queries import prepared
 from agents.db.raw_cursor import document, execute_many, moment
 from agents.db.sanitize import storable
-from agents.engine.approval import AskPerson
 from agents.engine.events import Event, Stamp, Type
-from agents.engine.redaction import Redaction
+from agents.engine.loop.approval import AskPerson
+from agents.engine.loop.cancellation import Fate
+from agents.engine.loop.termination import StopReason
+from agents.engine.privacy.redaction import Redaction
 from agents.engine.state import INTERRUPTED, NOT_STARTED, Message, legal
-from agents.engine.stopping import Fate
-from agents.engine.termination import StopReason
 from agents.meaning import Rows, mark
 from agents.models import Agent, AgentStep, Approval, Run, RunEvent
 

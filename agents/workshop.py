@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 
 from agents import clocks, leases, trace
-from agents.engine import clock, faults
+from agents.engine import clock, fault_injection
 from agents.engine.errors import AgentError
-from agents.engine.runtime import Events
-from agents.engine.stopping import Fate, noting
-from agents.engine.termination import StopReason
+from agents.engine.loop.cancellation import Fate, noting
+from agents.engine.loop.runtime import Events
+from agents.engine.loop.termination import StopReason
 from agents.journal import AWAY, Journal, Pages, RunIsOver
 from agents.models import Run
 
@@ -100,7 +100,7 @@ class Workshop:
         """The one place that may catch everything: whatever happens, the run gets an end."""
         pages = Pages(self.journal, run)
         try:
-            faults.point("P3")
+            fault_injection.point("P3")
             async with aclosing(await course(run)) as events:
                 async for event in events:
                     await pages.write(event)

@@ -21,8 +21,8 @@ from django.db.models import JSONField, Model, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
 from agents import masking
-from agents.engine.approval import AskPerson
 from agents.engine.events import Type
+from agents.engine.loop.approval import AskPerson
 from agents.models import (
     Agent,
     AgentStep,

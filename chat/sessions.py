@@ -17,7 +17,7 @@ from agents import allowances, assembly, live, masking, runs
 from agents.db import database, errors
 from agents.db.compiled_queries import prepared
 from agents.db.fast_writes import update
-from agents.engine import faults
+from agents.engine import fault_injection
 from agents.models import Run
 from chat import questions, queue, sharing
 from chat.models import ChatSession, Message
@@ -62,7 +62,7 @@ async def _said(say: Callable[[], Message]) -> Message:
 
 async def ask(session: ChatSession, message: Message) -> None:
     """Have it answered, now or in its turn, and tell every page that shows the session."""
-    faults.point("P2")
+    fault_injection.point("P2")
     if message.is_queued:
         await live.publish(session.topic, "queue.changed")
         await _answer_next(session)  # what it waits for may have ended in this very moment
@@ -189,7 +189,7 @@ def _check_pace(user) -> None:
 
 
 def _add(session: ChatSession, user, text: str, client_id: str, agent: str) -> Message:
-    faults.point("P1")
+    fault_injection.point("P1")
     answers = questions.agent_for(agent, user)
     run, kept = questions.prepare(session, user, text, answers), masking.kept(answers, text)
     message = Message(
@@ -201,7 +201,7 @@ def _add(session: ChatSession, user, text: str, client_id: str, agent: str) -> M
 
 
 def _queue(session: ChatSession, user, text: str, client_id: str, agent: str) -> Message:
-    faults.point("P1")
+    fault_injection.point("P1")
     name = agent and questions.agent_for(agent, user).name
     questions.wished(text, user)
     try:

@@ -21,7 +21,7 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from agents.engine.secrets import masked
+from agents.engine.privacy.secrets import masked
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 EVERYWHERE = {"0.0.0.0", "[::]"}

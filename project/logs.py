@@ -2,7 +2,7 @@ import logging
 import re
 from typing import Any
 
-from agents.engine.secrets import MASK, masked
+from agents.engine.privacy.secrets import MASK, masked
 
 # Whoever has the end of these addresses is let in by it.
 LINKS = re.compile(r"(/(?:shared|join|welcome/[^/\s]+)/)[^/\s?'\"]+")

@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
 from agents.engine.errors import BadSchema
-from agents.engine.schema import TooManyChecks, usable, violations
+from agents.engine.json_schema import TooManyChecks, usable, violations
 
 from .json_field import ObjectField, ValueField
 from .parameters import NOTHING, Parameter, read

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
 from agents.assembly import CIRCUITS
-from agents.engine.breaker import CircuitState
+from agents.engine.resilience.circuit_breaker import CircuitState
 from agents.models import ToolRegistration
 from agents.sentences import told
 

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from agents import descriptions
 from agents.descriptions import Description
-from agents.engine.approval import AskPerson
+from agents.engine.loop.approval import AskPerson
 from agents.models import Agent
 
 MOST_MEMBERS = 3

@@ -14,8 +14,8 @@ from django.shortcuts import get_object_or_404, render
 from django.utils.translation import gettext as _
 
 from agents import audit, servers, toolset
-from agents.engine.approval import AskPerson
-from agents.engine.fallback import FallbackStrategy
+from agents.engine.loop.approval import AskPerson
+from agents.engine.loop.tool_fallback import FallbackStrategy
 from agents.models import McpServer, ToolRegistration
 from agents.models.secret import Unreadable
 from agents.readable import shown, unpacked

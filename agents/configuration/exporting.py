@@ -8,7 +8,7 @@ import yaml
 from django.db import transaction
 
 from agents import audit
-from agents.engine.plans.written import meant
+from agents.engine.plans.yaml_reader import meant
 
 from .kinds import KINDS
 from .rights import account, may_read

@@ -12,7 +12,7 @@ from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.translation import gettext as _
 
 from agents import audit
-from agents.engine.plans.written import Problem
+from agents.engine.plans.yaml_reader import Problem
 
 from .columns import plain, unknown
 from .exporting import SUBJECT

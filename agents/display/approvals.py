@@ -8,7 +8,7 @@ from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from agents.engine.plans.ordering import differences
+from agents.engine.plans.graph import differences
 from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
 from agents.meaning import decoded
 from agents.models import Approval

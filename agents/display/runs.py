@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from agents import clocks, masking, meaning, trace, wording
 from agents.db.compiled_queries import prepared
-from agents.engine.termination import StopReason
+from agents.engine.loop.termination import StopReason
 from agents.ledger import Ledger
 from agents.masking import ANSWER, Row, Veil
 from agents.models import AgentStep, Approval, Run

@@ -1,6 +1,5 @@
 """A pure agent engine: values in, events out. It knows nothing of the web."""
 
-from .breaker import CircuitBreaker, CircuitPolicy, Circuits
 from .errors import (
     AgentConnectionError,
     AgentError,
@@ -28,20 +27,12 @@ from .errors import (
     TruncatedReply,
 )
 from .events import Event
-from .fallback import FallbackResult, FallbackStrategy
-from .function import FunctionTool, function_tool
-from .guardrails import GuardrailAction, GuardrailResult, Guardrails
-from .handoff import Handoff
-from .output import OutputSchema
-from .planner import PlanResult, ReActPlanner
-from .plans.orchestrator import Orchestrator
-from .plans.panel import Panel
-from .plans.plan import ExecutionPlan, ExecutionStep
-from .plans.workflow import Workflow
-from .retry import RetryPolicy
-from .runtime import AgentResult, AgentRuntime
-from .state import AgentState, AgentStep
-from .termination import (
+from .guardrails.checks import GuardrailAction, GuardrailResult, Guardrails
+from .loop.function_tool import FunctionTool, function_tool
+from .loop.handoff import Handoff
+from .loop.output_schema import OutputSchema
+from .loop.runtime import AgentResult, AgentRuntime
+from .loop.termination import (
     BudgetPolicy,
     DuplicateDetectionPolicy,
     StandardTerminationPolicy,
@@ -49,6 +40,15 @@ from .termination import (
     TerminationPolicy,
     ToolCallLimitPolicy,
 )
+from .loop.tool_fallback import FallbackResult, FallbackStrategy
+from .planner.react_planner import PlanResult, ReActPlanner
+from .plans.orchestrator import Orchestrator
+from .plans.panel import Panel
+from .plans.plan import ExecutionPlan, ExecutionStep
+from .plans.workflow import Workflow
+from .resilience.circuit_breaker import CircuitBreaker, CircuitPolicy, Circuits
+from .resilience.retry import RetryPolicy
+from .state import AgentState, AgentStep
 from .tool import Tool, ToolRegistry, ToolResult
 
 __all__ = [

@@ -14,9 +14,9 @@ from django.db.models.functions import Left
 
 from agents import audit, masking
 from agents.display import trace_url
-from agents.engine.guardrails import GuardrailAction, Pattern
-from agents.engine.privacy import Growing, find
-from agents.engine.sieve import Match, found_in
+from agents.engine.guardrails.checks import GuardrailAction, Pattern
+from agents.engine.guardrails.stream_filter import Match, found_in
+from agents.engine.privacy.masking import Growing, find
 from agents.models import AgentStep, GuardrailPattern, Run
 
 SIZES = (100, 1_000, 5_000)

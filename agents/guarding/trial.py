@@ -6,8 +6,14 @@ from dataclasses import dataclass, replace
 from django.utils.translation import gettext as _
 
 from agents.engine.errors import BadPattern
-from agents.engine.guardrails import WHERE, GuardrailAction, Guardrails, Pattern, try_pattern
-from agents.engine.sieve import found_in
+from agents.engine.guardrails.checks import (
+    WHERE,
+    GuardrailAction,
+    Guardrails,
+    Pattern,
+    try_pattern,
+)
+from agents.engine.guardrails.stream_filter import found_in
 from agents.models import GuardrailPattern
 from agents.sentences import told
 

@@ -11,7 +11,7 @@ from django.db.models.signals import post_delete
 from django.dispatch import receiver
 
 from agents.db import database
-from agents.engine import faults
+from agents.engine import fault_injection
 from agents.models import Chunk, Document
 from agents.tools.search import Passage
 
@@ -78,7 +78,7 @@ def _keep(source: str, fields: dict[str, str], sections: list[Section]) -> Inges
         Chunk(document=document, ordinal=at, heading=section.heading, text=section.text)
         for at, section in enumerate(sections, start=1)
     )
-    faults.point("P15")
+    fault_injection.point("P15")
     _index().put(chunks)
     return Ingested(document=document, outcome="added" if is_new else "updated")
 

@@ -6,7 +6,7 @@ from hashlib import blake2s
 from typing import Any
 
 from agents.engine.state import Message
-from agents.engine.thoughts import plain
+from agents.engine.turn.reasoning import plain
 from agents.llm.providers import Quirks
 
 USAGE = {"include_usage": True}

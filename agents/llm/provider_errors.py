@@ -16,7 +16,7 @@ from agents.engine.errors import (
     ProviderFailed,
     RateLimited,
 )
-from agents.engine.secrets import masked
+from agents.engine.privacy.secrets import masked
 
 
 class StreamGarbled(Exception):

@@ -10,10 +10,10 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from agents.engine.approval import AskPerson
 from agents.engine.errors import BadSchema
-from agents.engine.handoff import ASKS
-from agents.engine.output import OutputSchema
+from agents.engine.loop.approval import AskPerson
+from agents.engine.loop.handoff import ASKS
+from agents.engine.loop.output_schema import OutputSchema
 
 from .rights import Restricted
 from .tools import ToolRegistration

@@ -2,8 +2,8 @@
 
 import unicodedata
 
-from agents.engine.confusables import folded
-from agents.engine.plain import plain
+from agents.engine.guardrails.confusables import folded
+from agents.engine.guardrails.normalize import plain
 
 # Of Japanese signs, which the table leaves alone: in a name カ and 力 are told apart by nobody.
 KANA = str.maketrans("カロニハトエタチへべぺ一", "力口二八卜工夕千ヘベペー")

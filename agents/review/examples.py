@@ -16,11 +16,11 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents import assembly, audit, masking, planners, servers
-from agents.engine.approval import AskPerson
 from agents.engine.errors import AgentError
 from agents.engine.events import Event, Type
-from agents.engine.handoff import ASKS
-from agents.engine.runtime import Events
+from agents.engine.loop.approval import AskPerson
+from agents.engine.loop.handoff import ASKS
+from agents.engine.loop.runtime import Events
 from agents.engine.tool import Tool, ToolInput, ToolRegistry, ToolResult, specification
 from agents.models import Agent, AgentStep, Run, ToolRegistration
 from agents.review.judging import MOST_ANSWER, NotTaken, written

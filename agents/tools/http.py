@@ -14,9 +14,9 @@ from typing import Any, Self
 from unicodedata import category
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
 
-from agents.engine import schema
+from agents.engine import json_schema
 from agents.engine.errors import BadSchema
-from agents.engine.secrets import MASK
+from agents.engine.privacy.secrets import MASK
 from agents.engine.tool import Effect, ToolInput, ToolResult
 
 from .egress import AnswerTooLarge, Egress, EgressFailed, EgressRefused, Response, admit, fetch
@@ -113,8 +113,8 @@ class HttpTool:
         if len(_json(given)) > MOST_INPUT:
             raise ValueError(f"It is larger than {MOST_INPUT:,} bytes.")
         try:
-            problems = schema.violations(self.parameters, given)
-        except (schema.TooManyChecks, RecursionError) as error:
+            problems = json_schema.violations(self.parameters, given)
+        except (json_schema.TooManyChecks, RecursionError) as error:
             raise ValueError("It is too large or too deep to be checked.") from error
         if problems:
             raise ValueError(f"{'; '.join(problems)}.")
@@ -222,7 +222,7 @@ def _parameters(function: Mapping[str, Any]) -> dict[str, Any]:
             "of type 'object'."
         )
     try:
-        usable = schema.usable(given)
+        usable = json_schema.usable(given)
     except BadSchema as error:
         raise ValueError(f"The 'parameters' cannot be used: {error}") from error
     if not usable.keys() & OPENERS:

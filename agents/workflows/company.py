@@ -9,8 +9,8 @@ from django.contrib.auth.models import Group
 
 from agents import toolset
 from agents.engine.plans.plan import ExecutionPlan
-from agents.engine.plans.soundness import Schemas, missing
-from agents.engine.plans.written import MOST_PROBLEMS, Problem
+from agents.engine.plans.validation import Schemas, missing
+from agents.engine.plans.yaml_reader import MOST_PROBLEMS, Problem
 from agents.engine.tool import ONE_TEXT
 from agents.models import Agent, ToolRegistration
 

@@ -13,7 +13,7 @@ from django.utils.translation import ngettext
 
 from agents.engine.errors import BadExpression
 from agents.engine.expressions import Expression, filled, parse, pieces
-from agents.engine.plans.ordering import order
+from agents.engine.plans.graph import order
 from agents.engine.plans.plan import ALWAYS, FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
 from agents.sentences import told
 

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from agents import runs
 from agents.db.sanitize import NUL
 from agents.engine.plans.definition import Definition, read
-from agents.engine.plans.written import MOST_LEVELS
+from agents.engine.plans.yaml_reader import MOST_LEVELS
 from agents.models import Run, Workflow, WorkflowVersion
 from agents.sentences import told
 from agents.workflows import company

@@ -17,7 +17,7 @@ from agents import graphs
 from agents.display import RunView
 from agents.engine.plans.definition import Definition, read
 from agents.engine.plans.plan import ExecutionStep
-from agents.engine.plans.written import Problem
+from agents.engine.plans.yaml_reader import Problem
 from agents.models import Run, Schedule, Workflow, WorkflowVersion
 from agents.models.workflows import MAY_CHANGE
 from agents.sentences import told

@@ -13,7 +13,7 @@ from django.urls import reverse
 from agents import toolset
 from agents.admin.tool_form import WEATHER
 from agents.assembly import CIRCUITS
-from agents.engine.handoff import Handoff
+from agents.engine.loop.handoff import Handoff
 from agents.models import Agent, Approval, McpServer, Run, ToolRegistration
 from tests.conftest import asked
 from tests.scripted import Says

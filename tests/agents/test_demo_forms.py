@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.engine.fallback import FallbackStrategy
-from agents.engine.guardrails import Guardrails
-from agents.engine.output import OutputSchema
-from agents.engine.planner import ReActPlanner
-from agents.engine.runtime import AgentRuntime
-from agents.engine.schema import usable, violations
+from agents.engine.guardrails.checks import Guardrails
+from agents.engine.json_schema import usable, violations
+from agents.engine.loop.output_schema import OutputSchema
+from agents.engine.loop.runtime import AgentRuntime
+from agents.engine.loop.tool_fallback import FallbackStrategy
+from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.tool import ToolRegistry
-from agents.engine.turn import assemble
+from agents.engine.turn.assembly import assemble
 from agents.llm.demo import filling
 from agents.llm.demo.history import Finding, Question, Situation
 from agents.llm.demo.known import Known, learn

@@ -5,11 +5,11 @@ import time
 import pytest
 
 from agents.engine import ModelError
-from agents.engine.fallback import FallbackStrategy
-from agents.engine.guardrails import Guardrails
-from agents.engine.handoff import Handoff
-from agents.engine.planner import ReActPlanner
-from agents.engine.runtime import AgentRuntime
+from agents.engine.guardrails.checks import Guardrails
+from agents.engine.loop.handoff import Handoff
+from agents.engine.loop.runtime import AgentRuntime
+from agents.engine.loop.tool_fallback import FallbackStrategy
+from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.tool import ToolRegistry
 from agents.llm.demo.history import Offer, Question, Situation
 from agents.llm.demo_model import decide

@@ -8,10 +8,10 @@ from datetime import date
 
 import pytest
 
-from agents.engine.planner import ReActPlanner
+from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.state import AgentState
 from agents.engine.tool import ToolResult, argument, specification
-from agents.engine.turn import assemble
+from agents.engine.turn.assembly import assemble
 from agents.llm.demo import arithmetic
 from agents.llm.demo import schema as schemas
 from agents.llm.demo.history import Offer, Question, Situation

@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents import samples
-from agents.engine.approval import AskPerson
 from agents.engine.events import Type
-from agents.engine.fallback import FallbackStrategy
-from agents.engine.guardrails import Guardrails
-from agents.engine.output import OutputSchema
-from agents.engine.planner import ReActPlanner
-from agents.engine.plans.moderation import QUESTION
+from agents.engine.guardrails.checks import Guardrails
+from agents.engine.json_schema import violations
+from agents.engine.loop.approval import AskPerson
+from agents.engine.loop.output_schema import OutputSchema
+from agents.engine.loop.tool_fallback import FallbackStrategy
+from agents.engine.planner.react_planner import ReActPlanner
+from agents.engine.plans.answer_merging import QUESTION
 from agents.engine.plans.orchestrator import RESULTS, Orchestrator
 from agents.engine.plans.plan import ExecutionPlan
-from agents.engine.plans.planning import FORM
-from agents.engine.plans.soundness import problems
-from agents.engine.schema import violations
+from agents.engine.plans.plan_writer import FORM
+from agents.engine.plans.validation import problems
 from agents.engine.state import AgentState
 from agents.engine.tool import ToolRegistry, ToolResult, specification
 from agents.llm.demo import heads, judging, outline, telling

@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from agents.engine.approval import Verdict
 from agents.engine.events import Type
-from agents.engine.fallback import FallbackStrategy
-from agents.engine.guardrails import Guardrails
-from agents.engine.handoff import Handoff
-from agents.engine.planner import ReActPlanner
-from agents.engine.runtime import AgentRuntime
+from agents.engine.guardrails.checks import Guardrails
+from agents.engine.loop.approval import Verdict
+from agents.engine.loop.handoff import Handoff
+from agents.engine.loop.runtime import AgentRuntime
+from agents.engine.loop.tool_fallback import FallbackStrategy
+from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.tool import ToolRegistry
 from agents.llm.demo import verdicts
 from agents.tools.calculator import CalculatorTool

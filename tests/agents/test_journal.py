@@ -9,7 +9,7 @@ from django.db import IntegrityError, OperationalError
 from agents import journal as journals
 from agents import live, trace
 from agents.engine.events import Stamp, Type
-from agents.engine.termination import StopReason
+from agents.engine.loop.termination import StopReason
 from agents.journal import Journal, RunIsOver
 from agents.models import Run, RunEvent
 

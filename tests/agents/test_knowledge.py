@@ -6,7 +6,7 @@ from django.core.management import call_command
 from django.db import connection
 
 from agents import knowledge, samples
-from agents.engine import faults
+from agents.engine import fault_injection
 from agents.models import Chunk, Document
 from agents.tools.search import SearchTool, cited
 
@@ -361,12 +361,12 @@ def rows_in_index():
 
 
 def test_a_document_that_is_broken_off_between_passages_and_index_is_not_there():
-    faults.arm({"ASHIATO_FAULTS": "1", "ASHIATO_FAULT": "P15:raise"})
+    fault_injection.arm({"ASHIATO_FAULTS": "1", "ASHIATO_FAULT": "P15:raise"})
     try:
-        with pytest.raises(faults.Struck):
+        with pytest.raises(fault_injection.Struck):
             knowledge.add("# Tea\n\nGreen tea is steamed.", source="tea.md", title="tea")
     finally:
-        faults.arm({})
+        fault_injection.arm({})
 
     assert not Document.objects.exists()
     assert knowledge.add("# Tea\n\nGreen tea.", source="tea.md", title="tea").outcome == "added"

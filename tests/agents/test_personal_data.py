@@ -7,8 +7,8 @@ from asgiref.sync import sync_to_async
 from django.utils import timezone
 
 from agents import approvals, assembly, masking, planners, runs, trace
-from agents.engine.stopping import Fate
-from agents.engine.termination import StopReason
+from agents.engine.loop.cancellation import Fate
+from agents.engine.loop.termination import StopReason
 from agents.llm.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel
 from agents.models import Agent, AgentStep, Run, RunEvent

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agents import prose
-from agents.engine.plain import readings
+from agents.engine.guardrails.normalize import readings
 from agents.prose import ATTRIBUTES, TAGS, GrowingProse, render_markdown
 from tests.examples import many
 from tests.nasty import nasty, ordinary

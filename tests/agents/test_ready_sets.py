@@ -3,8 +3,8 @@
 import pytest
 from django.utils import translation
 
-from agents.engine.guardrails import Pattern, try_pattern
-from agents.engine.sieve import found_in
+from agents.engine.guardrails.checks import Pattern, try_pattern
+from agents.engine.guardrails.stream_filter import found_in
 from agents.guarding import sets
 from agents.models import GuardrailPattern
 

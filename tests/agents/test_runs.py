@@ -8,8 +8,8 @@ from django.db import IntegrityError
 
 from agents import runs, toolset, workshop
 from agents.engine.errors import ModelError
+from agents.engine.planner.stream_batches import Deadlines
 from agents.engine.state import legal
-from agents.engine.stream import Deadlines
 from agents.engine.tool import ToolResult
 from agents.models import Agent, Run
 from agents.trace import transcript

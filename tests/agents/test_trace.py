@@ -6,8 +6,8 @@ from asgiref.sync import sync_to_async
 from agents import meaning, trace
 from agents.engine.errors import ModelError
 from agents.engine.events import Stamp, Type
+from agents.engine.loop.termination import StopReason
 from agents.engine.state import INTERRUPTED, legal
-from agents.engine.termination import StopReason
 from agents.models import Agent, GuardrailPattern, Run
 from tests.conftest import asked, checked
 from tests.scripted import Call, Says

@@ -11,7 +11,7 @@ import aiohttp
 import orjson
 
 from agents.engine import AgentRuntime, FallbackStrategy, Guardrails, ReActPlanner, ToolRegistry
-from agents.engine.planner import LLM
+from agents.engine.planner.react_planner import LLM
 from agents.engine.tool import specification
 from agents.llm import tokens
 from agents.llm.direct_model import DirectModel

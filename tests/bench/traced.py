@@ -17,7 +17,7 @@ from django.test import Client  # noqa: E402
 from django.test.utils import CaptureQueriesContext  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
-from agents.engine.termination import StopReason  # noqa: E402
+from agents.engine.loop.termination import StopReason  # noqa: E402
 from agents.models import Run  # noqa: E402
 from agents.review import seeding  # noqa: E402
 from agents.review.stories import Call, Story  # noqa: E402

@@ -10,7 +10,7 @@ from channels.db import database_sync_to_async
 from django.test import AsyncClient
 
 from agents import leases, live, planners, runs, toolset, trace, workshop
-from agents.engine.function import FunctionTool
+from agents.engine.loop.function_tool import FunctionTool
 from agents.engine.tool import ToolResult
 from agents.models import Run
 from chat import questions, queue, sessions

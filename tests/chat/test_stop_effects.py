@@ -11,8 +11,8 @@ from agents import leases, planners, runs, toolset, trace, workshop
 from agents.display import BARE, RunView
 from agents.display.effects import MOST_CALLS
 from agents.engine.events import Stamp, Type
+from agents.engine.loop.termination import StopReason
 from agents.engine.state import NOT_STARTED, legal
-from agents.engine.termination import StopReason
 from agents.engine.tool import ToolResult
 from agents.models import AgentStep, Approval, Run
 from tests.conftest import asked, checked

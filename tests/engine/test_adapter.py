@@ -16,10 +16,10 @@ from agents.engine import (
     RetryPolicy,
     ToolRegistry,
 )
-from agents.engine import stream as reading
 from agents.engine.errors import AdapterFailed, AgentConnectionError, ModelTimeout
 from agents.engine.events import Type
-from agents.engine.handoff import Handoff
+from agents.engine.loop.handoff import Handoff
+from agents.engine.planner import stream_batches as reading
 from agents.engine.state import AgentState
 from agents.llm.model_probe import trial
 from tests.scripted import Says, ScriptedModel, delta

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from agents.engine import AgentState, Event
-from agents.engine.approval import digest
 from agents.engine.events import Stamp, Type
-from agents.engine.turn import ToolCall
+from agents.engine.loop.approval import digest
+from agents.engine.turn.assembly import ToolCall
 from tests.engine.conftest import Echo
 from tests.scripted import Call, Says
 
@@ -195,7 +195,7 @@ async def test_equal_calls_are_counted_across_a_pause(agent):
 async def test_the_time_a_person_takes_is_not_counted(agent, monkeypatch):
     from datetime import timedelta
 
-    from agents.engine.trail import retrace
+    from agents.engine.loop.run_state import retrace
 
     paused = await collected(agent(ASKS, tools=[Asks()]).stream("Go"))
     word = decided(paused)[-1]

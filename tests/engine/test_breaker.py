@@ -11,8 +11,13 @@ from agents.engine import (
     RateLimited,
     TruncatedReply,
 )
-from agents.engine.breaker import NEVER, CircuitBreaker, CircuitPolicy, Circuits
 from agents.engine.errors import CircuitOpen
+from agents.engine.resilience.circuit_breaker import (
+    NEVER,
+    CircuitBreaker,
+    CircuitPolicy,
+    Circuits,
+)
 
 
 class Clock:

@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.engine.context import fit
-from agents.engine.guardrails import estimate_tokens
+from agents.engine.guardrails.checks import estimate_tokens
+from agents.engine.planner.context_window import fit
 from agents.engine.state import legal
 
 

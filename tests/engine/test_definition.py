@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.engine.plans.definition import read
-from agents.engine.plans.ordering import levels
+from agents.engine.plans.graph import levels
 from agents.engine.plans.plan import FIELDS, ExecutionPlan, ExecutionStep
-from agents.engine.plans.soundness import problems
+from agents.engine.plans.validation import problems
 
 PIPELINE = """\
 workflow:

@@ -16,10 +16,10 @@ from agents.engine import (
     ToolRegistry,
     ToolResult,
 )
-from agents.engine.discretion import Discretion, Growing
 from agents.engine.errors import AgentConnectionError
 from agents.engine.events import Type
-from agents.engine.handoff import Handoff
+from agents.engine.loop.handoff import Handoff
+from agents.engine.privacy.pseudonyms import Discretion, Growing
 from agents.engine.state import AgentState
 from tests.engine.conftest import Echo
 from tests.engine.test_approval import _kept, collected

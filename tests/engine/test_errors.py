@@ -19,7 +19,7 @@ from agents.engine import (
     errors,
 )
 from agents.engine.events import Type
-from agents.engine.termination import DuplicateDetectionPolicy, ToolCallLimitPolicy
+from agents.engine.loop.termination import DuplicateDetectionPolicy, ToolCallLimitPolicy
 from tests.engine.conftest import Echo
 from tests.scripted import Says
 

@@ -3,8 +3,8 @@ import asyncio
 import pytest
 
 from agents.engine import ToolResult
-from agents.engine.approval import AskPerson
 from agents.engine.events import Type
+from agents.engine.loop.approval import AskPerson
 from agents.engine.plans.plan import ALWAYS, FAILURE, ExecutionPlan, ExecutionStep
 from tests.engine.conftest import Echo
 from tests.engine.plans import answered, of, outcomes, outputs, step, told, workflow
@@ -135,7 +135,7 @@ async def test_a_step_is_done_until_it_is_true_and_no_longer_than_its_bound():
 
 
 async def test_a_step_that_fails_is_tried_again_as_often_as_it_says(monkeypatch):
-    monkeypatch.setattr("agents.engine.plans.effort.PAUSE", 0)
+    monkeypatch.setattr("agents.engine.plans.attempts.PAUSE", 0)
     results = iter([ToolResult(error="no", mendable=True), ToolResult("yes")])
 
     async def at_last(input):
@@ -271,7 +271,7 @@ async def test_a_workflow_that_is_cut_off_after_any_event_comes_to_the_same_end(
 
 
 async def test_a_step_that_is_tried_again_ends_each_row_once_wherever_it_is_cut(monkeypatch):
-    monkeypatch.setattr("agents.engine.plans.effort.PAUSE", 0)
+    monkeypatch.setattr("agents.engine.plans.attempts.PAUSE", 0)
     steps = [step("a", "broken", retry=2), step("b", until="output == 'no'", rounds=3)]
     tools = [Echo("broken", _fails), Echo()]
     whole = await told(workflow(*steps, tools=tools))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from agents.engine.errors import BadExpression
 from agents.engine.expressions import filled, parse, references
-from agents.engine.expressions.operators import FUNCTIONS
+from agents.engine.expressions.functions import FUNCTIONS
 
 NAMES = {
     "steps": {

@@ -9,8 +9,8 @@ from agents.engine import (
     RetryPolicy,
     ToolRegistry,
 )
-from agents.engine.breaker import CircuitPolicy, Circuits
 from agents.engine.events import Stamp, Type
+from agents.engine.resilience.circuit_breaker import CircuitPolicy, Circuits
 from tests.engine.conftest import Echo
 from tests.engine.test_toolbox import archive, broken
 from tests.scripted import Says, ScriptedModel

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from agents.engine import faults
+from agents.engine import fault_injection
 
 ARMED = {"ASHIATO_FAULTS": "1"}
 
@@ -14,33 +14,33 @@ ARMED = {"ASHIATO_FAULTS": "1"}
 @pytest.fixture(autouse=True)
 def _disarmed():
     yield
-    faults.arm({})
+    fault_injection.arm({})
 
 
 @pytest.mark.parametrize("more", [{}, {"ASHIATO_FAULTS": "0"}, {"ASHIATO_FAULTS": ""}])
 def test_one_word_alone_sets_no_fault(more):
-    faults.arm({"ASHIATO_FAULT": "P4:raise"} | more)
+    fault_injection.arm({"ASHIATO_FAULT": "P4:raise"} | more)
 
-    faults.point("P4")
+    fault_injection.point("P4")
 
 
 def test_a_fault_strikes_once_at_its_own_point_and_says_that_it_is_set(caplog):
-    faults.arm(ARMED | {"ASHIATO_FAULT": "P5:2:raise"})
-    faults.point("P4")
-    faults.point("P5")
+    fault_injection.arm(ARMED | {"ASHIATO_FAULT": "P5:2:raise"})
+    fault_injection.point("P4")
+    fault_injection.point("P5")
 
-    with pytest.raises(faults.Struck, match="P5"):
-        faults.point("P5")
+    with pytest.raises(fault_injection.Struck, match="P5"):
+        fault_injection.point("P5")
 
-    faults.point("P5")
+    fault_injection.point("P5")
     assert "A fault is set at P5:2:raise" in caplog.text
 
 
 def test_a_fault_may_hold_everything_up():
-    faults.arm(ARMED | {"ASHIATO_FAULT": "P1:sleep=0.05"})
+    fault_injection.arm(ARMED | {"ASHIATO_FAULT": "P1:sleep=0.05"})
     began = time.monotonic()
 
-    faults.point("P1")
+    fault_injection.point("P1")
 
     assert time.monotonic() - began >= 0.05
 
@@ -61,4 +61,4 @@ def test_a_fault_kills_unless_it_is_told_otherwise():
 )
 def test_a_fault_that_cannot_be_read_is_refused_in_words(text):
     with pytest.raises(ValueError, match="ASHIATO_FAULT must be P1 to P15"):
-        faults.arm(ARMED | {"ASHIATO_FAULT": text})
+        fault_injection.arm(ARMED | {"ASHIATO_FAULT": text})

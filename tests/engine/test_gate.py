@@ -6,7 +6,7 @@ import pytest
 
 from agents.engine import ReActPlanner
 from agents.engine.errors import ModelBusy
-from agents.engine.gate import Gate, Limits, TokenBucket
+from agents.engine.resilience.rate_limiter import Gate, Limits, TokenBucket
 from tests.engine.test_listening import failure, hear, listening, planner
 from tests.scripted import Says, ScriptedModel
 

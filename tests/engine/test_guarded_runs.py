@@ -7,8 +7,8 @@ import pytest
 from agents.engine import GuardrailAction, Guardrails, ModelError, RetryPolicy, ToolResult
 from agents.engine.errors import ProviderFailed
 from agents.engine.events import Type
-from agents.engine.guardrails import Pattern
-from agents.engine.output import OutputSchema
+from agents.engine.guardrails.checks import Pattern
+from agents.engine.loop.output_schema import OutputSchema
 from tests.engine.conftest import Echo
 from tests.scripted import Call, Says
 

@@ -5,14 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.engine import BadPattern, GuardrailAction, Guardrails
-from agents.engine.guardrails import (
+from agents.engine.guardrails.checks import (
     Pattern,
     compile_pattern,
     estimate_tokens,
     try_pattern,
 )
-from agents.engine.plain import readings
-from agents.engine.reach import reach
+from agents.engine.guardrails.match_length import reach
+from agents.engine.guardrails.normalize import readings
 from tests.examples import many
 
 

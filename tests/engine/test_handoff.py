@@ -4,7 +4,7 @@ import pytest
 
 from agents.engine import ModelError
 from agents.engine.events import Type
-from agents.engine.handoff import Handoff
+from agents.engine.loop.handoff import Handoff
 from agents.engine.plans.plan import ExecutionStep
 from tests.engine.conftest import Echo
 from tests.engine.plans import workflow

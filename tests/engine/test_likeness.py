@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents.engine.plans.likeness import alike, normal
+from agents.engine.plans.similarity import alike, normal
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ from agents.engine import (
     ReActPlanner,
     RetryPolicy,
 )
-from agents.engine.breaker import CircuitPolicy, Circuits
 from agents.engine.errors import CircuitOpen
 from agents.engine.events import Stamp
-from agents.engine.guardrails import GuardrailAction, Pattern
-from agents.engine.listening import Listening
+from agents.engine.guardrails.checks import GuardrailAction, Pattern
+from agents.engine.loop.model_call import Listening
+from agents.engine.resilience.circuit_breaker import CircuitPolicy, Circuits
 from tests.scripted import Says, ScriptedModel, delta, finish
 
 ONCE = RetryPolicy(max_retries=0)

@@ -3,8 +3,8 @@ import json
 import pytest
 
 from agents.engine import FallbackStrategy, Guardrails, ReActPlanner, RetryPolicy, ToolRegistry
-from agents.engine.approval import AskPerson
 from agents.engine.events import Event, Stamp, Type
+from agents.engine.loop.approval import AskPerson
 from agents.engine.plans.orchestrator import Orchestrator
 from tests.engine.conftest import Echo
 from tests.engine.plans import of, outcomes, told

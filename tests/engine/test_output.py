@@ -7,12 +7,18 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from pydantic import BaseModel, ConfigDict, Field
 
-from agents.engine import Guardrails, OutputDecodingFailed, ReActPlanner, RetryPolicy, schema
+from agents.engine import (
+    Guardrails,
+    OutputDecodingFailed,
+    ReActPlanner,
+    RetryPolicy,
+    json_schema,
+)
 from agents.engine.errors import BadSchema, ModelError, RateLimited
-from agents.engine.guardrails import GuardrailAction, Pattern
-from agents.engine.output import OutputSchema, readable
-from agents.engine.phases import OutputPhase, ThinkingAloud
-from agents.engine.trail import Trail
+from agents.engine.guardrails.checks import GuardrailAction, Pattern
+from agents.engine.loop.output_schema import OutputSchema, readable
+from agents.engine.loop.output_step import OutputPhase, ThinkingAloud
+from agents.engine.loop.run_state import Trail
 from tests.scripted import Call, Says, ScriptedModel, delta, finish
 
 CITY = {
@@ -233,7 +239,7 @@ def test_many_unique_objects_are_compared_in_no_time():
 
 
 def test_alternatives_that_multiply_are_given_up(monkeypatch):
-    monkeypatch.setattr(schema, "MOST_CHECKS", 20_000)
+    monkeypatch.setattr(json_schema, "MOST_CHECKS", 20_000)
     node = {
         "oneOf": [
             {"properties": {"of": {"$ref": "#/$defs/node"}, "kind": {"const": kind}}}

@@ -19,9 +19,9 @@ from agents.engine import (
     ToolRegistry,
 )
 from agents.engine.events import Type
-from agents.engine.handoff import Handoff
+from agents.engine.loop.handoff import Handoff
+from agents.engine.loop.termination import standard_policy
 from agents.engine.state import AgentState
-from agents.engine.termination import standard_policy
 from tests.engine.conftest import Echo
 from tests.engine.plans import of, outcomes, told
 from tests.engine.test_approval import Asks, _kept, collected, decided, types

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from agents.engine.context import fit
-from agents.engine.guardrails import estimate_tokens
-from agents.engine.planner import PlanResult, ReActPlanner, Request
+from agents.engine.guardrails.checks import estimate_tokens
+from agents.engine.planner.context_window import fit
+from agents.engine.planner.react_planner import PlanResult, ReActPlanner, Request
 from agents.engine.state import AgentState
-from agents.engine.turn import ToolCall, Turn
+from agents.engine.turn.assembly import ToolCall, Turn
 from tests.scripted import ScriptedModel
 
 SIGNED = {"type": "thinking", "thinking": "Hm.", "signature": "s1"}

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.engine import privacy
-from agents.engine.privacy import Growing, Kind, find, mask
+from agents.engine.privacy import masking
+from agents.engine.privacy.masking import Growing, Kind, find, mask
 
 E, P, C, A = Kind.EMAIL, Kind.PHONE, Kind.CARD, Kind.ACCOUNT
 B, M, T, D = Kind.IBAN, Kind.MY_NUMBER, Kind.PASSPORT, Kind.ADDRESS
@@ -509,7 +509,7 @@ def test_a_country_without_account_numbers_has_none():
 
 def test_what_is_held_back_for_long_is_not_read_anew_for_every_word(monkeypatch):
     read = []
-    monkeypatch.setattr(privacy, "find", lambda text: read.append(len(text)) or find(text))
+    monkeypatch.setattr(masking, "find", lambda text: read.append(len(text)) or find(text))
     growing = Growing("Write to a@b.c.")
 
     shown = [growing.feed("abc.") for _ in range(2000)]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.engine.privacy import Kind, find, mask
+from agents.engine.privacy.masking import Kind, find, mask
 
 CORPUS = Path(__file__).parent / "corpus"
 PERSONAL = [line.split("\t") for line in (CORPUS / "personal.txt").read_text().splitlines()]

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agents.engine.errors import PlanParseError
-from agents.engine.react import ReactReader, parse_react
+from agents.engine.planner.react_parser import ReactReader, parse_react
 from tests.examples import many
 
 ASKED = {"q": "cats"}

@@ -4,7 +4,7 @@ import json
 
 from agents.engine import AgentRuntime, FallbackStrategy, Guardrails, ReActPlanner, ToolRegistry
 from agents.engine.events import Event, Type
-from agents.engine.redaction import Redaction, redacted
+from agents.engine.privacy.redaction import Redaction, redacted
 from tests.engine.conftest import Echo
 from tests.engine.test_approval import _kept, collected
 from tests.engine.test_takeover import Steady, check

@@ -3,8 +3,8 @@
 import pytest
 
 from agents.engine.events import Event, Stamp, Type, replayed
+from agents.engine.loop.run_state import retrace
 from agents.engine.state import AgentState
-from agents.engine.trail import retrace
 from tests.engine.test_approval import _kept, collected
 from tests.engine.test_takeover import Reads, Writes, agent, check
 

@@ -12,10 +12,10 @@ from agents.engine import (
     RetryPolicy,
     ToolRegistry,
 )
-from agents.engine.breaker import Circuits
 from agents.engine.errors import CircuitOpen
 from agents.engine.events import Stamp
-from agents.engine.listening import Listening
+from agents.engine.loop.model_call import Listening
+from agents.engine.resilience.circuit_breaker import Circuits
 from agents.llm.litellm_model import LiteLLMModel
 from tests.engine.conftest import Echo
 from tests.engine.test_breaker import Clock

@@ -13,8 +13,8 @@ from agents.engine import (
     ToolResult,
 )
 from agents.engine.events import Event
-from agents.engine.guardrails import GuardrailAction, Pattern
-from agents.engine.termination import standard_policy
+from agents.engine.guardrails.checks import GuardrailAction, Pattern
+from agents.engine.loop.termination import standard_policy
 from tests.engine.conftest import Echo
 from tests.scripted import Call, Says
 

@@ -14,7 +14,7 @@ from agents.engine import (
     ToolRegistry,
     ToolResult,
 )
-from agents.engine.stream import Deadlines
+from agents.engine.planner.stream_batches import Deadlines
 from tests.engine.conftest import Echo
 from tests.scripted import Call, Says, ScriptedModel, delta, finish
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.engine.secrets import masked
+from agents.engine.privacy.secrets import masked
 from agents.llm.provider_errors import explain
 
 LETTERS = string.ascii_letters + string.digits

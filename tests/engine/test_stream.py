@@ -3,8 +3,8 @@
 import asyncio
 
 from agents.engine.errors import AdapterFailed
-from agents.engine.stream import Deadlines, handfuls
-from agents.engine.turn import Words
+from agents.engine.planner.stream_batches import Deadlines, handfuls
+from agents.engine.turn.assembly import Words
 
 
 def words(text, **more):

@@ -4,7 +4,7 @@ import json
 
 from agents.engine import AgentState, Guardrails, RateLimited, ToolResult
 from agents.engine.events import Event
-from agents.engine.output import OutputSchema
+from agents.engine.loop.output_schema import OutputSchema
 from tests.engine.conftest import Echo
 from tests.scripted import Says
 

@@ -16,10 +16,10 @@ from agents.engine import (
     ToolRegistry,
 )
 from agents.engine.events import Stamp, Type
-from agents.engine.handoff import Handoff
+from agents.engine.loop.handoff import Handoff
+from agents.engine.loop.run_state import retrace
+from agents.engine.loop.termination import standard_policy
 from agents.engine.state import AgentState
-from agents.engine.termination import standard_policy
-from agents.engine.trail import retrace
 from tests.engine.conftest import Echo
 from tests.engine.test_approval import _kept, collected, decided
 from tests.scripted import Says, ScriptedModel

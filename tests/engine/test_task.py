@@ -9,11 +9,11 @@ from agents.engine import (
     ReActPlanner,
     ToolRegistry,
 )
-from agents.engine.approval import AskPerson
 from agents.engine.events import Type
-from agents.engine.handoff import Handoff
+from agents.engine.loop.approval import AskPerson
+from agents.engine.loop.handoff import Handoff
+from agents.engine.loop.termination import standard_policy
 from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
-from agents.engine.termination import standard_policy
 from tests.engine.conftest import Echo
 from tests.engine.plans import answered, of, outcomes, outputs, step, told, workflow
 from tests.scripted import Says, ScriptedModel
@@ -77,7 +77,7 @@ async def test_no_round_is_begun_when_the_budget_is_spent():
 
 
 async def test_a_step_is_not_tried_again_when_the_budget_is_spent(monkeypatch):
-    monkeypatch.setattr("agents.engine.plans.effort.PAUSE", 0)
+    monkeypatch.setattr("agents.engine.plans.attempts.PAUSE", 0)
     again = asks("a", retry=3, expected_outcome="${output == 'never'}")
 
     events = await told(workflow(again, tools=[helper("one")], policy=LITTLE))

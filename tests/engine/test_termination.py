@@ -4,7 +4,7 @@ from agents.engine import (
     StandardTerminationPolicy,
     StopReason,
 )
-from agents.engine.termination import (
+from agents.engine.loop.termination import (
     ContinueWithThinking,
     ContinueWithTools,
     Progress,
@@ -14,7 +14,7 @@ from agents.engine.termination import (
     canonical,
     standard_policy,
 )
-from agents.engine.turn import PlanResult, ToolCall, Turn
+from agents.engine.turn.assembly import PlanResult, ToolCall, Turn
 
 
 def calling(*names, arguments="{}"):

@@ -11,10 +11,10 @@ from agents.engine import (
     ToolResult,
     function_tool,
 )
-from agents.engine.breaker import CircuitPolicy, Circuits
-from agents.engine.guardrails import Pattern
-from agents.engine.toolbox import Toolbox
-from agents.engine.turn import ToolCall
+from agents.engine.guardrails.checks import Pattern
+from agents.engine.loop.tool_runner import Toolbox
+from agents.engine.resilience.circuit_breaker import CircuitPolicy, Circuits
+from agents.engine.turn.assembly import ToolCall
 from tests.engine.conftest import Echo
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.engine.turn import Assembler, ToolCall, Turn, assemble
+from agents.engine.turn.assembly import Assembler, ToolCall, Turn, assemble
 from tests.examples import many
 
 PARIS = '{"city": "Paris"}'

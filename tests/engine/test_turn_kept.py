@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agents.engine.turn import ToolCall, Turn, assemble
+from agents.engine.turn.assembly import ToolCall, Turn, assemble
 from tests.scripted import delta, finish
 
 SIGNED = {"type": "thinking", "thinking": "Let me see.", "signature": "s1"}

@@ -13,7 +13,7 @@ from agents.engine.errors import (
     ProviderFailed,
     TruncatedReply,
 )
-from agents.engine.planner import PlanResult, ReActPlanner
+from agents.engine.planner.react_planner import PlanResult, ReActPlanner
 from agents.engine.state import AgentState
 from tests.scripted import delta, finish
 

@@ -16,10 +16,10 @@ from agents.engine.errors import (
     ProviderFailed,
     RateLimited,
 )
-from agents.engine.planner import ReActPlanner
+from agents.engine.planner.react_planner import ReActPlanner
+from agents.engine.planner.stream_batches import Deadlines
 from agents.engine.state import AgentState
-from agents.engine.stream import Deadlines
-from agents.engine.turn import assemble
+from agents.engine.turn.assembly import assemble
 from agents.llm import model_info
 from agents.llm.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel, warm

@@ -10,8 +10,8 @@ from contextlib import aclosing
 import pytest
 
 from agents.engine.errors import AgentConnectionError, AgentError, ModelError, RateLimited
-from agents.engine.thoughts import plain
-from agents.engine.turn import assemble
+from agents.engine.turn.assembly import assemble
+from agents.engine.turn.reasoning import plain
 from agents.llm import http
 from agents.llm.direct_model import DirectModel
 from agents.llm.http import message_in

@@ -17,9 +17,9 @@ from agents.engine.errors import (
     RateLimited,
     TruncatedReply,
 )
-from agents.engine.planner import ReActPlanner
+from agents.engine.planner.react_planner import ReActPlanner
 from agents.engine.state import AgentState
-from agents.engine.turn import PlanResult
+from agents.engine.turn.assembly import PlanResult
 from agents.llm.litellm_model import LiteLLMModel
 from tests.llm import anthropic_wire as anthropic
 from tests.llm import gemini_wire as gemini

@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from agents.engine.approval import fingerprint
+from agents.engine.loop.approval import fingerprint
 from agents.engine.tool import Tool, specification
 from agents.tools.addresses import AllowList
 from agents.tools.egress import Egress

@@ -15,8 +15,8 @@ import psutil
 import pytest
 import uvloop
 
-from agents.engine.approval import fingerprint
-from agents.engine.fallback import FallbackStrategy
+from agents.engine.loop.approval import fingerprint
+from agents.engine.loop.tool_fallback import FallbackStrategy
 from agents.engine.tool import Tool
 from agents.tools.addresses import AllowList
 from agents.tools.egress import Egress

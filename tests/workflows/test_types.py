@@ -5,8 +5,8 @@ from asgiref.sync import sync_to_async
 from django.test import Client
 
 from agents import runs
-from agents.engine.expressions.operators import FUNCTIONS
-from agents.engine.function import function_tool
+from agents.engine.expressions.functions import FUNCTIONS
+from agents.engine.loop.function_tool import function_tool
 from agents.engine.plans.outcome import output_of
 from agents.engine.tool import ToolResult
 from agents.workflows import reference, starting, versions

@@ -11,9 +11,9 @@ from functools import lru_cache
 from typing import Any
 
 from ..errors import BadExpression
-from .grammar import MOST_LEVELS, STEPS, Reading
-from .operators import Room, is_list, text
-from .terms import Node, paths
+from .functions import Room, is_list, text
+from .nodes import Node, paths
+from .parser import MOST_LEVELS, STEPS, Reading
 
 MOST_LENGTH = 2_000
 OPENING = re.compile(r"\$?\$\{")

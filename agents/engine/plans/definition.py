@@ -7,9 +7,9 @@ from itertools import islice
 from typing import Any
 
 from .plan import FIELDS, ExecutionPlan, ExecutionStep
-from .soundness import MOST_STEPS, did_you_mean, is_number, unsound
-from .written import MOST_PROBLEMS, Problem, Written
-from .written import read as read_values
+from .validation import MOST_STEPS, did_you_mean, is_number, unsound
+from .yaml_reader import MOST_PROBLEMS, Problem, Written
+from .yaml_reader import read as read_values
 
 MOST_NAME = 80
 MOST_DESCRIPTION = 300

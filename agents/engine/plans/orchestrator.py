@@ -4,23 +4,24 @@ from collections.abc import Collection, Mapping
 from contextlib import aclosing
 from typing import Any
 
-from ..course import Course, Events
+from agents.engine.loop.handoff import Handoff
+from agents.engine.loop.lifecycle_events import failed, finished, paused
+from agents.engine.loop.run_loop import Course, Events
+from agents.engine.loop.run_state import Trail
+from agents.engine.loop.runtime import AgentRuntime
+from agents.engine.loop.termination import StopReason
+from agents.engine.loop.tool_runner import Toolbox
+
 from ..errors import BudgetExceeded
 from ..events import Event
-from ..handoff import Handoff
-from ..runtime import AgentRuntime
-from ..telling import failed, finished, paused
-from ..termination import StopReason
 from ..tool import ONE_TEXT, ToolRegistry
-from ..toolbox import Toolbox
-from ..trail import Trail
-from .execution import Execution
+from .context import MOST_AT_ONCE, Site, recalled
+from .executor import Execution
 from .outcome import Outcome
 from .plan import ExecutionPlan, assigned
-from .planning import Account, Planning
-from .site import MOST_AT_ONCE, Site, recalled
-from .soundness import problems
-from .written import MOST_PROBLEMS
+from .plan_writer import Account, Planning
+from .validation import problems
+from .yaml_reader import MOST_PROBLEMS
 
 MOST_TOLD = 6_000
 RESULTS = """\

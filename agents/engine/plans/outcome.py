@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any, Literal, Self
 
-from ..acting import MOST_OBSERVATION
+from agents.engine.loop.tool_step import MOST_OBSERVATION
+
 from ..tool import ToolResult
 
 Status = Literal["done", "failed", "skipped", "unreached"]

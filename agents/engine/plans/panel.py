@@ -4,22 +4,23 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from ..course import Course, Events
+from agents.engine.loop.handoff import Handoff
+from agents.engine.loop.lifecycle_events import finished, paused
+from agents.engine.loop.run_loop import Course, Events
+from agents.engine.loop.run_state import Trail
+from agents.engine.loop.runtime import AgentRuntime
+from agents.engine.loop.termination import StopReason
+from agents.engine.loop.tool_runner import Toolbox
+from agents.engine.turn.assembly import PlanResult
+
 from ..events import Event, Type
-from ..handoff import Handoff
-from ..runtime import AgentRuntime
-from ..telling import finished, paused
-from ..termination import StopReason
 from ..tool import ToolRegistry
-from ..toolbox import Toolbox
-from ..trail import Trail
-from ..turn import PlanResult
-from .execution import Execution
-from .moderation import Head, Merge, Moderation, Verdict, listed
+from .answer_merging import Head, Merge, Moderation, Verdict, listed
+from .context import Site, recalled
+from .executor import Execution
 from .outcome import Outcome
 from .plan import ExecutionPlan, ExecutionStep
-from .planning import conversation
-from .site import Site, recalled
+from .plan_writer import conversation
 
 SYNTHESIS = """\
 These agents were asked the question, each without knowing of the others: {names}.

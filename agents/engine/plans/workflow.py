@@ -4,17 +4,18 @@ from collections.abc import Iterator, Mapping
 from contextlib import aclosing
 from typing import Any
 
-from ..course import Course, Events
+from agents.engine.loop.lifecycle_events import finished, paused
+from agents.engine.loop.run_loop import Course, Events
+from agents.engine.loop.run_state import Trail
+from agents.engine.loop.runtime import AgentRuntime
+from agents.engine.loop.termination import StopReason
+
 from ..events import Event, Type
-from ..runtime import AgentRuntime
-from ..telling import finished, paused
-from ..termination import StopReason
-from ..trail import Trail
-from .execution import Execution
+from .context import MOST_AT_ONCE, Site, recalled
+from .executor import Execution
 from .outcome import Outcome, text_of
 from .plan import ExecutionPlan, ExecutionStep, assigned
-from .planning import PLAN
-from .site import MOST_AT_ONCE, Site, recalled
+from .plan_writer import PLAN
 
 
 class Workflow(AgentRuntime):

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from agents.engine.handoff import ASKS, Handoff
+from agents.engine.loop.handoff import ASKS, Handoff
 
 from .history import LONGEST_QUESTION, Message, Offer, Question, Situation, listed, spoken
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents.engine.output import INSTRUCTIONS
-from agents.engine.plans import monitor, planning
+from agents.engine.loop.output_schema import INSTRUCTIONS
+from agents.engine.plans import evaluation, plan_writer
 
 from .history import Message, spoken
 
@@ -22,11 +22,11 @@ class Form:
 
     @property
     def is_plan(self) -> bool:
-        return self._has_fields_of(planning.FORM)
+        return self._has_fields_of(plan_writer.FORM)
 
     @property
     def is_check(self) -> bool:
-        return self._has_fields_of(monitor.FORM)
+        return self._has_fields_of(evaluation.FORM)
 
     def _has_fields_of(self, other: Mapping[str, Any]) -> bool:
         fields = self.schema.get("properties")

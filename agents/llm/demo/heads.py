@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agents.engine.plans.likeness import normal
-from agents.engine.plans.moderation import QUESTION
+from agents.engine.plans.answer_merging import QUESTION
 from agents.engine.plans.panel import SYNTHESIS
+from agents.engine.plans.similarity import normal
 
 from .form import Form
 from .history import Message, Question, spoken

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from math import ceil, floor
 from typing import Any, Final
 
-from agents.engine.schema import violations
+from agents.engine.json_schema import violations
 
 from .known import Known
 from .parts import Part

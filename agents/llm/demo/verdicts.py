@@ -2,7 +2,7 @@
 
 import re
 
-from agents.engine.approval import Verdict
+from agents.engine.loop.approval import Verdict
 
 _THEIRS = "\0"
 

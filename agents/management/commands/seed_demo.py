@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from agents import samples, toolset
-from agents.engine.approval import AskPerson
+from agents.engine.loop.approval import AskPerson
 from agents.models import Agent, GuardrailPattern, ToolRegistration
 
 # What the reporter's answers look like: a table with a heading and, if need be, a remark.

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any, Literal
 
 from agents.engine.errors import ToolError
-from agents.engine.secrets import masked
+from agents.engine.privacy.secrets import masked
 from agents.engine.tool import ToolResult
 from agents.tools.egress import Egress
 

@@ -1,0 +1,55 @@
+"""Several courses at once, as one."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from agents.engine.events import Event
+
+Events = AsyncGenerator[Event, None]
+Said = tuple[str, Event | None, "asyncio.Future[None] | None"]
+
+
+class Braid:
+    """Courses, each with a name, that go on side by side and are told one after the other.
+
+    Each goes on only after its last event was taken, which is when the next one is asked for:
+    what a course says that it will do is on record before it does it.
+    """
+
+    def __init__(self) -> None:
+        self._strands: dict[str, asyncio.Task[None]] = {}
+        self._said: asyncio.Queue[Said] = asyncio.Queue()
+        self._taken: asyncio.Future[None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._strands)
+
+    def add(self, name: str, course: Events) -> None:
+        self._strands[name] = asyncio.create_task(self._follow(name, course))
+
+    async def next(self) -> tuple[str, Event | None]:
+        """What one of them says next; None where it is over."""
+        if self._taken is not None:
+            self._taken.set_result(None)
+        name, event, self._taken = await self._said.get()
+        if event is None:
+            await self._strands.pop(name)
+        return name, event
+
+    async def close(self) -> None:
+        """End those that are left, and come back when they have ended."""
+        for strand in self._strands.values():
+            strand.cancel()
+        if self._strands:
+            await asyncio.wait(self._strands.values())
+
+    async def _follow(self, name: str, course: Events) -> None:
+        try:
+            async with aclosing(course):
+                async for event in course:
+                    taken = asyncio.get_running_loop().create_future()
+                    self._said.put_nowait((name, event, taken))
+                    await taken
+        finally:
+            self._said.put_nowait((name, None, None))

@@ -1,0 +1,300 @@
+"""What may be asked, answered, handed to a tool and taken from one."""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
+from typing import Any
+
+import re2
+
+from .match_length import NOTHING, Reach, counted
+from .normalize import plain
+from .patterns import (
+    GuardrailAction,
+    GuardrailResult,
+    Pattern,
+    Stage,
+    compile_pattern,
+    compiled,
+    try_pattern,
+)
+from .stream_filter import Rule, Sieve
+
+__all__ = [
+    "WHERE",
+    "GuardrailAction",
+    "GuardrailResult",
+    "Guardrails",
+    "Inspection",
+    "Pattern",
+    "Screen",
+    "Stage",
+    "by_severity",
+    "compile_pattern",
+    "estimate_tokens",
+    "normalise",
+    "try_pattern",
+]
+
+TokenCounter = Callable[[str], int]
+WHERE: tuple[Stage, ...] = ("input", "output", "tool_input", "tool_output")
+SEVERITY = {"block": 0, "mask": 1, "warn": 2, "allow": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Markers:
+    """What stands for something hidden: no rule looks into it, so nothing is hidden twice."""
+
+    compiled: Any
+    reach: Reach
+    marker: str = ""
+    is_exception: bool = True
+    blocks: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inspection:
+    """A text, or data, as it may go on; and what was found in it, the worst first."""
+
+    text: str = ""
+    value: Any = None
+    findings: tuple[GuardrailResult, ...] = ()
+
+    @property
+    def result(self) -> GuardrailResult:
+        return next((f for f in self.findings if not f.is_observed), ALLOWED)
+
+    @property
+    def is_blocked(self) -> bool:
+        return self.result.action is GuardrailAction.BLOCK
+
+
+ALLOWED = GuardrailResult(GuardrailAction.ALLOW)
+
+
+class Guardrails:
+    """Checks what comes in and what goes out, and what tools are given and give.
+
+    The text is normalised first, so that full-width letters and invisible characters hide
+    nothing. The worst finding wins; a rule that cannot be applied lets nothing through.
+    """
+
+    def __init__(
+        self,
+        max_input_tokens: int = 4096,
+        max_output_tokens: int = 4096,
+        blocked_patterns: Iterable[str | Pattern] | None = None,
+        count_tokens: TokenCounter | None = None,
+    ) -> None:
+        self.max_input_tokens = max_input_tokens
+        self.max_output_tokens = max_output_tokens
+        self.patterns = [
+            Pattern(pattern=p) if isinstance(p, str) else p for p in blocked_patterns or ()
+        ]
+        for pattern in self.patterns:
+            compile_pattern(pattern.pattern)
+        self._rules = {stage: _Rules(self._watching(stage)) for stage in WHERE}
+        self.count_tokens = count_tokens or estimate_tokens
+
+    def check_input(self, text: str) -> GuardrailResult:
+        """The worst that was found; where it is to be masked, `details` has the `text`."""
+        return _with_text(self.inspect(text, "input"))
+
+    def check_output(self, text: str) -> GuardrailResult:
+        return _with_text(self.inspect(text, "output"))
+
+    def inspect(self, text: str, stage: Stage) -> Inspection:
+        """All that is found in a text, and the text without what is to be masked."""
+        if (finding := self._length(text, stage)) is not None:
+            return Inspection(text=text, findings=(finding,))
+        screen = self._screen(stage)
+        shown = screen.whole(text)
+        return Inspection(text=shown, findings=tuple(screen.findings))
+
+    def inspect_value(self, value: Any, stage: Stage) -> Inspection:
+        """The same of data: each text in it, each number, and each name."""
+        if not self.watches(stage):
+            return Inspection(value=value)
+        found: dict[tuple[Any, ...], GuardrailResult] = {}
+        rules = self.at_any_length()
+
+        def look(text: str) -> str:
+            inspected = rules.inspect(text, stage)
+            for finding in inspected.findings:
+                _count(found, finding)
+            return inspected.text
+
+        changed = _each_text(value, look)
+        return Inspection(value=changed, findings=tuple(by_severity(found.values())))
+
+    def watches(self, stage: Stage) -> bool:
+        """Whether there is any rule for it."""
+        return self._rules[stage].any
+
+    def at_any_length(self) -> "Guardrails":
+        """The same rules for what agents say to each other, or together: nobody typed that."""
+        rules = copy(self)
+        rules.max_input_tokens = rules.max_output_tokens = sys.maxsize
+        return rules
+
+    def screen_output(self) -> "Screen":
+        return self._screen("output")
+
+    def _screen(self, stage: Stage) -> "Screen":
+        return Screen(self._rules[stage], stage)
+
+    def _watching(self, stage: Stage) -> list[Pattern]:
+        return [pattern for pattern in self.patterns if pattern.watches(stage)]
+
+    def _length(self, text: str, stage: Stage) -> GuardrailResult | None:
+        limits = {"input": self.max_input_tokens, "output": self.max_output_tokens}
+        most = limits.get(stage, sys.maxsize)
+        # No token is less than a byte: what is short enough so need not be counted.
+        is_short = most == sys.maxsize or len(text.encode(errors="replace")) <= most
+        if is_short or (tokens := self.count_tokens(text)) <= most:
+            return None
+        return GuardrailResult(
+            GuardrailAction.BLOCK,
+            f"It is {tokens:,} tokens long; at most {most:,} are allowed.",
+            {"tokens": tokens, "limit": most, "stage": stage},
+        )
+
+
+class _Rules:
+    """The rules of a stage: those that change a text, and those that only speak of it."""
+
+    def __init__(self, patterns: Sequence[Pattern]) -> None:
+        exceptions = [p for p in patterns if p.is_exception]
+        loud = [p for p in patterns if not p.is_exception and not p.is_quiet]
+        quiet = [p for p in patterns if p.is_quiet]
+        self.any = bool(loud or quiet)
+        allowed: list[Rule] = [*_markers(patterns), *exceptions]
+        self.loud = [*allowed, *loud] if loud else []
+        self.quiet = [*allowed, *quiet] if quiet else []
+
+
+class Screen:
+    """Lets streamed text through, a little behind, so that what must not be is not shown.
+
+    Rules that change nothing look at the whole text once it has ended.
+    """
+
+    def __init__(self, rules: _Rules, stage: Stage) -> None:
+        self._stage = stage
+        self._sieve = Sieve(rules.loud)
+        self._quiet = rules.quiet
+        self._passes = not rules.any
+        self._pieces: list[str] = []
+        self._counts: dict[Any, int] = {}
+
+    def feed(self, piece: str) -> str:
+        if self._passes:
+            return piece
+        if self._quiet:
+            self._pieces.append(piece)
+        return self._sieve.feed(piece)
+
+    def rest(self) -> str:
+        """What was still waiting, once the text has ended."""
+        if self._quiet:
+            self._look_quietly("".join(self._pieces))
+            self._pieces = []
+        return self._sieve.rest()
+
+    def whole(self, text: str) -> str:
+        """What can be shown of a text that is known from its beginning to its end."""
+        if self._passes:
+            return text
+        if self._quiet:
+            self._look_quietly(text)
+        return self._sieve.whole(text)
+
+    def _look_quietly(self, text: str) -> None:
+        sieve = Sieve(self._quiet)
+        sieve.whole(text)
+        self._counts = sieve.counts
+
+    @property
+    def waiting(self) -> int:
+        """How many characters will be looked at once the text has ended."""
+        return self._sieve.waiting + sum(map(len, self._pieces))
+
+    @property
+    def blocked(self) -> bool:
+        return self._sieve.blocked_by is not None
+
+    @property
+    def finding(self) -> GuardrailResult:
+        return next((f for f in self.findings if not f.is_observed), ALLOWED)
+
+    @property
+    def findings(self) -> list[GuardrailResult]:
+        """Of each rule that found something, the worst first."""
+        counts = {**self._sieve.counts, **self._counts}
+        return by_severity(rule.finding(self._stage, n) for rule, n in counts.items())
+
+
+def _markers(patterns: Iterable[Pattern]) -> Iterator[Markers]:
+    markers = sorted({plain(p.marker).text for p in patterns if p.marker})
+    if markers:
+        either = compiled("|".join(map(re2.escape, markers)))
+        reaches = (Reach(len(marker), counted(marker)) for marker in markers)
+        yield Markers(either, reduce(or_, reaches, NOTHING))
+
+
+def by_severity(findings: Iterable[GuardrailResult]) -> list[GuardrailResult]:
+    """The worst first; what was only observed comes last."""
+    return sorted(findings, key=lambda f: (f.is_observed, SEVERITY[f.action]))
+
+
+def _count(found: dict[tuple[Any, ...], GuardrailResult], finding: GuardrailResult) -> None:
+    key = finding.action, finding.details["rule"], finding.is_observed
+    before = found.get(key)
+    matches = finding.details["matches"] + (before.details["matches"] if before else 0)
+    found[key] = replace(finding, details={**finding.details, "matches": matches})
+
+
+def _each_text(value: Any, look: Callable[[str], str]) -> Any:
+    """The same data with each text as it was looked at; a number that changes is a text."""
+    if isinstance(value, str):
+        return look(value)
+    if isinstance(value, dict):
+        return _each_field(value, look)
+    if isinstance(value, list):
+        return [_each_text(item, look) for item in value]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    text = str(value)
+    shown = look(text)
+    return value if shown == text else shown
+
+
+def _each_field(value: dict[str, Any], look: Callable[[str], str]) -> dict[str, Any]:
+    """Two names that are masked alike stay two."""
+    changed: dict[str, Any] = {}
+    for name, item in value.items():
+        shown = look(name)
+        shown = f"{shown} {len(changed)}" if shown in changed else shown
+        changed[shown] = _each_text(item, look)
+    return changed
+
+
+def _with_text(inspected: Inspection) -> GuardrailResult:
+    result = inspected.result
+    if result.action is not GuardrailAction.MASK:
+        return result
+    return replace(result, details={**result.details, "text": inspected.text})
+
+
+def normalise(text: str) -> str:
+    """The text as a reader takes it: one form for each letter, nothing invisible."""
+    return plain(text).text
+
+
+def estimate_tokens(text: str) -> int:
+    """A careful guess, for where no tokenizer is at hand: wide characters count whole."""
+    wide = sum(1 for c in text if c > "\u2e7f")
+    return wide + -(-(len(text) - wide) // 4)

@@ -1,0 +1,175 @@
+"""Rules about text, and the regular expressions that they are made of."""
+
+import time
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import lru_cache
+from itertools import chain
+from typing import Any, Literal
+
+import re2
+
+from agents.engine.errors import BadPattern
+
+from .match_length import Reach, loosened, reach
+
+MOST_PATTERN_CHARACTERS = 1_000
+MOST_MEMORY = 8 << 20
+MOST_SECONDS = 0.2
+LINE = "A word, 12345 digits @ x.example/path?a=b -- 東京都 xxxxaaaa 'quoted'."
+TRIED_ON = (f"{LINE}\n" * 100, LINE * 100, "xa 1é-" * 1_000)
+Stage = Literal["input", "output", "both", "tool_input", "tool_output"]
+
+
+class GuardrailAction(StrEnum):
+    ALLOW = "allow"
+    WARN = "warn"
+    MASK = "mask"
+    BLOCK = "block"
+
+
+WOULD = {"allow": "allowed", "warn": "warned of", "mask": "masked", "block": "blocked"}
+
+
+@dataclass(frozen=True, slots=True)
+class GuardrailResult:
+    action: GuardrailAction
+    reason: str = ""
+    details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_observed(self) -> bool:
+        """Whether it only says what a rule would have done."""
+        return bool(self.details.get("observed"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pattern:
+    """A rule about text: where it looks, and what it does when it finds something.
+
+    What an allowing rule matches no other one does: a match that lies within it is none. An
+    observed rule changes nothing; it is only told what it would have done.
+    """
+
+    pattern: str
+    name: str = ""
+    stage: Stage = "both"
+    action: GuardrailAction = GuardrailAction.BLOCK
+    message: str = ""
+    is_observed: bool = False
+    id: int | None = None
+
+    def watches(self, stage: Stage) -> bool:
+        return self.stage == stage or (self.stage == "both" and stage in {"input", "output"})
+
+    @property
+    def label(self) -> str:
+        return self.name or self.pattern
+
+    @property
+    def compiled(self) -> Any:
+        return compiled(_tolerant(self.pattern))
+
+    @property
+    def reach(self) -> Reach:
+        return reach(_tolerant(self.pattern))
+
+    @property
+    def marker(self) -> str:
+        return f"‹{self.name or '…'}›" if self._does(GuardrailAction.MASK) else ""
+
+    @property
+    def is_exception(self) -> bool:
+        return self._does(GuardrailAction.ALLOW)
+
+    @property
+    def blocks(self) -> bool:
+        return self._does(GuardrailAction.BLOCK)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether the text stays as it is, whatever is found."""
+        return self.is_observed or self.action is GuardrailAction.WARN
+
+    @property
+    def reason(self) -> str:
+        if self.is_observed:
+            return f"The rule {self.label!r} would have {WOULD[self.action]} it."
+        if self.action is GuardrailAction.MASK:
+            return self.message or f"What matches the rule {self.label!r} is masked."
+        return self.message or f"It matches the rule {self.label!r}."
+
+    def finding(self, stage: Stage, matches: int) -> GuardrailResult:
+        details: dict[str, Any] = {"rule": self.label, "stage": stage, "matches": matches}
+        if self.id is not None:
+            details["id"] = self.id
+        if self.is_observed:
+            details["observed"] = True
+        return GuardrailResult(self.action, self.reason, details)
+
+    def _does(self, action: GuardrailAction) -> bool:
+        return self.action is action and not self.is_observed
+
+
+def compile_pattern(pattern: str) -> Any:
+    """The compiled pattern; raises BadPattern with the reason in words."""
+    if not pattern:
+        raise BadPattern("A pattern cannot be empty.")
+    if len(pattern) > MOST_PATTERN_CHARACTERS:
+        raise BadPattern(f"A pattern has at most {MOST_PATTERN_CHARACTERS} characters.")
+    if r"\C" in pattern.replace(r"\\", ""):
+        raise BadPattern("A pattern cannot take characters apart, byte by byte.")
+    made = compiled(pattern)
+    if made.search("") is not None:
+        raise BadPattern("This pattern matches everything, even an empty text.")
+    return made
+
+
+def try_pattern(pattern: str) -> None:
+    """Refuse what can be compiled and would still hold everything up, or finds nothing."""
+    compile_pattern(pattern)
+    made, began = compiled(_tolerant(pattern)), time.thread_time()
+    for found in chain.from_iterable(map(made.finditer, TRIED_ON)):
+        if found.start() == found.end():
+            raise BadPattern("This pattern matches places without any character.")
+        if time.thread_time() - began > MOST_SECONDS:
+            break
+    if time.thread_time() - began > MOST_SECONDS:
+        raise BadPattern("This pattern takes too long to look for: make its repetitions fewer.")
+
+
+@lru_cache(maxsize=1024)
+def _tolerant(pattern: str) -> str:
+    """The pattern as it is looked for: words may be on two lines, if RE2 has room for that."""
+    try:
+        compiled(loosened(pattern))
+    except BadPattern:
+        return pattern
+    return loosened(pattern)
+
+
+@lru_cache(maxsize=1024)
+def compiled(pattern: str) -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = MOST_MEMORY
+    try:
+        return re2.compile(pattern, options)
+    except UnicodeEncodeError as error:
+        raise BadPattern("There is half a character in this pattern.") from error
+    except re2.error as error:
+        reason = error.args[0]
+        words = reason.decode() if isinstance(reason, bytes) else str(reason)
+        raise BadPattern(f"This is not a regular expression RE2 can read: {words}.") from error
+
+
+@lru_cache(maxsize=256)
+def any_of(patterns: tuple[str, ...]) -> Any:
+    """One that matches where any of them does; None where that would be too large."""
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = MOST_MEMORY * 4
+    try:
+        return re2.compile("|".join(f"(?:{pattern})" for pattern in patterns), options)
+    except re2.error:
+        return None

@@ -1,0 +1,385 @@
+"""Looking for patterns in texts, also in one that is still being written."""
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol
+
+from .confusables import folded
+from .match_length import Reach
+from .normalize import READINGS, Plain, Reading, readings
+from .patterns import any_of
+
+MOST_MATCHES = 2_000
+LEAST_NEW = 16  # characters: a look costs about the same for few as for many
+Ends = tuple[float, tuple[tuple[str, int], ...]]  # how long a match can be, and where it ends
+
+
+class Rule(Protocol):
+    """A pattern, and what is done about what it matches."""
+
+    @property
+    def compiled(self) -> Any: ...
+
+    @property
+    def reach(self) -> Reach: ...
+
+    @property
+    def marker(self) -> str:
+        """What is shown instead of a match; nothing where that is shown itself."""
+
+    @property
+    def is_exception(self) -> bool: ...
+
+    @property
+    def blocks(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """From where to where: in what was read of a text, or in the text itself."""
+
+    rule: Rule
+    start: int
+    end: int
+
+
+class Seeker:
+    """What one rule matches, one after the other, while the text grows.
+
+    After more matches than anybody would read all the rest counts as one, because each of
+    them may have taken a look at all of it.
+    """
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self.at = 0
+        self.left = MOST_MATCHES
+
+    def matches(self, text: str, offset: int, until: int) -> Iterator[Match]:
+        """Those that begin before `until`; the first character of the text is no. `offset`."""
+        if self.left:
+            yield from self._next(text, offset, until)
+        if not self.left and self.rule.marker and self.at < until:
+            yield Match(self.rule, self.at - 1, until)
+        self.at = max(self.at, until)
+
+    def _next(self, text: str, offset: int, until: int) -> Iterator[Match]:
+        for found in self.rule.compiled.finditer(text, self.at - offset):
+            start, end = found.start() + offset, found.end() + offset
+            if start >= until:
+                return
+            if start == end:
+                continue
+            self.left -= 1
+            self.at = end
+            yield Match(self.rule, start, end)
+            if not self.left:
+                return
+
+
+class View:
+    """One way to read a text, and how far each rule has looked through it."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self.seekers = [Seeker(rule) for rule in rules]
+        self.text = ""
+        self.starts: Sequence[int] = ()
+        self.ends: Sequence[int] = ()
+        self.base = 0  # which character of all that was read the first one is
+
+    def show(self, read: Plain, text: str | None = None) -> None:
+        self.text = read.text if text is None else text
+        self.starts, self.ends = read.starts, read.ends
+
+    def frontier(self, reaches: Iterable[Ends], end: int) -> int:
+        """The place before which everything is known that can be found."""
+        until = min([_decided(most, ends, self.text) for most, ends in reaches])
+        return self.starts[until] if until < len(self.text) else end
+
+    def begins(self, other: "View") -> bool:
+        """Whether the other one begins with all of it: what is decided in it is the same."""
+        length = len(self.text)
+        return self is other or (
+            other.text.startswith(self.text)
+            and other.starts[:length] == self.starts
+            and other.ends[:length] == self.ends
+        )
+
+    def state(self, number: int) -> tuple[int, int]:
+        """Where a rule will look on, and for how much more."""
+        seeker = self.seekers[number]
+        return seeker.at - self.base, seeker.left
+
+    def follow(self, number: int, state: tuple[int, int]) -> None:
+        seeker = self.seekers[number]
+        seeker.at, seeker.left = state[0] + self.base, state[1]
+
+    def matches(self, number: int, until: int) -> Iterator[Match]:
+        """What begins before this place, in places of the text."""
+        last = bisect_left(self.starts, until)
+        seeker, base = self.seekers[number], self.base
+        for match in seeker.matches(self.text, base, base + last):
+            start, end = self.starts[match.start - base], self.ends[match.end - base - 1]
+            yield Match(match.rule, start, end)
+
+    def spare(self, until: int) -> int:
+        """How many characters nobody needs any more; the last one says if a word begins."""
+        return max(bisect_left(self.starts, until) - 1, 0)
+
+
+class Sieve:
+    """Lets text through, a little behind: what is blocked or hidden is never shown.
+
+    Each rule looks at all readings of a text. A text is held for as long as a match may begin
+    in it: for so many characters as the longest match can have, or to a break that none can
+    have in it, be it the end of a word, of the line or of the text. A match that lies within
+    one of an exception is none. `counts` says how often each rule matched; once there is one
+    that it is `blocked_by`, nothing more is shown.
+    """
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self._rules = [*(r for r in rules if r.is_exception)]
+        self._exceptions = len(self._rules)
+        self._rules += [r for r in rules if not r.is_exception]
+        self._any = any_of(tuple(rule.compiled.pattern for rule in self._rules))
+        reaches = _distinct(rule.reach for rule in rules)
+        self._reaches = [(reach.most, tuple(reach.ends.items())) for reach in reaches]
+        endless = {frozenset(r.ends) for r in reaches if r.most == math.inf}
+        self._endless = dict.fromkeys(endless, False)  # and whether such a break has come
+        self._source, self._page = Reading(), Reading(shown=True)
+        self._views = [View(self._rules) for _ in range(READINGS)]
+        self._new: list[str] = []
+        self._unread = 0
+        self._held = ""
+        self._from = 0  # where what is held stands in the text
+        self._hidden = 0  # up to where there is nothing to show but a marker that was shown
+        self._allowed: list[Match] = []
+        self._counted: dict[Rule, int] = {}
+        self.counts: dict[Rule, int] = {}
+        self.blocked_by: Rule | None = None
+
+    def feed(self, piece: str) -> str:
+        """What can be shown by now and was not before."""
+        if not self._looks:
+            return piece
+        self._new.append(piece)
+        self._unread += len(piece)
+        for breaks in self._endless:
+            self._endless[breaks] |= not breaks.isdisjoint(piece)
+        return self._look(is_over=False) if self._is_due() else ""
+
+    def rest(self) -> str:
+        """What was still waiting, once the text has ended."""
+        return self._look(is_over=True) if self._looks and not self.blocked_by else ""
+
+    def whole(self, text: str) -> str:
+        """What can be shown of a text that is known from its beginning to its end."""
+        if not self._looks:
+            return text
+        self._held, reads = text, readings(text)
+        for view, read in zip(self._views, reads, strict=False):
+            view.show(read)
+        views = self._views[: len(reads)]
+        hidden = self._found(views, range(len(views)), len(text))
+        return "" if self.blocked_by else "".join(self._pieces(hidden, len(text)))
+
+    @property
+    def waiting(self) -> int:
+        """How many characters are held."""
+        return len(self._held) + self._unread
+
+    @property
+    def _looks(self) -> bool:
+        return len(self._rules) > self._exceptions
+
+    def _is_due(self) -> bool:
+        """A match without an end waits for a break; what is held may be long until then."""
+        is_worth_it = self._unread >= LEAST_NEW and all(self._endless.values())
+        return self.blocked_by is None and is_worth_it
+
+    def _look(self, *, is_over: bool) -> str:
+        piece = "".join(self._new)
+        self._new, self._unread = [], 0
+        self._held += piece
+        self._read(piece, is_over=is_over)
+        until = self._from + len(self._held) if is_over else self._frontier()
+        if until <= self._from and not is_over:
+            return ""
+        hidden = self._found(self._views, _twins(self._views, is_over), until)
+        if self.blocked_by is not None:
+            return ""
+        shown = "".join(self._pieces(hidden, until))
+        self._let_go(until)
+        return shown
+
+    def _read(self, piece: str, *, is_over: bool) -> None:
+        source, page, alike = self._views
+        self._source.feed(piece, is_over=is_over)
+        self._page.feed(piece, is_over=is_over)
+        source.show(self._source.plain)
+        page.show(self._page.plain)
+        alike.show(self._page.plain, folded(self._page.plain.text))
+
+    def _frontier(self) -> int:
+        source, page, alike = self._views
+        until = page.frontier(self._reaches, self._page.end)
+        # What a page shows nothing of has characters of its own in the source.
+        is_shown = bool(page.ends) and until < page.ends[-1]
+        if not is_shown or not page.begins(source):
+            until = min(until, source.frontier(self._reaches, self._source.end))
+        if alike.text != page.text:
+            until = min(until, alike.frontier(self._reaches, self._page.end))
+        return until
+
+    def _found(self, views: Sequence[View], twins: Sequence[int], until: int) -> list[Match]:
+        """What is to be hidden, in places of the text."""
+        self._allowed = [match for match in self._allowed if match.end > self._from]
+        if not _may_match(views, twins, self._any, until):
+            return []
+        for number in range(self._exceptions):
+            self._allowed += _seek(views, twins, number, until)
+        hidden = []
+        for number in range(self._exceptions, len(self._rules)):
+            rule = self._rules[number]
+            for match in _seek(views, twins, number, until):
+                if _lies_within(match, self._allowed):
+                    continue
+                if match.start >= self._counted.get(rule, 0):  # else it was read already
+                    self.counts[rule] = self.counts.get(rule, 0) + 1
+                self._counted[rule] = max(match.end, self._counted.get(rule, 0))
+                if rule.blocks:
+                    self.blocked_by = rule
+                    return []
+                if rule.marker:
+                    hidden.append(match)
+        return sorted(hidden, key=lambda match: (match.start, -match.end))
+
+    def _pieces(self, matches: Iterable[Match], until: int) -> Iterator[str]:
+        text, base, hidden = self._held, self._from, self._hidden
+        start = max(hidden, base)
+        for match in matches:
+            if match.start < hidden:  # it goes on in what a marker stands for already
+                hidden = max(hidden, match.end)
+            else:
+                yield text[start - base : match.start - base]
+                yield match.rule.marker
+                hidden = match.end
+            start = hidden
+        yield text[start - base : max(until, start) - base]
+        self._hidden = hidden
+
+    def _let_go(self, until: int) -> None:
+        self._held, self._from = self._held[until - self._from :], until
+        source, page, alike = self._views
+        for read, views in ((self._source, [source]), (self._page, [page, alike])):
+            spare = views[0].spare(until)
+            read.plain.drop(spare)
+            for view in views:
+                view.base += spare
+        self._endless = dict.fromkeys(self._endless, False)
+
+
+def _twins(views: Sequence[View], is_over: bool) -> list[int]:
+    """For each view the first one that reads the same; at the end, to the last character."""
+    return [
+        next(
+            number
+            for number, other in enumerate(views)
+            if view.begins(other) and (not is_over or len(view.text) == len(other.text))
+        )
+        for view in views
+    ]
+
+
+def _may_match(views: Sequence[View], twins: Sequence[int], either: Any, until: int) -> bool:
+    """Whether any rule matches anything new; if not, all of them have looked so far."""
+    if either is None or not all(s.left for view in views for s in view.seekers):
+        return True
+    firsts: list[int] = []
+    for at, (view, twin) in enumerate(zip(views, twins, strict=True)):
+        first = min([seeker.at for seeker in view.seekers]) - view.base
+        is_known = twin < at and first >= firsts[twin]
+        if not is_known and either.search(view.text, first) is not None:
+            return True
+        firsts.append(first)
+    for view in views:
+        last = view.base + bisect_left(view.starts, until)
+        for seeker in view.seekers:
+            seeker.at = max(seeker.at, last)
+    return False
+
+
+def _seek(views: Sequence[View], twins: Sequence[int], number: int, until: int) -> list[Match]:
+    """What a rule matches in any view, in order; what reads the same is looked at once."""
+    before = [view.state(number) for view in views]
+    found: list[Match] = []
+    for at, (view, twin) in enumerate(zip(views, twins, strict=True)):
+        reached = views[twin].state(number)
+        is_same = twin < at and before[twin] == before[at]
+        if is_same and reached[0] <= len(view.text):
+            view.follow(number, reached)
+        else:
+            found += view.matches(number, until)
+    return sorted(found, key=lambda match: (match.start, -match.end))
+
+
+def _distinct(reaches: Iterable[Reach]) -> list[Reach]:
+    """The farthest of those with the same breaks."""
+    found: dict[tuple[tuple[str, int], ...], Reach] = {}
+    for reach in reaches:
+        key = tuple(sorted(reach.ends.items()))
+        found[key] = found.get(key, reach) | reach
+    return list(found.values())
+
+
+def _decided(most: float, ends: Iterable[tuple[str, int]], text: str) -> int:
+    """Before this no match can begin whose end is not known yet."""
+    until = len(text) - int(most) - 1 if most < math.inf else 0
+    until = max(until, 0)
+    for mark, count in ends:
+        until = max(until, _after(mark, count, text, until))
+    return until
+
+
+def _after(mark: str, most: int, text: str, since: int) -> int:
+    """After the break from which on there are no more than so many others."""
+    at = len(text)
+    for _ in range(most + 1):
+        at = text.rfind(mark, since, at)
+        if at < 0:
+            break
+    return at + 1
+
+
+def found_in(text: str, rules: Sequence[Rule]) -> list[Match]:
+    """What these rules match beside their exceptions, in places of the text as it is."""
+    views = [View(rules) for _ in range(READINGS)]
+    reads = readings(text)
+    for view, read in zip(views, reads, strict=False):
+        view.show(read)
+    views = views[: len(reads)]
+    seek = partial(_seek, views, range(len(views)), until=len(text))
+    allowed = [m for n, rule in enumerate(rules) if rule.is_exception for m in seek(n)]
+    found: list[Match] = []
+    for number, rule in enumerate(rules):
+        if not rule.is_exception:
+            found += _apart(m for m in seek(number) if not _lies_within(m, allowed))
+    return found
+
+
+def _apart(matches: Iterable[Match]) -> list[Match]:
+    """Those that share a character are one."""
+    found: list[Match] = []
+    for match in matches:
+        if found and match.start < found[-1].end:
+            found[-1] = replace(found[-1], end=max(found[-1].end, match.end))
+        else:
+            found.append(match)
+    return found
+
+
+def _lies_within(match: Match, others: Iterable[Match]) -> bool:
+    return any(o.start <= match.start and match.end <= o.end for o in others)

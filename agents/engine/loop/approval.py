@@ -1,0 +1,183 @@
+"""Asking a person first: which calls wait, and what was said about them."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any, Literal, Self
+
+from agents.engine.tool import Effect, Tool, ToolInput, ToolRegistry, ToolResult, specification
+from agents.engine.turn.assembly import ToolCall
+
+Why = Literal["agent", "tool", "unknown", "plan", "step", "question", "sharing"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a person said about a call; other `arguments` than the model's are their own."""
+
+    is_approved: bool
+    arguments: str | None = None
+    reason: str = ""
+    by: str = ""
+
+    @classmethod
+    def from_dict(cls, said: Mapping[str, Any]) -> Self:
+        return cls(
+            is_approved=said["is_approved"],
+            arguments=said["arguments"],
+            reason=said["reason"],
+            by=said.get("by_name", ""),
+        )
+
+    def of(self, call: ToolCall) -> ToolCall:
+        """The call as it was approved."""
+        return call if self.arguments is None else replace(call, arguments=self.arguments)
+
+    def told(self, observation: str) -> str:
+        """What came of an approved call; the model has to know where it is not its own."""
+        if self.arguments is None:
+            return observation
+        return f"(A person changed the arguments to {self.arguments})\n{observation}"
+
+    @property
+    def refusal(self) -> str:
+        """What the model is told of a call that a person declined."""
+        reason = f" They said: “{self.reason}”." if self.reason else ""
+        return (
+            f"Error: a person declined this call, so it was not made.{reason} "
+            "Do not make it again; go on without it, or say what you would need."
+        )
+
+    def reply(self, why: "Why") -> ToolResult:
+        """What comes of a question to a person: their answer, or that there is none."""
+        who = self.by or "A person"
+        said = f" They said: “{self.reason}”." if self.reason else ""
+        if not self.is_approved:
+            return ToolResult(error=f"{who} declined.{said}", mendable=True)
+        return ToolResult(self.reason if why == "question" else f"{who} approved.{said}")
+
+    @property
+    def outcome(self) -> str:
+        """What the model is told of a call that was cut off, and that a person saw to."""
+        said = f" They said: “{self.reason}”." if self.reason else ""
+        return f"A person says that this call was made; its result was lost.{said}"
+
+
+class AskPerson:
+    """The tool with which an agent, or a plan, asks a person; the run waits for the answer.
+
+    `experts` are the roles that it may ask besides the person it works for, who has to approve
+    that unless `asker_approves` is off. One that does not wait is called like any other tool,
+    and knows the answer.
+    """
+
+    name = "ask_person"
+    waits = True
+    description = (
+        "Ask a person, and wait for the answer: where you need to know what only people know, "
+        "or somebody has to decide. Takes long: find out yourself what you can."
+    )
+    effect: Effect = "read"
+
+    def __init__(self, experts: Iterable[str] = (), *, asker_approves: bool = True) -> None:
+        self.experts = tuple(sorted(experts))
+        self.asker_approves = asker_approves
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        properties: dict[str, Any] = {
+            "question": {
+                "type": "string",
+                "description": "The question, with all that is needed to answer it: "
+                "whoever reads it has not seen this conversation.",
+            }
+        }
+        if self.experts:
+            properties["role"] = {
+                "type": "string",
+                "enum": list(self.experts),
+                "description": "Whose expertise is needed. "
+                "Leave it out to ask the person you work for.",
+            }
+        return {"type": "object", "properties": properties, "required": ["question"]}
+
+    def expert(self, role: str) -> str | None:
+        """The role of this name as it was given to the agent; None where it was not."""
+        return next((name for name in self.experts if name.lower() == role.lower()), None)
+
+    async def execute(self, input: ToolInput, /) -> ToolResult:
+        role = "" if isinstance(input, str) else str(input.get("role") or "")
+        if not role:
+            return ToolResult(error="There is nobody to ask here.", mendable=True)
+        known = ", ".join(self.experts)
+        others = f", or one of: {known}" if known else ""
+        return ToolResult(
+            error=f"This agent may not ask {role!r}. Leave the role out to ask the person you "
+            f"work for{others}.",
+            mendable=True,
+        )
+
+
+class Asking:
+    """Which calls wait for a person: those of tools that ask, or all of them.
+
+    Calls that people wrote (`is_written`), as those of a workflow, may ask whom they name and
+    say that somebody has to agree. A model may not: what it says may be what it has read.
+    """
+
+    def __init__(
+        self, registry: ToolRegistry, auto_execute: bool = True, *, is_written: bool = False
+    ) -> None:
+        self.registry = registry
+        self.auto_execute = auto_execute
+        self.is_written = is_written
+
+    def why(self, call: ToolCall) -> Why | None:
+        """None where nobody has to be asked, or where the call cannot be made anyway."""
+        if not self.registry.has(call.name) or not isinstance(call.readable, dict):
+            return None
+        tool = self.registry.get(call.name)
+        if isinstance(tool, AskPerson) and tool.waits:
+            return self._why_person(tool, call, call.readable)
+        if not self.auto_execute:
+            return "agent"
+        asks: bool = getattr(tool, "needs_approval", False)
+        return "tool" if asks else None
+
+    def role(self, call: ToolCall) -> str:
+        """Who is asked, where it is not the person whose run this is; as the role is called."""
+        tool = self.registry.get(call.name) if self.registry.has(call.name) else None
+        if not isinstance(tool, AskPerson) or not isinstance(call.readable, dict):
+            return ""
+        named = str(call.readable.get("role") or "")
+        return named if self.is_written else tool.expert(named) or ""
+
+    def _why_person(
+        self, tool: AskPerson, call: ToolCall, facts: Mapping[str, Any]
+    ) -> Why | None:
+        if self.is_written:
+            return "step" if facts.get("approves") else "question"
+        if not facts.get("role"):
+            return "question"
+        if not self.role(call):
+            return None
+        return "sharing" if tool.asker_approves or not self.auto_execute else "question"
+
+
+def digest(call: ToolCall, why: Why = "tool", seq: int = 0, tool: str = "") -> str:
+    """What a word is bound to: this question about this call with exactly these arguments.
+
+    `seq` is the number of the question: what was said to one is no answer to another. `tool`
+    is the fingerprint of the tool as it was when the question was asked.
+    """
+    return _hashed([call.id, call.name, call.arguments, why, seq, tool])
+
+
+def fingerprint(tool: Tool) -> str:
+    """The tool as a person was told of it: what it is called, takes and reaches."""
+    return _hashed([specification(tool), getattr(tool, "reaches", "")])
+
+
+def _hashed(value: Any) -> str:
+    return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,65 @@
+"""What becomes of a call that is under way when its run is stopped."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Literal
+
+from agents.engine.tool import Effect
+
+from .tool_fallback import FallbackResult
+
+LAST_WORD = 1.0
+STOP = "stop"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fate:
+    """It was cancelled or never started, nobody knows, or it ended anyway with this result."""
+
+    status: Literal["cancelled", "unstarted", "unknown", "done", "failed"]
+    result: str = ""
+
+    @property
+    def finished_anyway(self) -> bool:
+        return self.status in {"done", "failed"}
+
+
+_fates: ContextVar[dict[int, Fate] | None] = ContextVar("fates", default=None)
+
+
+@contextmanager
+def noting() -> Iterator[dict[int, Fate]]:
+    """What becomes of the calls that a stop meets in here, by their steps; of all tasks."""
+    fates: dict[int, Fate] = {}
+    token = _fates.set(fates)
+    try:
+        yield fates
+    finally:
+        _fates.reset(token)
+
+
+async def result_of(
+    call: asyncio.Task[FallbackResult], step: int, effect: Effect
+) -> FallbackResult:
+    """What comes of a call; a stop meanwhile ends the call first, and its fate is noted."""
+    try:
+        return await asyncio.shield(call)
+    except asyncio.CancelledError:
+        if call.cancelled():
+            raise
+        call.cancel(STOP)
+        await asyncio.wait([call], timeout=LAST_WORD)
+        if (fates := _fates.get()) is not None:
+            fates[step] = _fate(call, effect)
+        raise
+
+
+def _fate(call: asyncio.Task[FallbackResult], effect: Effect) -> Fate:
+    if call.done() and not call.cancelled() and call.exception() is None:
+        result = call.result().result
+        return Fate(status="failed" if result.is_error else "done", result=result.text)
+    # What only reads leaves nothing behind; of anything else nobody knows how far it came.
+    return Fate(status="cancelled" if effect == "read" else "unknown")

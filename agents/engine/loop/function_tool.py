@@ -1,0 +1,145 @@
+"""A plain function as a tool: its signature is the schema, its docstring the description."""
+
+import asyncio
+import inspect
+import json
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
+from typing import Any, get_type_hints, overload
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+
+from agents.engine.tool import Effect, ToolInput, ToolResult
+
+from .cancellation import LAST_WORD, STOP
+
+Function = Callable[..., Any]
+
+
+class FunctionTool:
+    """Checks its input before the function sees it; a function that blocks gets a thread."""
+
+    def __init__(
+        self,
+        function: Function,
+        *,
+        name: str = "",
+        description: str = "",
+        effect: Effect = "at_most_once",
+        timeout: float | None = None,
+    ) -> None:
+        self.function = function
+        self.name = name or function.__name__
+        self.description = description or inspect.getdoc(function) or ""
+        self.effect = effect
+        self.timeout = timeout
+        self._arguments = _model(function)
+        self.parameters = _schema(self._arguments)
+
+    async def execute(self, input: ToolInput, /) -> ToolResult:
+        try:
+            arguments = self._checked(input)
+        except ValidationError as error:
+            return ToolResult(error=_complaint(self.name, error), mendable=True)
+        return _result(await self._call(arguments))
+
+    async def _call(self, arguments: dict[str, Any]) -> Any:
+        if inspect.iscoroutinefunction(self.function):
+            return await self.function(**arguments)
+        return await _in_thread(partial(self.function, **arguments))
+
+    def _checked(self, input: ToolInput) -> dict[str, Any]:
+        """The arguments by name; one text alone is the first of them."""
+        names = list(self._arguments.model_fields)
+        given = {names[0]: input} if isinstance(input, str) and names else input
+        checked = self._arguments.model_validate(given or {})
+        return {name: getattr(checked, name) for name in names}
+
+
+@overload
+def function_tool(function: Function, /) -> FunctionTool: ...
+@overload
+def function_tool(
+    *,
+    name: str = "",
+    description: str = "",
+    effect: Effect = "at_most_once",
+    timeout: float | None = None,
+) -> Callable[[Function], FunctionTool]: ...
+def function_tool(
+    function: Function | None = None, /, **options: Any
+) -> FunctionTool | Callable[[Function], FunctionTool]:
+    """Make a tool of a function: as a decorator, alone or with options in brackets."""
+    if function is not None:
+        return FunctionTool(function)
+    return lambda decorated: FunctionTool(decorated, **options)
+
+
+async def _in_thread(function: Callable[[], Any]) -> Any:
+    """In a thread of its own, because one that hangs would be missing from a shared pool."""
+    done: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            result = function()
+        except BaseException as error:
+            done.set_exception(error)
+        else:
+            done.set_result(result)
+
+    done.set_running_or_notify_cancel()
+    threading.Thread(target=run, name="tool", daemon=True).start()
+    result = asyncio.wrap_future(done)
+    result.add_done_callback(_seen)
+    try:
+        return await asyncio.shield(result)
+    except asyncio.CancelledError as stop:
+        # A thread cannot be ended; if it ends by itself in a moment, its result is known.
+        if stop.args == (STOP,) and (await asyncio.wait([result], timeout=LAST_WORD / 2))[0]:
+            return result.result()
+        raise
+
+
+def _seen(result: asyncio.Future[Any]) -> None:
+    """Nobody may be left who asks how it ended."""
+    if not result.cancelled():
+        result.exception()
+
+
+def _model(function: Function) -> type[BaseModel]:
+    hints = get_type_hints(function, include_extras=True)
+    fields: dict[str, Any] = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD}:
+            raise TypeError(f"{function.__name__} takes *{name}; a tool's arguments are named.")
+        required = parameter.default is parameter.empty
+        fields[name] = (hints.get(name, str), ... if required else parameter.default)
+    return create_model(function.__name__, __config__=ConfigDict(extra="forbid"), **fields)
+
+
+def _schema(model: type[BaseModel]) -> dict[str, Any]:
+    schema = model.model_json_schema()
+    schema.pop("title", None)
+    for property in schema.get("properties", {}).values():
+        property.pop("title", None)
+    return schema
+
+
+def _complaint(name: str, error: ValidationError) -> str:
+    problems = [
+        f"{'.'.join(map(str, problem['loc'])) or 'input'}: {problem['msg']}"
+        for problem in error.errors(include_url=False)
+    ]
+    return f"{name} cannot take this input. {'; '.join(problems)}."
+
+
+def _result(value: Any) -> ToolResult:
+    if isinstance(value, ToolResult):
+        return value
+    if isinstance(value, BaseModel):
+        return ToolResult(value.model_dump_json(), is_data=True)
+    if isinstance(value, str):
+        return ToolResult(value)
+    return ToolResult(json.dumps(value, ensure_ascii=False, default=str), is_data=True)

@@ -1,0 +1,153 @@
+"""Another agent as a tool: it is given a task, works under its own name, and answers."""
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
+from typing import Any, Protocol
+
+from agents.engine.events import Event, Type
+from agents.engine.state import AgentState
+from agents.engine.tool import ToolInput, ToolResult, argument
+
+from .run_state import Trail, retrace
+from .termination import Progress, StopReason
+
+MOST_DEPTH = 3
+ASKS = "ask_"  # and then the name of an agent: the name of the tool that asks it
+WELL_ENDED = {StopReason.COMPLETED, StopReason.DEGRADED}
+
+Events = AsyncGenerator[Event, None]
+
+
+class Colleague(Protocol):
+    """An agent that can be given a task."""
+
+    name: str
+
+    def begin(self, trail: Trail) -> Events: ...
+
+    def go_on(self, trail: Trail) -> Events: ...
+
+
+class Handoff:
+    """The tool with which an agent asks a colleague.
+
+    The colleague is fetched when it is asked, because two agents may know each other. One that
+    `is_role` is the agent itself at another job, and may be called like any other agent. One
+    that `is_first` is asked by a workflow, which is no agent, and may be called like it.
+    """
+
+    needs_approval = False
+    effect = "at_most_once"
+    parameters: Mapping[str, Any] = {
+        "type": "object",
+        "properties": {
+            "task": {
+                "type": "string",
+                "description": "What to do, with everything it needs to know: "
+                "it has not seen this conversation.",
+            }
+        },
+        "required": ["task"],
+    }
+
+    def __init__(
+        self,
+        agent: str,
+        colleague: Callable[[], Colleague],
+        description: str = "",
+        *,
+        most_depth: int = MOST_DEPTH,
+        is_role: bool = False,
+        is_first: bool = False,
+    ) -> None:
+        self.name = f"{ASKS}{agent}"
+        self.agent = agent
+        self.colleague = colleague
+        self.description = f"Ask the agent {agent}. {description}".strip()
+        self.most_depth = most_depth
+        self.is_role = is_role
+        self.is_first = is_first
+
+    async def execute(self, input: ToolInput, /) -> ToolResult:
+        """Ask the colleague outside of any run."""
+        trail = Trail.start(self.agent, argument(input, "task"))
+        async for event in self.colleague().begin(trail):
+            last = event
+        return _result(self.agent, last.data)
+
+
+class Errand:
+    """One task on its way; afterwards there is a `result`, unless a person is waited for.
+
+    `output` is the answer as data, where the colleague answers in a form.
+    """
+
+    def __init__(self, handoff: Handoff, task: str, caller: Trail, step: int) -> None:
+        self.handoff = handoff
+        self.task = task
+        self.caller = caller
+        self.step = step
+        self.result: ToolResult | None = None
+        self.output: Any = None
+
+    async def events(self) -> Events:
+        if refusal := self._refusal():
+            self.result = ToolResult(error=refusal, mendable=True)
+            return
+        for event in self.caller.past:
+            self._notice(event)
+        if self.result is not None:
+            return
+        async with aclosing(self._course()) as course:
+            async for event in course:
+                self._notice(event)
+                yield event
+
+    def _notice(self, event: Event) -> None:
+        """The colleague has come back, perhaps before the run was cut off."""
+        if event.type is Type.HANDOFF_RETURN and event.data["parent"] == self.step:
+            self.result = _result(self.handoff.agent, event.data)
+            self.output = event.data.get("output")
+
+    def _refusal(self) -> str:
+        """Why the colleague cannot be asked: it is asking already, or it goes too deep."""
+        if self.handoff.is_role:
+            return ""
+        *before, agent = self._path
+        if agent in before:
+            return f"This would go in circles: {' → '.join(self._path)}. Do it yourself."
+        if len(before) > self.handoff.most_depth:
+            return f"Tasks may be handed on {self.handoff.most_depth} times. Do it yourself."
+        if not self.task.strip():
+            return "Say what the task is."
+        return ""
+
+    @property
+    def _path(self) -> tuple[str, ...]:
+        """The agents that the task is handed on through, down to the one that is asked."""
+        before = () if self.handoff.is_first else self.caller.path
+        return (*before, self.handoff.agent)
+
+    def _course(self) -> Events:
+        stamp = self.caller.emit.under(self.handoff.agent, self.step)
+        colleague = self.handoff.colleague()
+        begun = any(event.data.get("parent") == self.step for event in self.caller.past)
+        if begun:
+            trail = retrace(self.caller.past, stamp, AgentState())
+        else:
+            trail = Trail(stamp, AgentState(), self.task)
+        trail.path = self._path
+        trail.budgets = self.caller.budgets
+        # What a colleague uses up, it uses of the same budget.
+        ours = self.caller.progress
+        trail.progress = Progress(trail.progress.calls, ours.used, ours.began)
+        return colleague.go_on(trail) if begun else colleague.begin(trail)
+
+
+def _result(agent: str, ending: Mapping[str, Any]) -> ToolResult:
+    answer: str = ending.get("answer", "")
+    if ending.get("stopped_reason") in WELL_ENDED:
+        return ToolResult(answer)
+    why = ending.get("detail") or ending.get("stopped_reason") or "it waits for a person"
+    partly = f" This far it came: {answer}" if answer else ""
+    return ToolResult(error=f"{agent} could not finish: {why}{partly}", mendable=True)

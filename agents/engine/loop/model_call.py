@@ -1,0 +1,252 @@
+"""Listening to one turn of a model: its words as events, none of them blocked."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
+from dataclasses import replace
+from itertools import count
+from urllib.parse import urlsplit
+
+from agents.engine import fault_injection
+from agents.engine.concurrency.thread import aside
+from agents.engine.errors import AgentConnectionError, AgentError, ModelError, PlanParseError
+from agents.engine.events import Event, Stamp, Type
+from agents.engine.guardrails.checks import GuardrailResult, Guardrails, Screen, by_severity
+from agents.engine.planner.react_planner import ReActPlanner, Request, Slow
+from agents.engine.resilience.circuit_breaker import NEVER, Circuits
+from agents.engine.resilience.rate_limiter import Gate, Limit
+from agents.engine.resilience.retry import RetryPolicy
+from agents.engine.turn.assembly import PlanResult, Turn
+
+from .usage import of_turn
+
+Events = AsyncGenerator[Event, None]
+Ask = Callable[[ReActPlanner], Request]
+
+
+class Listening:
+    """Afterwards there is a `plan`, or a `finding` that blocks it; `said` is what was shown.
+
+    What rules mask is masked in the plan too, and `unmasked` is the plan as it came; `findings`
+    are all that rules found. `planner` is the one that answered and `request` what it was
+    asked; `fallbacks` are those that were not needed, for the turns to come.
+    """
+
+    def __init__(
+        self,
+        planner: ReActPlanner,
+        guardrails: Guardrails,
+        retry: RetryPolicy,
+        emit: Stamp,
+        step: int,
+        *,
+        fallbacks: Sequence[ReActPlanner] = (),
+        circuits: Circuits | None = None,
+    ) -> None:
+        self.planner = planner
+        self.guardrails = guardrails
+        self.retry = retry
+        self.emit = emit
+        self.step = step
+        self.fallbacks = list(fallbacks)
+        self.circuits = circuits or Circuits(NEVER)
+        self.request: Request | None = None
+        self.plan: PlanResult | None = None
+        self.unmasked: PlanResult | None = None
+        self.finding: GuardrailResult | None = None
+        self.findings: list[GuardrailResult] = []
+        self.said: list[str] = []
+        self._has_spoken = False
+        self._tries: dict[str, int] = {}
+
+    async def events(self, request: Request, ask: Ask | None = None) -> Events:
+        """What the model says; where it fails before its first word, what the next one says.
+
+        `ask` puts the same turn to another model; without it they are all sent the same.
+        """
+        self.request = request
+        while True:
+            try:
+                async with aclosing(self._patiently(self.request)) as words:
+                    async for event in words:
+                        yield event
+                return
+            except PlanParseError:
+                raise  # it has answered, and is shown what to do better
+            except (ModelError, AgentConnectionError) as error:
+                if self._has_spoken:
+                    raise
+                if not self.fallbacks:
+                    self._add_tried(error)
+                    raise
+                replaced = self._replaced(error)
+            if ask is not None:
+                # In a thread, because counting the tokens of a long conversation takes a while.
+                self.request = await asyncio.to_thread(ask, self.planner)
+            yield replaced
+
+    async def _patiently(self, request: Request) -> Events:
+        """One model, asked anew where it failed before its first word and that may help."""
+        self._tries[self.planner.model] = 0
+        for attempt in count(1):
+            try:
+                if self.planner.gate and (limit := self.planner.gate.held_by()):
+                    yield self._stands_in_line(self.planner.gate, limit)
+                async with self._let_in():
+                    with self.circuits.asking(*self._asked_of()):
+                        self._tries[self.planner.model] += 1
+                        fault_injection.point("P4")
+                        async with aclosing(self._words(request)) as words:
+                            async for event in words:
+                                yield event
+                    self._spend(request)
+                return
+            except AgentError as error:
+                wait = self._wait(error, attempt)
+                if wait is None:
+                    raise
+                yield self._waits(error, wait, attempt)
+            await asyncio.sleep(wait)
+
+    def _let_in(self) -> AbstractAsyncContextManager[None]:
+        gate = self.planner.gate
+        return gate.entered(self.planner.model) if gate else nullcontext()
+
+    def _spend(self, request: Request) -> None:
+        if self.planner.gate and self.plan:
+            used = of_turn(self.plan, request.messages, self.planner.count_tokens)
+            self.planner.gate.spend(used["total_tokens"])
+
+    def _asked_of(self) -> tuple[str, str]:
+        """Who is asked, a server by its address or a provider by its name, and which model."""
+        model = self.planner.model
+        known = self.planner.provided.get("provider_model", model)
+        address = urlsplit(getattr(self.planner.llm, "base_url", None) or "").netloc
+        return address.rpartition("@")[2] or known.partition("/")[0], model
+
+    def _wait(self, error: AgentError, attempt: int) -> float | None:
+        if self._has_spoken or self.circuits.are_refusing(*self._asked_of()):
+            return None
+        return self.retry.wait(error, attempt)
+
+    def _add_tried(self, error: AgentError) -> None:
+        """Let the error say who was asked, where it was more than one, or more than once."""
+        if len(self._tries) == 1 and sum(self._tries.values()) <= 1:
+            return
+        times = {0: " (out of order)", 1: ""}
+        tried = [f"{model}{times.get(n, f' ({n}×)')}" for model, n in self._tries.items()]
+        listed = " and ".join(filter(None, [", ".join(tried[:-1]), tried[-1]]))
+        error.add(f"Tried {listed}.")
+
+    async def _words(self, request: Request) -> Events:
+        screens = {kind: self.guardrails.screen_output() for kind in ("thought", "answer")}
+        try:
+            async with aclosing(self._screened(request, screens)) as words:
+                async for event in words:
+                    yield event
+        except AgentError:
+            # What waited to be shown belongs to what was said; had nothing been, it can wait.
+            for event in await self._rest(screens) if self._has_spoken else ():
+                yield event
+            raise
+        for event in await self._rest(screens) if self.finding is None else ():
+            yield event
+        await self._take_findings(screens)
+
+    async def _screened(self, request: Request, screens: Mapping[str, Screen]) -> Events:
+        async with aclosing(self.planner.stream(request)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, PlanResult):
+                    self.plan = piece
+                    continue
+                if isinstance(piece, Slow):
+                    yield self._keeps_waiting(piece)
+                    continue
+                screen = screens[piece.kind]
+                if text := screen.feed(piece.text):
+                    yield self._said(piece.kind, text)
+                if screen.blocked:
+                    self.finding = screen.finding
+                    return
+
+    async def _rest(self, screens: Mapping[str, Screen]) -> list[Event]:
+        """What waited, unless something in it blocks all of it."""
+
+        def rests() -> dict[str, str]:
+            return {kind: screen.rest() for kind, screen in screens.items()}
+
+        waited = await aside(sum(screen.waiting for screen in screens.values()), rests)
+        blocked = [screen.finding for screen in screens.values() if screen.blocked]
+        self.finding = next(iter(blocked), None)
+        if blocked:
+            return []
+        return [self._said(kind, text) for kind, text in waited.items() if text]
+
+    async def _take_findings(self, screens: Mapping[str, Screen]) -> None:
+        """Of each rule once; nothing of what is masked or blocked is left in the plan."""
+        found = [f for screen in screens.values() for f in screen.findings]
+        by_rule = {f.details["rule"]: f for f in reversed(found)}
+        self.findings = by_severity(by_rule.values())
+        self.unmasked = self.plan
+        if self.plan is None or not found:
+            return
+        if self.finding is not None:
+            turn = self.plan.turn
+            self.plan = PlanResult(
+                turn=Turn(usage=turn.usage, finish_reason=turn.finish_reason)
+            )
+        else:
+            size = len(self.plan.turn.content) + len(self.plan.turn.reasoning)
+            self.plan = await aside(size, self._masked, self.plan)
+
+    def _masked(self, plan: PlanResult) -> PlanResult:
+        def masked(text: str) -> str:
+            return self.guardrails.at_any_length().inspect(text, "output").text
+
+        turn, answer = plan.turn, plan.final_answer
+        turn = replace(turn, content=masked(turn.content), reasoning=masked(turn.reasoning))
+        answer = answer if answer is None else masked(answer)
+        return replace(plan, thought=masked(plan.thought), final_answer=answer, turn=turn)
+
+    def _said(self, kind: str, text: str) -> Event:
+        self._has_spoken = True
+        fault_injection.point("P5")
+        if kind == "thought":
+            return self.emit(Type.THOUGHT_DELTA, content=text, step=self.step)
+        self.said.append(text)
+        return self.emit(Type.DELTA, content=text, step=self.step)
+
+    def _keeps_waiting(self, slow: Slow) -> Event:
+        return self.emit(Type.STATUS, kind="slow", seconds=slow.seconds, step=self.step)
+
+    def _stands_in_line(self, gate: Gate, limit: Limit) -> Event:
+        return self.emit(
+            Type.STATUS,
+            kind="limited",
+            limit=limit,
+            most=gate.limits.most(limit),
+            model=self.planner.model,
+            step=self.step,
+        )
+
+    def _waits(self, error: AgentError, wait: float, attempt: int) -> Event:
+        return self.emit(
+            Type.STATUS,
+            kind="retry",
+            message=str(error),
+            seconds=round(wait, 1),
+            attempt=attempt + 1,
+            step=self.step,
+        )
+
+    def _replaced(self, error: AgentError) -> Event:
+        """The next model takes over, for this turn and those that follow."""
+        before = self.planner.model
+        self.planner, *self.fallbacks = self.fallbacks
+        return self.emit(
+            Type.STATUS,
+            kind="model_fallback",
+            message=str(error),
+            step=self.step,
+            **{"from": before, "to": self.planner.model, **self.planner.provided},
+        )

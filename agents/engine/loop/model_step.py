@@ -1,0 +1,160 @@
+"""One turn of thinking: what the model is asked, what it says, and what it decides."""
+
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from datetime import datetime
+from typing import Any
+
+from agents.engine import fault_injection
+from agents.engine.concurrency.thread import aside
+from agents.engine.errors import PlanParseError
+from agents.engine.events import Event, Type
+from agents.engine.planner.react_planner import ReActPlanner, Request
+from agents.engine.state import OBSERVATION, Message
+from agents.engine.tool import Tool
+from agents.engine.turn.assembly import PlanResult, ToolCall
+
+from .handoff import Handoff
+from .model_call import Listening
+from .run_state import Trail
+from .tool_fallback import effect
+from .tool_step import distinct
+from .usage import of_turn
+
+Events = AsyncGenerator[Event, None]
+
+
+class Thinking:
+    """Turns as events. The calls that the model decides on are open afterwards.
+
+    Where it thinks aloud no word is an answer yet: its form is asked for later.
+    """
+
+    def __init__(self, trail: Trail, *, is_aloud: bool = False) -> None:
+        self.trail = trail
+        self.is_aloud = is_aloud
+
+    async def events(self, heard: Listening, tools: Sequence[Tool]) -> Events:
+        step = self.trail.step
+
+        def ask(planner: ReActPlanner) -> Request:
+            return planner.request(self.trail.query, self.trail.state, tools)
+
+        # Counting the tokens of a long conversation takes a while.
+        request = await aside(_size(self.trail.state.get_messages()), ask, heard.planner)
+        started = self.trail.emit(
+            Type.STEP_STARTED,
+            step=step,
+            turn=self.trail.turn,
+            kind="thought",
+            request=self.recorded(request, heard.planner),
+        )
+        yield started
+        if request.dropped or request.shortened:
+            yield self.trail.emit(
+                Type.STATUS,
+                kind="compaction",
+                dropped=request.dropped,
+                shortened=request.shortened,
+                step=step,
+            )
+        async with aclosing(heard.events(request, ask)) as words:
+            async for event in words:
+                yield event
+        fault_injection.point("P6")
+        for event in self._thought(heard, tools, started.time):
+            yield event
+
+    def _thought(
+        self, heard: Listening, tools: Sequence[Tool], started: datetime
+    ) -> Iterator[Event]:
+        plan, step = heard.plan or PlanResult(), self.trail.step
+        sent = heard.request.messages if heard.request else self.trail.sent
+        turn = of_turn(plan, sent, heard.guardrails.count_tokens)
+        self.trail.progress.used.add(turn)
+        yield self.trail.emit(Type.USAGE, step=step, model=heard.planner.model, **turn)
+        is_thought = bool(plan.calls) or self.is_aloud
+        words = plan.final_answer if is_thought else None
+        thought = "\n\n".join(filter(None, (plan.thought, words)))
+        if is_thought:
+            yield self.trail.emit(Type.THOUGHT, step=step, content=thought)
+        yield self.trail.emit(
+            Type.STEP,
+            step=step,
+            kind="thought" if is_thought else "answer",
+            status="blocked" if heard.finding else "done",
+            thought=thought,
+            answer=plan.final_answer,
+            finish_reason=plan.turn.finish_reason,
+            started=started.isoformat(),
+            **self._opened(plan, heard.planner, tools),
+        )
+
+    def _opened(
+        self, plan: PlanResult, planner: ReActPlanner, tools: Sequence[Tool]
+    ) -> dict[str, Any]:
+        """The calls of this turn are open now; they are kept so that a pause can end."""
+        if not plan.calls:
+            return {}
+        calls = distinct(plan.calls, self.trail.state.get_messages())
+        message = planner.message(plan, calls)
+        self.trail.open, self.trail.thought = calls, plan.thought
+        self.trail.say(message)
+        effects = {tool.name: _effect(tool) for tool in tools}
+        return {"messages": [message], "calls": [_plain(call, effects) for call in calls]}
+
+    def ask_again(self, heard: Listening, error: PlanParseError) -> Iterator[Event]:
+        """Show the model what it did wrong; it has the rest of its steps to do better."""
+        self.trail.repairs += 1
+        said = "".join(heard.said)
+        messages: list[Message] = [
+            {"role": "assistant", "content": said or "…"},
+            {"role": "user", "content": f"{OBSERVATION}Error: {error}"},
+        ]
+        for message in messages:
+            self.trail.say(message)
+        if said:
+            yield self.trail.emit(Type.THOUGHT, step=self.trail.step, content=said)
+        yield self.trail.emit(
+            Type.STEP,
+            step=self.trail.step,
+            kind="thought",
+            status="failed",
+            error=str(error),
+            messages=messages,
+        )
+
+    def recorded(self, request: Request, planner: ReActPlanner) -> dict[str, Any]:
+        """The request as it is kept: what is new in it, and how much was there before."""
+        kept = 0
+        for old, new in zip(self.trail.sent, request.messages, strict=False):
+            if old != new:
+                break
+            kept += 1
+        self.trail.sent = request.messages
+        names = [tool["function"]["name"] for tool in request.tools or ()]
+        replaced = planner.replaced(request.messages[kept:])
+        return {
+            "model": planner.model,
+            **planner.provided,
+            "kept": kept,
+            "messages": request.messages[kept:],
+            "tools": names,
+            "parameters": dict(request.parameters),
+            **({"replaced": replaced} if replaced else {}),
+        }
+
+
+def _size(messages: Sequence[Message]) -> int:
+    return sum(len(message["content"] or "") for message in messages)
+
+
+def _plain(call: ToolCall, effects: Mapping[str, str]) -> dict[str, Any]:
+    """With what it would do: whoever stops the run is told of calls that were not made, too."""
+    function = {"name": call.name, "arguments": call.arguments}
+    return {"id": call.id, "function": function, "effect": effects.get(call.name, "read")}
+
+
+def _effect(tool: Tool) -> str:
+    """A task for another agent changes nothing by itself; what that one calls may."""
+    return "" if isinstance(tool, Handoff) else effect(tool)

@@ -1,0 +1,282 @@
+"""An answer with a form: what a model is told of it, how its text becomes data, and prose."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from agents.engine.errors import BadSchema, OutputDecodingFailed
+from agents.engine.json_schema import (
+    MOST_VIOLATIONS,
+    TooManyChecks,
+    is_strict,
+    problem,
+    usable,
+    violations,
+)
+from agents.engine.state import sendable
+
+__all__ = ["BadSchema", "OutputSchema", "columns", "is_number", "readable"]
+
+MOST_CHARACTERS = 1_000_000
+MOST_LEVELS = 50
+MOST_DIGITS = 300
+MOST_STARTS = 20
+MOST_ROWS = 100
+MOST_COLUMNS = 20
+MOST_NESTED = 6
+NOTHING = "—"
+
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+MARKUP = re.compile(r"[\\`*\[\]<>|~&]|(?<![^\W_])_|_(?![^\W_])")
+LINE_MARK = re.compile(r"^([ \t]*\d*)([#+=.)-])(?=[\s#=-]|$)", re.MULTILINE)
+
+AGAIN = "Try again, or choose another model."
+TOO_DEEP = f"The answer is nested more than {MOST_LEVELS} levels deep."
+TOO_MUCH = "The answer is too large to check against its schema."
+INSTRUCTIONS = """\
+Now write your answer as JSON that fits this JSON Schema:
+
+{schema}
+
+Write the JSON and nothing else: no words before or after it, no code fence. Use what this \
+conversation says and invent nothing. Texts in it are in the language of the question. \
+No tools can be used any more."""
+
+
+class OutputSchema:
+    """The form of an answer: a JSON Schema, or a pydantic model."""
+
+    def __init__(
+        self, schema: Mapping[str, Any] | type[BaseModel], *, name: str = "output"
+    ) -> None:
+        if not NAME.fullmatch(name):
+            raise BadSchema(
+                f"A schema's name has 1 to 64 letters, digits, '_' and '-', not {name!r}."
+            )
+        self.name = name
+        self.model: type[BaseModel] | None = None
+        if isinstance(schema, type):
+            self.model, self.schema = schema, schema.model_json_schema()
+        else:
+            self.schema = usable(schema)
+
+    def response_format(self) -> dict[str, Any] | None:
+        """What a provider is asked to enforce; None for what is no object: most refuse it."""
+        if self.schema.get("type") != "object":
+            return None
+        form = {"name": self.name, "schema": self.schema, "strict": is_strict(self.schema)}
+        return {"type": "json_schema", "json_schema": form}
+
+    def instructions(self) -> str:
+        """What the model is told: enough for one whose provider enforces nothing."""
+        return INSTRUCTIONS.format(schema=json.dumps(self.schema, ensure_ascii=False))
+
+    def decode(self, text: str) -> Any:
+        """The answer as data; raises OutputDecodingFailed with words a model can learn from."""
+        try:
+            value = _tidy(_parsed(text, self._openings), MOST_LEVELS)
+            return self._checked(value)
+        except RecursionError:
+            raise _failed(TOO_DEEP) from None
+        except TooManyChecks:
+            raise _failed(TOO_MUCH) from None
+
+    @property
+    def _openings(self) -> str:
+        """What the JSON may begin with where it stands among words."""
+        return {"object": "{", "array": "["}.get(str(self.schema.get("type")), "{[")
+
+    def _checked(self, value: Any) -> Any:
+        if self.model is not None:
+            return _modelled(self.model, value)
+        if found := violations(self.schema, value):
+            raise _misfit(found)
+        return value
+
+
+def readable(value: Any) -> str:
+    """The value as Markdown: rows of equal objects as a table, everything else as a list."""
+    return value if isinstance(value, str) else "\n".join(_block(value, MOST_NESTED))
+
+
+def columns(value: Any) -> list[str]:
+    """The columns of a list of flat objects; none where it is no table."""
+    if not isinstance(value, list) or not value:
+        return []
+    if not all(isinstance(row, dict) and row and _is_flat(row.values()) for row in value):
+        return []
+    names = list(dict.fromkeys(name for row in value for name in row))
+    return names if len(names) <= MOST_COLUMNS else []
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+# Text to data
+
+
+def _parsed(text: str, openings: str) -> Any:
+    """The one JSON value in the text, be it in a fence or among words."""
+    if len(text) > MOST_CHARACTERS:
+        raise _failed(f"The answer has more than {MOST_CHARACTERS:,} characters.")
+    text = _unfenced(text.strip().lstrip("\ufeff"))
+    try:
+        return _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        broken = error
+    except ValueError as error:
+        raise _failed(f"The answer is not JSON: {error}.") from error
+    found = _among_words(text, openings)
+    if len(found) == 1:
+        return found[0]
+    raise _failed(_complaint(text, broken, len(found), openings)) from broken
+
+
+def _unfenced(text: str) -> str:
+    is_fenced = len(text) > 6 and text.startswith("```") and text.endswith("```")
+    return text[:-3].partition("\n")[2] if is_fenced else text
+
+
+def _among_words(text: str, openings: str) -> list[Any]:
+    """The values that stand in the text; what is inside a broken one is not taken for one."""
+    found, at = [], 0
+    opening = re.compile(f"[{re.escape(openings)}]")
+    for _ in range(MOST_STARTS):
+        if (start := opening.search(text, at)) is None:
+            break
+        try:
+            value, at = _DECODER.raw_decode(text, start.start())
+            found.append(value)
+        except json.JSONDecodeError as error:
+            at = max(start.end(), error.pos)
+        except ValueError as error:
+            raise _failed(f"The answer is not JSON: {error}.") from error
+    return found
+
+
+def _complaint(text: str, error: json.JSONDecodeError, found: int, openings: str) -> str:
+    if not text:
+        return "The answer is empty."
+    if found:
+        return f"There are {found} JSON values in the answer, and it must be one."
+    if not text.startswith(tuple(openings)):
+        return "There is no JSON in the answer."
+    return f"The answer is not JSON: {error.msg} (line {error.lineno}, column {error.colno})."
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise ValueError(f"a number in it has more than {MOST_DIGITS} digits")
+    return int(digits)
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not isfinite(number):
+        raise ValueError("a number in it is too large")
+    return number
+
+
+# Not strict: models put plain line breaks into strings.
+_DECODER = json.JSONDecoder(
+    strict=False, parse_constant=_refuse, parse_int=_whole, parse_float=_finite
+)
+
+
+def _tidy(value: Any, levels: int) -> Any:
+    """The value without characters that can be neither kept nor sent, and not too deep."""
+    if isinstance(value, str):
+        return sendable(value).replace("\0", "")
+    if not isinstance(value, dict | list):
+        return value
+    if levels == 0:
+        raise _failed(TOO_DEEP)
+    if isinstance(value, list):
+        return [_tidy(item, levels - 1) for item in value]
+    return {_tidy(key, 0): _tidy(item, levels - 1) for key, item in value.items()}
+
+
+def _modelled(model: type[BaseModel], value: Any) -> Any:
+    try:
+        # As JSON: only there does a strict model take a date that is written as text.
+        return model.model_validate_json(json.dumps(value)).model_dump(mode="json")
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_input=False, include_context=False)
+        problems = [problem(each["loc"], each["msg"]) for each in found[:MOST_VIOLATIONS]]
+        raise _misfit(problems) from error
+
+
+def _misfit(problems: Sequence[str]) -> OutputDecodingFailed:
+    return _failed(f"The answer does not fit its schema: {'; '.join(problems)}.")
+
+
+def _failed(sentence: str) -> OutputDecodingFailed:
+    return OutputDecodingFailed(sentence, advice=AGAIN)
+
+
+# Data to prose
+
+
+def _block(value: Any, levels: int) -> list[str]:
+    if names := columns(value):
+        return _table(value, names)
+    if not _is_nested(value, levels):
+        return _inline(value).split("\n")
+    if isinstance(value, dict):
+        items = [(f"- **{_cell(key)}:**", item) for key, item in value.items()]
+    else:
+        items = [("-", item) for item in value]
+    lines = [line for mark, item in items[:MOST_ROWS] for line in _item(mark, item, levels)]
+    return [*lines, *(f"- {more}" for more in _more(len(items)))]
+
+
+def _item(mark: str, value: Any, levels: int) -> list[str]:
+    """Nested things stand below a name, with an empty line before a table; others beside it."""
+    lines = _block(value, levels - 1)
+    if mark != "-" and (columns(value) or _is_nested(value, levels - 1)):
+        lines = ["", "", *lines] if columns(value) else ["", *lines]
+    return [f"{mark} {lines[0]}".rstrip(), *(f"  {line}".rstrip() for line in lines[1:])]
+
+
+def _is_nested(value: Any, levels: int) -> bool:
+    return isinstance(value, dict | list) and bool(value) and levels > 0
+
+
+def _table(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[str]:
+    marks = ["---:" if all(is_number(row.get(n, 0)) for row in rows) else "---" for n in names]
+    cells = [[_cell(row[n]) if n in row else "" for n in names] for row in rows[:MOST_ROWS]]
+    lines = [_row(map(_cell, names)), _row(marks), *map(_row, cells)]
+    return [*lines, *(line for more in _more(len(rows)) for line in ("", more))]
+
+
+def _row(cells: Any) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _more(count: int) -> list[str]:
+    return [f"… and {count - MOST_ROWS:,} more"] if count > MOST_ROWS else []
+
+
+def _cell(value: Any) -> str:
+    return " ".join(_inline(value).split())
+
+
+def _inline(value: Any) -> str:
+    if value is None or value in ({}, []):
+        return NOTHING
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    # A line may not begin a heading or a list either.
+    return LINE_MARK.sub(r"\1\\\2", MARKUP.sub(r"\\\g<0>", text))
+
+
+def _is_flat(values: Any) -> bool:
+    return not any(isinstance(value, dict | list) for value in values)

@@ -1,0 +1,241 @@
+"""The last phase of a run whose answer has a schema: tools are off, its form is asked for."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+from agents.engine.errors import AgentError, ModelError, OutputDecodingFailed, PlanParseError
+from agents.engine.events import Event, Type
+from agents.engine.guardrails.checks import GuardrailResult
+from agents.engine.planner.react_planner import ReActPlanner, Request
+from agents.engine.state import AgentState, Message, sendable
+from agents.engine.turn.assembly import PlanResult
+
+from .model_call import Listening
+from .output_schema import OutputSchema, readable
+from .run_state import Trail
+from .usage import of_turn
+
+MOST_RETRIES = 2
+MOST_SHOWN_AGAIN = 20_000
+ONLY_WITH_TOOLS = {"tool_choice", "parallel_tool_calls"}
+NO_JSON = "There is no JSON in the answer."
+CUT_OFF = "The answer was cut off at the output limit of the model."
+SMALLER = "Ask for something smaller, or raise the model's output limit."
+
+Events = AsyncGenerator[Event, None]
+
+
+class ThinkingAloud(Listening):
+    """Listens where no word is an answer yet: what looks like one is shown as a thought."""
+
+    def _said(self, kind: str, text: str) -> Event:
+        if kind == "answer":
+            self.said.append(text)
+        return super()._said("thought", text)
+
+
+class OutputPhase:
+    """Asks for the answer in its form, and again where it does not fit: a few times at most.
+
+    It takes no turns: a run that thought until its last one still gives its answer. Nothing
+    said here is kept in the conversation. Afterwards there is a `plan`, with the answer in
+    words, and its `value`; or a `finding` that blocks it.
+    """
+
+    def __init__(
+        self,
+        schema: OutputSchema,
+        trail: Trail,
+        listen: Callable[[int], Listening],
+        recorded: Callable[[Request, ReActPlanner], dict[str, Any]],
+        words: str = "",
+    ) -> None:
+        """`words` are the answer of the phase before, where there was one."""
+        self.schema = schema
+        self.trail = trail
+        self.listen = listen
+        self.recorded = recorded
+        self.words = words
+        self.plan = PlanResult()
+        self.value: Any = None
+        self.finding: GuardrailResult | None = None
+        self.findings: list[GuardrailResult] = []
+        self._form = schema.response_format()
+        self._asked: list[Message] = [{"role": "user", "content": schema.instructions()}]
+
+    async def events(self) -> Events:
+        failures = 0
+        while self.finding is None and self.plan.final_answer is None:
+            heard = self.listen(self.trail.next_step())
+            try:
+                async with aclosing(self._attempt(heard)) as attempt:
+                    async for event in attempt:
+                        yield event
+            except OutputDecodingFailed as error:
+                failures += 1
+                yield self._ended(heard, "failed", error=str(error))
+                if failures > MOST_RETRIES:
+                    self._leave(heard)
+                    raise
+                self._show_again(_text(heard), _allowed(heard, str(error)))
+            except AgentError as error:
+                if not self._may_be_about_the_form(error, heard):
+                    self._leave(heard)
+                    raise
+                self._form = None
+                yield self._ended(heard, "failed", error=str(error))
+
+    def _leave(self, heard: Listening) -> None:
+        """What there is of an answer stays, be it in no form or of the phase before."""
+        heard.said = [_text(heard) or self.words]
+
+    async def _attempt(self, heard: Listening) -> Events:
+        # In a thread, because counting the tokens of a long conversation takes a while.
+        request = await asyncio.to_thread(self._request, heard.planner)
+        for event in self._begun(request, heard):
+            yield event
+        try:
+            async with aclosing(heard.events(request, self._request)) as words:
+                async for event in words:
+                    yield event
+        except PlanParseError as error:
+            raise OutputDecodingFailed(NO_JSON) from error
+        plan = heard.plan or PlanResult()
+        sent = (heard.request or request).messages
+        used = of_turn(plan, sent, heard.guardrails.count_tokens)
+        self.trail.progress.used.add(used)
+        yield self.trail.emit(Type.USAGE, step=heard.step, model=heard.planner.model, **used)
+        if heard.finding is None:
+            # In a thread too: a large value takes a while to check.
+            await asyncio.to_thread(self._take, heard, plan)
+        self.finding = heard.finding or self.finding
+        self.findings += heard.findings
+        yield self._ended(heard, "blocked" if self.finding else "done")
+
+    def _take(self, heard: Listening, plan: PlanResult) -> None:
+        try:
+            self.value = self.schema.decode(_unmasked(heard))
+        except OutputDecodingFailed as error:
+            if plan.turn.finish_reason != "length":
+                raise
+            raise OutputDecodingFailed(CUT_OFF, advice=SMALLER) from error
+        # JSON can spell a letter in ways that a rule does not know.
+        inspected = heard.guardrails.inspect_value(self.value, "output")
+        self.value = inspected.value
+        self.finding = inspected.result if inspected.is_blocked else None
+        heard.findings += _new(inspected.findings, heard.findings)
+        thought = self.words or plan.thought
+        self.plan = replace(plan, thought=thought, final_answer=readable(self.value), calls=())
+
+    # What is asked
+
+    def _request(self, planner: ReActPlanner) -> Request:
+        draft = AgentState.from_dict(self.trail.state.to_dict())
+        if self.words:
+            draft.add_message("assistant", self.words)
+        request = _with_room(planner, self._asked).request(self.trail.query, draft, [])
+        parameters = {k: v for k, v in request.parameters.items() if k not in ONLY_WITH_TOOLS}
+        if self._form is not None:
+            parameters["response_format"] = self._form
+        messages = _followed(request.messages, planner.hidden(self._asked))
+        return replace(request, messages=messages, parameters=parameters)
+
+    def _show_again(self, text: str, error: str) -> None:
+        said = sendable(text)[:MOST_SHOWN_AGAIN] or "…"
+        wish = f"{error} Write the whole JSON again so that it fits."
+        self._asked += [
+            {"role": "assistant", "content": said},
+            {"role": "user", "content": wish},
+        ]
+
+    def _may_be_about_the_form(self, error: AgentError, heard: Listening) -> bool:
+        """A refusal of this kind may mean that the provider does not take a schema at all."""
+        return type(error) is ModelError and self._form is not None and not heard.said
+
+    # What is told
+
+    def _begun(self, request: Request, heard: Listening) -> Iterator[Event]:
+        yield self.trail.emit(
+            Type.STEP_STARTED,
+            step=heard.step,
+            turn=self.trail.turn,
+            kind="thought",
+            phase="output",
+            request=self.recorded(request, heard.planner),
+        )
+        if request.dropped or request.shortened:
+            yield self.trail.emit(
+                Type.STATUS,
+                kind="compaction",
+                dropped=request.dropped,
+                shortened=request.shortened,
+                step=heard.step,
+            )
+
+    def _ended(self, heard: Listening, status: str, **more: Any) -> Event:
+        plan = heard.plan or PlanResult()
+        text = "" if status == "blocked" else _text(heard)
+        return self.trail.emit(
+            Type.STEP,
+            step=heard.step,
+            kind="answer",
+            status=status,
+            # What did not become the answer is seen nowhere else.
+            thought=text if status == "failed" else plan.thought,
+            answer=text,
+            finish_reason=plan.turn.finish_reason,
+            **more,
+        )
+
+
+def _new(
+    findings: Sequence[GuardrailResult], told: Sequence[GuardrailResult]
+) -> list[GuardrailResult]:
+    known = {finding.details["rule"] for finding in told}
+    return [finding for finding in findings if finding.details["rule"] not in known]
+
+
+def _unmasked(heard: Listening) -> str:
+    """What is to be decoded: a marker in the middle of JSON could break it."""
+    return _said(heard, heard.unmasked)
+
+
+def _text(heard: Listening) -> str:
+    """The same as it may be shown."""
+    return _allowed(heard, _said(heard, heard.plan))
+
+
+def _allowed(heard: Listening, text: str) -> str:
+    return heard.guardrails.at_any_length().inspect(text, "output").text
+
+
+def _said(heard: Listening, plan: PlanResult | None) -> str:
+    """Some providers enforce a schema by a call that nobody offered."""
+    plan = plan or PlanResult()
+    if plan.final_answer is None and plan.calls:
+        return plan.calls[0].arguments
+    return plan.final_answer or "".join(heard.said)
+
+
+def _with_room(planner: ReActPlanner, messages: Sequence[Message]) -> ReActPlanner:
+    """The planner, with less room for the conversation: these have to fit after it."""
+    if planner.window is None:
+        return planner
+    narrow = copy(planner)
+    said = planner.count_tokens(json.dumps(list(messages), ensure_ascii=False))
+    narrow.window = max(0, planner.window - said)
+    return narrow
+
+
+def _followed(messages: Sequence[Message], asked: Sequence[Message]) -> list[Message]:
+    """The conversation and then these; some models take no two messages of a side in a row."""
+    *before, last = messages or [{"role": "", "content": ""}]
+    if last["role"] != "user" or not isinstance(last["content"], str):
+        return [*messages, *asked]
+    first, *rest = asked
+    return [*before, {**last, "content": f"{last['content']}\n\n{first['content']}"}, *rest]

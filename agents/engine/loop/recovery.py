@@ -1,0 +1,74 @@
+"""Going on after a trail that broke off in the middle: what was begun is closed first."""
+
+from collections.abc import Iterator
+
+from agents.engine.events import Event, Type
+from agents.engine.tool import ToolRegistry
+from agents.engine.turn.assembly import PlanResult, Turn
+
+from .approval import fingerprint
+from .handoff import Handoff
+from .run_state import Data, Trail
+from .tool_fallback import effect
+from .tool_step import PREVIEW
+
+
+def mend(trail: Trail) -> Iterator[Event]:
+    """Close the steps that were cut off; a turn that was cut off is taken anew."""
+    cut = trail.cut
+    for data in list(cut.unended.values()):
+        yield _ended(trail, data)
+    if cut.thinking is not None:
+        yield trail.emit(Type.THOUGHT, step=cut.thinking, content="")
+        yield trail.emit(
+            Type.STEP,
+            step=cut.thinking,
+            kind="thought",
+            status="cut",
+            thought="".join(cut.words),
+            ended=trail.past[-1].time.isoformat(),
+        )
+        trail.turn -= not cut.is_shaping
+
+
+def doubt(trail: Trail, registry: ToolRegistry) -> None:
+    """Drop every word that does not hold any more.
+
+    Nobody knows what became of calls under way, and harmful ones are not made again. A tool
+    that is another one now is not the one that a person agreed to.
+    """
+    for call in trail.open:
+        tool = registry.get(call.name) if registry.has(call.name) else None
+        if tool is None or isinstance(tool, Handoff):
+            continue
+        is_begun = call.id in trail.begun and call.id not in trail.barred
+        is_lost = is_begun and effect(tool) == "at_most_once"
+        if is_lost:
+            trail.unsure.add(call.id)
+        if is_lost or trail.tools.get(call.id, fingerprint(tool)) != fingerprint(tool):
+            trail.verdicts.pop(call.id, None)
+            trail.pending.discard(call.id)
+            trail.shared.discard(call.id)
+
+
+def last_plan(trail: Trail) -> PlanResult:
+    """What the model had decided in its last turn."""
+    if trail.open:
+        return PlanResult(thought=trail.thought, calls=trail.open)
+    facts = trail.cut.answer or {"answer": None}
+    turn = Turn(content=facts["answer"] or "", finish_reason=facts.get("finish_reason"))
+    return PlanResult(thought=trail.thought, final_answer=facts["answer"], turn=turn)
+
+
+def _ended(trail: Trail, data: Data) -> Event:
+    return trail.emit(
+        Type.STEP,
+        step=data["step"],
+        turn=data["turn"],
+        kind="tool",
+        status="failed" if data["is_error"] else "done",
+        action=data.get("stand_in") or data["name"],
+        **({"called": data["name"]} if data.get("stand_in") else {}),
+        observation=data["content"][:PREVIEW],
+        started=data["started"],
+    )

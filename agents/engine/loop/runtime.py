@@ -1,0 +1,187 @@
+"""Think, act, look, until there is an answer: the loop, as a stream of events."""
+
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Self
+
+from agents.engine import errors
+from agents.engine.errors import AgentError
+from agents.engine.events import Event, Stamp, Type, numbered, replayed
+from agents.engine.guardrails.checks import Guardrails
+from agents.engine.planner.react_planner import ReActPlanner
+from agents.engine.resilience.circuit_breaker import Circuits
+from agents.engine.resilience.retry import RetryPolicy
+from agents.engine.state import AgentState, AgentStep
+from agents.engine.tool import ToolRegistry
+
+from .approval import Asking
+from .error_filter import filter_errors
+from .output_schema import OutputSchema
+from .run_loop import Course, Events
+from .run_state import Trail, retrace
+from .termination import ERRORS, StopReason, TerminationPolicy, standard_policy
+from .tool_fallback import FallbackStrategy
+
+WAITING = "waiting"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentResult:
+    """What came of a run; `detail` says why it ended so, `error` what it failed of, typed.
+
+    A run that waits for a person has not failed.
+    """
+
+    answer: str
+    steps: list[AgentStep]
+    tool_calls: int
+    stopped_reason: str
+    detail: str = ""
+    error: AgentError | None = None
+
+    def raise_for_status(self) -> Self:
+        """The result itself; raises `error` where there is one, as `MaxStepsExceeded`."""
+        if self.error is not None:
+            raise self.error
+        return self
+
+
+class AgentRuntime:
+    """An agent ready to be asked. It keeps nothing of its own between two questions."""
+
+    def __init__(
+        self,
+        planner: ReActPlanner,
+        tool_registry: ToolRegistry,
+        guardrails: Guardrails,
+        fallback_strategy: FallbackStrategy,
+        max_steps: int = 10,
+        *,
+        policy: TerminationPolicy | None = None,
+        retry: RetryPolicy | None = None,
+        auto_execute_tools: bool = True,
+        output: OutputSchema | None = None,
+        fallback_planners: Sequence[ReActPlanner] = (),
+        circuits: Circuits | None = None,
+        name: str = "agent",
+    ) -> None:
+        self.planner = planner
+        self.tools = tool_registry
+        self.guardrails = guardrails
+        self.fallback = fallback_strategy
+        self.max_steps = max_steps
+        self.policy = policy or standard_policy()
+        self.retry = retry or RetryPolicy()
+        self.output = output
+        self.asking = Asking(tool_registry, auto_execute_tools)
+        self.fallback_planners = tuple(fallback_planners)
+        self.circuits = circuits
+        self.name = name
+
+    async def run(
+        self, query: str, state: AgentState | None = None, *, raise_on_failure: bool = False
+    ) -> AgentResult:
+        """Ask, and wait for the end, or for the moment in which a person has to be asked.
+
+        With `raise_on_failure` a run that failed raises its error; see `agents.engine.errors`.
+        """
+        state = state or AgentState()
+        failure: Event | None = None
+        async for event in self.stream(query, state):
+            last = event
+            if _tells_of_a_failure(event):
+                failure = event
+        result = AgentResult(
+            answer=last.data.get("answer", ""),
+            steps=state.get_steps(),
+            tool_calls=last.data.get("tool_calls", 0),
+            stopped_reason=last.data.get("stopped_reason", WAITING),
+            detail=last.data.get("detail", ""),
+            error=_error(last, failure),
+        )
+        return result.raise_for_status() if raise_on_failure else result
+
+    def stream(self, query: str, state: AgentState | None = None) -> Events:
+        """Ask, and watch. The last event is `run_finished`, or `run_paused` where it waits."""
+        events = self.begin(Trail.start(self.name, query, state))
+        return numbered(filter_errors(events, self.guardrails), after=0)
+
+    def resume(self, events: Sequence[Event], history: AgentState | None = None) -> Events:
+        """Go on where these events ended, wherever that was.
+
+        `history` is what was said before the run. What was decided meanwhile is followed.
+        """
+        trail = retrace(events, Stamp(self.name), history or AgentState())
+        further = filter_errors(self.go_on(trail), self.guardrails)
+        return numbered(further, after=trail.emit.seq)
+
+    async def rerun(
+        self,
+        recorded: Sequence[Event],
+        kept: Sequence[Event] = (),
+        history: AgentState | None = None,
+    ) -> Events:
+        """Tell once more what another run did, doing none of it, and go on live from there.
+
+        `kept` is what was told of it already, where this was cut off in the middle.
+        """
+        told = list(kept) or [self._begun(recorded[0])]
+        if not kept:
+            yield told[0]
+        for event in map(replayed, recorded[len(told) :]):
+            told.append(event)
+            yield event
+        async with aclosing(self.resume(told, history)) as events:
+            async for event in events:
+                yield event
+
+    def begin(self, trail: Trail) -> Events:
+        return self.course(trail).begin()
+
+    def go_on(self, trail: Trail) -> Events:
+        return self.course(trail).go_on()
+
+    def course(self, trail: Trail) -> Course:
+        return Course(self, trail)
+
+    def in_role(self, name: str, instructions: str, output: OutputSchema) -> "AgentRuntime":
+        """The same model for another job: without tools, and with an answer in a form."""
+        planners = [self.planner, *self.fallback_planners]
+        planner, *others = [planner.told(instructions) for planner in planners]
+        return AgentRuntime(
+            planner,
+            ToolRegistry(),
+            self.guardrails,
+            self.fallback,
+            policy=self.policy,
+            retry=self.retry,
+            output=output,
+            fallback_planners=others,
+            circuits=self.circuits,
+            name=name,
+        )
+
+    def _begun(self, origin: Event) -> Event:
+        """The beginning of a run that has the question of another, and a setup of its own."""
+        return self.course(Trail.start(self.name, origin.data["query"])).started()
+
+
+def _tells_of_a_failure(event: Event) -> bool:
+    """Of this agent itself, or of a tool of its own: what colleagues fail of is theirs."""
+    if "parent" in event.data:
+        return False
+    return event.type is Type.ERROR or bool(event.data.get("error_type"))
+
+
+def _error(last: Event, failure: Event | None) -> AgentError | None:
+    """What a run failed of, from its last event and the last one that told of a failure."""
+    reason = last.data.get("stopped_reason", StopReason.COMPLETED)
+    if reason == StopReason.COMPLETED:
+        return None
+    told, detail = failure.data if failure else {}, last.data.get("detail", "")
+    if failure is not None and failure.type is Type.ERROR:
+        return errors.named(told["type"])(detail, advice=last.data.get("advice", ""))
+    if reason == StopReason.DEGRADED:
+        detail = str(told.get("content", "")).removeprefix("Error: ") or detail
+    return ERRORS[StopReason(reason)](detail, advice=last.data.get("advice", ""))

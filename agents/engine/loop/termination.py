@@ -1,0 +1,251 @@
+"""When a run goes on and when it ends: decisions as values, rules that wrap one another."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from time import monotonic
+from typing import Protocol
+
+from agents.engine.errors import (
+    AgentError,
+    BudgetExceeded,
+    DuplicateToolCall,
+    GuardrailBlocked,
+    MaxStepsExceeded,
+    RunCancelled,
+    ToolCallLimitReached,
+    ToolExecutionFailed,
+)
+from agents.engine.turn.assembly import PlanResult, ToolCall
+
+from .usage import Usage
+
+
+class StopReason(StrEnum):
+    COMPLETED = "completed"
+    MAX_STEPS = "max_steps_reached"
+    DEGRADED = "tool_failure_degraded"
+    BLOCKED = "blocked"
+    CANCELLED = "cancelled"
+    DUPLICATE = "duplicate_tool_call"
+    TOOL_LIMIT = "tool_call_limit"
+    BUDGET = "budget_exceeded"
+    ERROR = "error"
+    INTERRUPTED = "interrupted"
+
+
+# What a run that ended so could not do, as an error; of others nothing went wrong.
+ERRORS: Mapping[StopReason, type[AgentError]] = {
+    StopReason.MAX_STEPS: MaxStepsExceeded,
+    StopReason.DEGRADED: ToolExecutionFailed,
+    StopReason.BLOCKED: GuardrailBlocked,
+    StopReason.CANCELLED: RunCancelled,
+    StopReason.DUPLICATE: DuplicateToolCall,
+    StopReason.TOOL_LIMIT: ToolCallLimitReached,
+    StopReason.BUDGET: BudgetExceeded,
+    StopReason.ERROR: AgentError,
+    StopReason.INTERRUPTED: AgentError,
+}
+
+
+def reason_of(error: AgentError) -> StopReason:
+    """How a run ends that this error ends."""
+    found = (reason for reason, kind in ERRORS.items() if type(error) is kind)
+    return next(found, StopReason.ERROR)
+
+
+@dataclass(frozen=True, slots=True)
+class ContinueWithTools:
+    calls: tuple[ToolCall, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ContinueWithThinking:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class TerminateWithOutput:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TerminateImmediately:
+    reason: StopReason
+    detail: str = ""
+
+
+Decision = ContinueWithTools | ContinueWithThinking | TerminateWithOutput | TerminateImmediately
+
+
+@dataclass(slots=True)
+class Progress:
+    """What a run has done so far: which tools it called and with what, and what it used."""
+
+    calls: Counter[tuple[str, str]] = field(default_factory=Counter)
+    used: Usage = field(default_factory=Usage)
+    began: float = field(default_factory=monotonic)
+
+    @property
+    def seconds(self) -> float:
+        return monotonic() - self.began
+
+    def record(self, call: ToolCall) -> None:
+        self.calls[call.name, canonical(call.arguments)] += 1
+
+    def equal_to(self, call: ToolCall) -> int:
+        return self.calls[call.name, canonical(call.arguments)]
+
+    def per_tool(self) -> Counter[str]:
+        totals: Counter[str] = Counter()
+        for (name, _), times in self.calls.items():
+            totals[name] += times
+        return totals
+
+    def total(self) -> int:
+        return self.calls.total()
+
+
+class TerminationPolicy(Protocol):
+    def decide(self, plan: PlanResult, progress: Progress) -> Decision: ...
+
+
+class StandardTerminationPolicy:
+    """Calls go on whatever stop reason came with them; words without calls are the answer."""
+
+    def decide(self, plan: PlanResult, progress: Progress) -> Decision:
+        if plan.calls:
+            return ContinueWithTools(plan.calls)
+        if plan.final_answer is not None:
+            return TerminateWithOutput(plan.final_answer)
+        return ContinueWithThinking()
+
+
+class DuplicateDetectionPolicy:
+    """Ends a run that asks the same of the same tool again and again."""
+
+    def __init__(self, inner: TerminationPolicy | None = None, max_duplicates: int = 2) -> None:
+        self.inner = inner or StandardTerminationPolicy()
+        self.max_duplicates = max_duplicates
+
+    def decide(self, plan: PlanResult, progress: Progress) -> Decision:
+        decision = self.inner.decide(plan, progress)
+        if not isinstance(decision, ContinueWithTools):
+            return decision
+        asked = Progress(Counter(progress.calls))
+        for call in decision.calls:
+            if asked.equal_to(call) >= self.max_duplicates:
+                return TerminateImmediately(
+                    StopReason.DUPLICATE,
+                    f"The agent asked {call.name!r} the same {self.max_duplicates + 1} times.",
+                )
+            asked.record(call)
+        return decision
+
+
+class ToolCallLimitPolicy:
+    """Ends a run that calls one tool too often. None is no limit.
+
+    `limits` are those of single tools, which go before the one of all others.
+    """
+
+    def __init__(
+        self,
+        inner: TerminationPolicy | None = None,
+        max_calls_per_tool: int | None = 5,
+        limits: Mapping[str, int] | None = None,
+    ) -> None:
+        self.inner = inner or StandardTerminationPolicy()
+        self.max_calls_per_tool = max_calls_per_tool
+        self.limits = limits or {}
+
+    def decide(self, plan: PlanResult, progress: Progress) -> Decision:
+        decision = self.inner.decide(plan, progress)
+        if not isinstance(decision, ContinueWithTools):
+            return decision
+        totals = progress.per_tool() + Counter(call.name for call in decision.calls)
+        for name, times in totals.items():
+            most = self.limits.get(name, self.max_calls_per_tool)
+            if most is not None and times > most:
+                return TerminateImmediately(StopReason.TOOL_LIMIT, too_often(name, most))
+        return decision
+
+
+def tool_limits(policy: TerminationPolicy | None) -> Mapping[str, int]:
+    """How often single tools may be called, where somebody has said so."""
+    while policy is not None:
+        if isinstance(policy, ToolCallLimitPolicy):
+            return policy.limits
+        policy = getattr(policy, "inner", None)
+    return {}
+
+
+def too_often(name: str, most: int) -> str:
+    return f"The agent may call {name!r} {most} times in a run."
+
+
+class BudgetPolicy:
+    """Ends a run that has used up its time, its tokens or its money. None is no limit.
+
+    It is asked between two turns: an answer that is there already is never thrown away.
+    """
+
+    def __init__(
+        self,
+        inner: TerminationPolicy | None = None,
+        *,
+        max_seconds: float | None = None,
+        max_tokens: int | None = None,
+        max_cost: float | None = None,
+    ) -> None:
+        self.inner = inner or StandardTerminationPolicy()
+        self.max_seconds = max_seconds
+        self.max_tokens = max_tokens
+        self.max_cost = max_cost
+
+    def decide(self, plan: PlanResult, progress: Progress) -> Decision:
+        decision = self.inner.decide(plan, progress)
+        spent = self.spent(progress)
+        if spent and isinstance(decision, ContinueWithTools | ContinueWithThinking):
+            return TerminateImmediately(StopReason.BUDGET, spent)
+        return decision
+
+    def spent(self, progress: Progress) -> str:
+        """Which limit is reached, in a sentence; nothing where none is."""
+        used = progress.used
+        if self.max_seconds is not None and progress.seconds >= self.max_seconds:
+            return f"A run may take {self.max_seconds:g} seconds."
+        if self.max_tokens is not None and used.total_tokens >= self.max_tokens:
+            return f"A run may use {self.max_tokens:,} tokens."
+        if self.max_cost is not None and used.cost is not None and used.cost >= self.max_cost:
+            return f"A run may cost {self.max_cost:g} dollars."
+        return ""
+
+
+def standard_policy(
+    max_duplicate_tool_calls: int = 2,
+    max_tool_calls_per_tool: int | None = 5,
+    *,
+    tool_limits: Mapping[str, int] | None = None,
+    max_seconds: float | None = None,
+    max_tokens: int | None = None,
+    max_cost: float | None = None,
+) -> TerminationPolicy:
+    loops = DuplicateDetectionPolicy(max_duplicates=max_duplicate_tool_calls)
+    return BudgetPolicy(
+        ToolCallLimitPolicy(loops, max_tool_calls_per_tool, tool_limits),
+        max_seconds=max_seconds,
+        max_tokens=max_tokens,
+        max_cost=max_cost,
+    )
+
+
+def canonical(arguments: str | Mapping[str, object]) -> str:
+    """The same text for the same input, whatever its spacing and the order of its keys."""
+    try:
+        value = json.loads(arguments) if isinstance(arguments, str) else arguments
+    except (ValueError, RecursionError):
+        return str(arguments).strip()
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)

@@ -1,0 +1,140 @@
+"""What to do when a tool fails: try again, and in the end do without."""
+
+import asyncio
+import random
+from dataclasses import dataclass, field, replace
+from time import monotonic
+from typing import Self
+
+from agents.engine import fault_injection
+from agents.engine.errors import AgentError, ToolExecutionFailed
+from agents.engine.guardrails.patterns import GuardrailResult
+from agents.engine.privacy.secrets import masked
+from agents.engine.tool import Effect, Tool, ToolInput, ToolResult
+
+TOOL_TIMEOUT = 30.0
+MOST_ERROR = 20_000
+
+# A mistake in the code or in the input: it tells nothing of what the tool depends on.
+MISTAKES = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FallbackResult:
+    """`degraded` says that the tool is of no use now; its last error is in `result`.
+
+    `is_outage`: what it depends on is down. `failure` is what went wrong, where that is not
+    the input, as an error of its own type. `stand_in` is the tool that was used in its place,
+    because of what is in `reason`. `findings` are what rules say of the result.
+    """
+
+    result: ToolResult
+    degraded: bool = False
+    attempts: int = 1
+    is_outage: bool = False
+    failure: AgentError | None = None
+    stand_in: str | None = None
+    reason: str = ""
+    findings: tuple[GuardrailResult, ...] = ()
+    ended: float = field(default_factory=monotonic)  # by the steady clock
+
+    @property
+    def output(self) -> str:
+        return self.result.output
+
+    @property
+    def error(self) -> str | None:
+        return self.result.error
+
+    def raise_for_status(self) -> Self:
+        """The result itself; raises its `failure` where the tool could not be used."""
+        if self.failure is not None:
+            raise self.failure
+        return self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Attempt:
+    result: ToolResult
+    may_repeat: bool = True
+    is_outage: bool = False
+
+
+class FallbackStrategy:
+    def __init__(self, max_retries: int = 2, *, pause: float = 0.1) -> None:
+        self.max_retries = max_retries
+        self.pause = pause
+
+    async def execute_with_fallback(self, tool: Tool, input: ToolInput) -> FallbackResult:
+        most = 1 + self._retries(tool)
+        for attempts in range(1, most + 1):
+            attempt = await self._attempt(tool, input)
+            result = attempt.result
+            if not result.is_error or result.mendable:
+                return FallbackResult(result=result, attempts=attempts)
+            if not attempt.may_repeat or attempts == most:
+                break
+            await asyncio.sleep(self.pause * 2**attempts * random.uniform(0.5, 1))
+        return FallbackResult(
+            result=result,
+            degraded=True,
+            attempts=attempts,
+            is_outage=attempt.is_outage,
+            failure=ToolExecutionFailed(result.error or ""),
+        )
+
+    def _retries(self, tool: Tool) -> int:
+        """Never again by ourselves where a repetition could do harm."""
+        return 0 if effect(tool) == "at_most_once" else self.max_retries
+
+    async def _attempt(self, tool: Tool, input: ToolInput) -> _Attempt:
+        timeout = getattr(tool, "timeout", None) or TOOL_TIMEOUT
+        try:
+            async with asyncio.timeout(timeout) as limit:
+                fault_injection.point("P8")
+                result = _result(tool, await tool.execute(input))
+        except Exception as error:
+            if limit.expired():
+                return _late(tool, timeout)
+            return _failed(tool, error)
+        return _Attempt(result=_safe(result), is_outage=result.is_error and not result.mendable)
+
+
+def effect(tool: Tool) -> Effect:
+    """What a repetition would do; a tool that does not say may be repeated."""
+    declared: Effect = getattr(tool, "effect", "idempotent")
+    return declared
+
+
+def _late(tool: Tool, timeout: float) -> _Attempt:
+    """Another attempt would hang as well, and nobody knows what became of this one."""
+    late = f"{tool.name} did not answer within {timeout:g} seconds."
+    if effect(tool) == "at_most_once":
+        late += " It may have done what it was asked, or not."
+    return _Attempt(result=ToolResult(error=late), may_repeat=False, is_outage=True)
+
+
+def _failed(tool: Tool, error: Exception) -> _Attempt:
+    failure = ToolResult(error=f"{tool.name} failed: {type(error).__name__}: {error}")
+    is_outage = not isinstance(error, MISTAKES)
+    if isinstance(error, AgentError):
+        is_outage = error.is_outage
+    return _Attempt(result=_safe(failure), is_outage=is_outage)
+
+
+def _safe(result: ToolResult) -> ToolResult:
+    """An error of a tool quotes what others wrote, and that may hold a key."""
+    if result.error is None:
+        return result
+    cut = result.error if len(result.error) <= MOST_ERROR else result.error[:MOST_ERROR] + "…"
+    return replace(result, error=masked(cut))
+
+
+def _result(tool: Tool, value: object) -> ToolResult:
+    """What the tool gave; a text alone is taken as its output."""
+    if isinstance(value, ToolResult):
+        return value
+    if isinstance(value, str):
+        return ToolResult(value)
+    kind = type(value).__name__
+    return ToolResult(error=f"{tool.name} is broken: it gave {kind}, not a ToolResult.")

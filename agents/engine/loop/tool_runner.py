@@ -1,0 +1,172 @@
+"""The tools of one run: which of them still work, and how they are used."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+from agents.engine.concurrency.thread import aside
+from agents.engine.errors import AgentError, CircuitOpen, ToolNotFoundError
+from agents.engine.guardrails.checks import Guardrails
+from agents.engine.resilience.circuit_breaker import NEVER, Circuits
+from agents.engine.tool import ONE_TEXT, Tool, ToolInput, ToolRegistry, ToolResult
+from agents.engine.turn.assembly import ToolCall
+
+from .output_schema import OutputSchema
+from .tool_fallback import FallbackResult, FallbackStrategy, effect
+
+Outcomes = Mapping[str, asyncio.Task[FallbackResult]]
+
+
+class Toolbox:
+    """A tool that failed for good is out of order: neither offered nor tried again.
+
+    Its stand-in is called in its place (`fallback_tool`, a name), where nobody would have to
+    be asked about that and nothing could be done twice.
+    """
+
+    def __init__(
+        self,
+        registry: ToolRegistry,
+        fallback: FallbackStrategy,
+        *,
+        circuits: Circuits | None = None,
+        auto_execute: bool = True,
+        guardrails: Guardrails | None = None,
+    ) -> None:
+        self.registry = registry
+        self.fallback = fallback
+        self.circuits = circuits or Circuits(NEVER)
+        self.auto_execute = auto_execute
+        self.guardrails = guardrails or Guardrails()
+        self.out_of_order: set[str] = set()
+        self.is_degraded = False
+
+    def offered(self) -> list[Tool]:
+        names = self.registry.list_tools()
+        return [self.registry.get(name) for name in names if name not in self.out_of_order]
+
+    @asynccontextmanager
+    async def side_by_side(self, calls: Sequence[ToolCall]) -> AsyncIterator[Outcomes]:
+        """Calls under way, by id: those that only read. Others begin once they are reported."""
+        begun = {call.id: asyncio.create_task(self.use(call)) for call in self._reading(calls)}
+        try:
+            yield begun
+        finally:
+            for task in begun.values():
+                task.cancel()
+            if begun:
+                await asyncio.wait(begun.values())
+
+    def _reading(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
+        if len(calls) < 2:
+            return []
+        known = [call for call in calls if self.registry.has(call.name)]
+        return [c for c in known if getattr(self.registry.get(c.name), "effect", "") == "read"]
+
+    async def use(self, call: ToolCall) -> FallbackResult:
+        """Make the call; whatever is wrong with it comes back as a result to read."""
+        was_out_of_order = call.name in self.out_of_order
+        outcome = await self._use(call)
+        if was_out_of_order or outcome.degraded:
+            outcome = await self._replaced(call, outcome)
+        if outcome.degraded:
+            self.is_degraded = True
+        elif not outcome.result.is_error:
+            self.is_degraded = False
+        return await self.screened(outcome)
+
+    async def screened(self, outcome: FallbackResult) -> FallbackResult:
+        """What came of a call as a rule lets it through; what is blocked is an error."""
+        result, rules = outcome.result, self.guardrails
+        if not rules.watches("tool_output"):
+            return outcome
+        inspected = await aside(len(result.text), rules.inspect, result.text, "tool_output")
+        if inspected.is_blocked:
+            withheld = f"The result was withheld: {inspected.result.reason}"
+            result = ToolResult(error=withheld, mendable=True)
+        elif inspected.text != result.text and result.is_error:
+            result = replace(result, error=inspected.text.removeprefix("Error: "))
+        elif inspected.text != result.text:
+            result = replace(result, output=inspected.text, note="")
+        # Why another tool was called is read by people as well.
+        reason = rules.inspect(outcome.reason, "tool_output").text
+        return replace(outcome, result=result, findings=inspected.findings, reason=reason)
+
+    async def _use(self, call: ToolCall) -> FallbackResult:
+        if call.name in self.out_of_order:
+            return _refused(f"{call.name} is out of order. Answer without it.")
+        try:
+            tool, input = self.registry.get(call.name), call.input
+        except ToolNotFoundError as error:
+            return replace(_refused(str(error)), failure=error)
+        except ValueError as error:
+            return _refused(f"The arguments are not a JSON object: {error}")
+        outcome = await self._tried(tool, input)
+        if outcome.degraded:
+            self.out_of_order.add(call.name)
+        return outcome
+
+    async def _tried(self, tool: Tool, input: ToolInput) -> FallbackResult:
+        """What came of it; a tool that keeps failing, in whatever run, is left alone."""
+        try:
+            with self.circuits.of(f"tool:{tool.name}").attempt() as attempt:
+                outcome = await self.fallback.execute_with_fallback(tool, input)
+                if outcome.is_outage:
+                    attempt.failed(outcome.error or "")
+                elif not outcome.degraded:
+                    attempt.succeeded()
+                return outcome
+        except CircuitOpen as error:
+            refusal = f"{error} Until then it is out of order: answer without it."
+            result = ToolResult(error=refusal)
+            return FallbackResult(result=result, degraded=True, attempts=0, failure=error)
+
+    async def _replaced(self, call: ToolCall, outcome: FallbackResult) -> FallbackResult:
+        """What its stand-in found, if it has one that may be used."""
+        other = self._stand_in(call.name)
+        # In a thread, because checking large arguments takes a while.
+        if other is None or not await asyncio.to_thread(_takes, other, call):
+            return outcome
+        found = await self._use(replace(call, name=other.name))
+        reason = outcome.error or ""
+        result = _in_place_of(call.name, other.name, found.result)
+        return replace(found, result=result, stand_in=other.name, reason=reason)
+
+    def _stand_in(self, name: str) -> Tool | None:
+        tool = self.registry.get(name) if self.registry.has(name) else None
+        other: str = getattr(tool, "fallback_tool", None) or ""
+        if not self.auto_execute or other in self.out_of_order or not self.registry.has(other):
+            return None
+        stand_in = self.registry.get(other)
+        asks = getattr(stand_in, "needs_approval", False)
+        return stand_in if tool and not asks and _is_safe(tool, stand_in) else None
+
+
+def _refused(error: str) -> FallbackResult:
+    return FallbackResult(result=ToolResult(error=error, mendable=True))
+
+
+def _in_place_of(name: str, other: str, result: ToolResult) -> ToolResult:
+    said = f"{name} was out of order; "
+    if result.error is not None:
+        return replace(result, error=f"{said}{other}, in its place: {result.error}")
+    return replace(result, output=f"{said}answered by {other}: {result.output}")
+
+
+def _is_safe(tool: Tool, stand_in: Tool) -> bool:
+    """What must happen only once is not replaced: it may have happened before it failed."""
+    harm = {"read": 0, "idempotent": 1}
+    return harm.get(effect(stand_in), 2) <= harm.get(effect(tool), 2) < 2
+
+
+def _takes(tool: Tool, call: ToolCall) -> bool:
+    """Whether it knows each of the arguments, and they fit its schema."""
+    schema: Mapping[str, Any] = getattr(tool, "parameters", ONE_TEXT)
+    known: Mapping[str, Any] = schema.get("properties", {})
+    try:
+        OutputSchema(schema).decode(call.arguments)
+        return call.input.keys() <= known.keys()
+    except (AgentError, ValueError):
+        return False

@@ -1,0 +1,54 @@
+"""What a run used: tokens and money."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agents.engine.guardrails.checks import TokenCounter
+from agents.engine.state import Message
+from agents.engine.turn.assembly import PlanResult
+
+
+@dataclass(slots=True)
+class Usage:
+    """The sum so far. A cost nobody knows is None, not nothing."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float | None = None
+
+    def add(self, turn: dict[str, Any]) -> None:
+        self.prompt_tokens += turn["prompt_tokens"]
+        self.completion_tokens += turn["completion_tokens"]
+        if turn["cost"] is not None:
+            self.cost = (self.cost or 0) + turn["cost"]
+
+    @property
+    def total_tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens,
+            "total_tokens": self.total_tokens,
+            "cost": self.cost,
+        }
+
+
+def of_turn(plan: PlanResult, sent: Sequence[Message], count: TokenCounter) -> dict[str, Any]:
+    """What one turn used; counted by ourselves where the provider does not say."""
+    told = plan.turn.usage or {}
+    prompt, completion = told.get("prompt_tokens"), told.get("completion_tokens")
+    estimated = prompt is None or completion is None
+    if prompt is None or completion is None:
+        prompt = count(json.dumps(list(sent), ensure_ascii=False))
+        completion = count(plan.thought + (plan.final_answer or ""))
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+        "cost": told.get("cost"),
+        "estimated": estimated,
+    }

@@ -1,0 +1,411 @@
+"""Asking a model what to do next, in the dialect that it speaks."""
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from itertools import chain
+from typing import Any, Literal, Protocol, Self
+
+from agents.engine.errors import (
+    AgentError,
+    EmptyReply,
+    ModelError,
+    PlanParseError,
+    ProviderFailed,
+    TruncatedReply,
+)
+from agents.engine.guardrails.checks import TokenCounter, estimate_tokens
+from agents.engine.guardrails.invisible import visible_message, visible_value
+from agents.engine.privacy.pseudonyms import TOLD, Discretion
+from agents.engine.resilience.rate_limiter import Gate
+from agents.engine.state import OBSERVATION, AgentState, Message
+from agents.engine.tool import ONE_TEXT, Tool, specification
+from agents.engine.turn.assembly import Assembler, Chunk, PlanResult, Shown, ToolCall, Turn
+from agents.engine.turn.reasoning import own
+
+from .context_window import fit
+from .react_parser import ReactReader, parse_react
+from .stream_batches import Deadlines, adapter_error, handfuls, opened
+
+__all__ = ["LLM", "PlanResult", "ReActPlanner", "Request", "Said", "Slow", "parse_react"]
+
+Dialect = Literal["native", "react"]
+MOST_CHARACTERS = 2_000_000
+ANSWER = 4_096
+
+# What providers say where they broke off, and where they could not read their own model.
+FAILED = {
+    "error",
+    "finish_reason_unspecified",
+    "insufficient_system_resource",
+    "network_error",
+}
+MALFORMED = "malformed_function_call"
+WITHHELD = "The model's provider withheld the answer."
+OTHER_WORDS = "Ask in other words, or choose another model."
+SPENT = "The model reached its output limit before it had an answer."
+UNREADABLE = (
+    "The tool call could not be read. Make it again, with one JSON object as its input."
+)
+
+REACT_FORM = """\
+You can use these tools:
+{tools}
+
+Write in exactly this form and then stop:
+Thought: what you know and what you need next
+Action: the name of one tool
+Action Input: its input as JSON
+
+You will then be given a line that begins with "Observation:". When you know enough, write:
+Thought: why you are done
+Final Answer: the answer, for the person who asked"""
+
+
+class LLM(Protocol):
+    """Anything that streams chat completion chunks in the form that OpenAI made common."""
+
+    def stream(
+        self,
+        *,
+        model: str,
+        messages: list[Message],
+        tools: list[dict[str, Any]] | None = None,
+        **parameters: Any,
+    ) -> AsyncIterator[Chunk]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Words of the model, as they come. What looks like an answer may turn out a thought."""
+
+    kind: Literal["thought", "answer"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Slow:
+    """Nothing has come for so many seconds, and it is still waited for."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """Exactly what the model is sent: nothing in it that a person could not see."""
+
+    messages: list[Message]
+    tools: list[dict[str, Any]] | None
+    parameters: Mapping[str, Any]
+    dropped: int = 0
+    shortened: int = 0
+
+    def __post_init__(self) -> None:
+        put = partial(object.__setattr__, self)
+        put("messages", list(map(visible_message, self.messages)))
+        put("tools", visible_value(self.tools))
+        put("parameters", visible_value(self.parameters))
+
+
+class ReActPlanner:
+    """Thinks with one model. `plan` gives its decision, `stream` its words on the way too."""
+
+    def __init__(
+        self,
+        llm: LLM,
+        model: str,
+        *,
+        dialect: Dialect = "native",
+        instructions: str = "",
+        parameters: Mapping[str, Any] | None = None,
+        deadlines: Deadlines | None = None,
+        pace: float = 0,
+        window: int | None = None,
+        count_tokens: TokenCounter = estimate_tokens,
+        gate: Gate | None = None,
+        discretion: Discretion | None = None,
+    ) -> None:
+        """With `discretion` the model is not shown what is personal; it belongs to one run."""
+        self.llm = llm
+        self.model = model
+        self.dialect = dialect
+        self.instructions = instructions
+        self.parameters = dict(parameters or {})
+        self.deadlines = deadlines or Deadlines()
+        self.pace = pace
+        self.window = window
+        self.count_tokens = lru_cache(maxsize=512)(count_tokens)
+        self.gate = gate
+        self.discretion = discretion
+
+    @property
+    def provided(self) -> dict[str, str]:
+        """What its provider calls the model, where we call it something else."""
+        name = getattr(self.llm, "model", "")
+        return {"provider_model": name} if name and name != self.model else {}
+
+    def told(self, instructions: str) -> Self:
+        """The same model, told something else."""
+        other = copy(self)
+        other.instructions = instructions
+        return other
+
+    async def plan(
+        self, query: str, state: AgentState, available_tools: Sequence[str | Tool]
+    ) -> PlanResult:
+        request = self.request(query, state, available_tools)
+        async for piece in self.stream(request):
+            if isinstance(piece, PlanResult):
+                return piece
+        raise EmptyReply
+
+    def request(
+        self, query: str, state: AgentState, available_tools: Sequence[str | Tool]
+    ) -> Request:
+        history = state.get_messages()
+        if not any(m["role"] == "user" and m["content"] == query for m in history):
+            history.append({"role": "user", "content": query})
+        tools = [_specification(tool) for tool in available_tools]
+        is_react = self.dialect == "react"
+        form = REACT_FORM.format(tools="\n".join(map(_tool_line, tools))) if tools else ""
+        system = _system(*self._instructed(), form if is_react else "")
+        fitted = fit(self.hidden(history), self._room(system, tools), self.count_tokens)
+        stop = {"stop": ["\nObservation:"]} if is_react and tools else {}
+        return Request(
+            messages=system + self._told(fitted.messages),
+            tools=None if is_react else tools or None,
+            parameters={**self.parameters, **stop},
+            dropped=fitted.dropped,
+            shortened=fitted.shortened,
+        )
+
+    def hidden(self, messages: list[Message]) -> list[Message]:
+        """The messages as this model may read them."""
+        return messages if self.discretion is None else self.discretion.hidden(messages)
+
+    def replaced(self, messages: Sequence[Message]) -> dict[str, str]:
+        """What it was not shown in these messages, by what stands there instead."""
+        return {} if self.discretion is None else self.discretion.replaced(messages)
+
+    def message(self, plan: PlanResult, calls: Sequence[ToolCall] = ()) -> Message:
+        """What the model decided, as history keeps it: `state.add_message(**message)`."""
+        if self.dialect == "react":
+            return replace(plan.turn, content=plan.thought, kept={}).message(calls)
+        message = plan.turn.message(calls)
+        return {**message, "model": self.model} if _has_kept(plan.turn, calls) else message
+
+    def stream(self, request: Request) -> AsyncGenerator[Said | Slow | PlanResult, None]:
+        said = self._said(request)
+        return said if self.discretion is None else self.discretion.restored(said)
+
+    async def _said(self, request: Request) -> AsyncGenerator[Said | Slow | PlanResult, None]:
+        chunks = opened(
+            self.llm.stream,
+            model=self.model,
+            messages=request.messages,
+            tools=request.tools,
+            **request.parameters,
+        )
+        reader = _ReactTurn() if self.dialect == "react" else _NativeTurn()
+        async with aclosing(handfuls(chunks, self.deadlines, self.pace)) as batches:
+            async for batch in batches:
+                if not batch:
+                    yield Slow(self.deadlines.slow)
+                for said in _read(reader, batch):
+                    yield said
+                if reader.done:
+                    break
+        for said in _joined([reader.rest()]):
+            yield said
+        yield reader.result()
+
+    def _instructed(self) -> tuple[str, ...]:
+        if self.discretion is None:
+            return (self.instructions,)
+        return self.discretion.hide(self.instructions), TOLD
+
+    def _told(self, history: Sequence[Message]) -> list[Message]:
+        if self.dialect == "react":
+            return _as_text(history)
+        return [own(message, self.model) for message in history]
+
+    def _room(self, system: list[Message], tools: list[dict[str, Any]]) -> int | None:
+        """Tokens left for the conversation, beside what is said anyway and the answer."""
+        if self.window is None:
+            return None
+        said = self.count_tokens(json.dumps([system, tools], ensure_ascii=False))
+        answer: int = self.parameters.get("max_tokens", ANSWER)
+        return max(0, self.window - said - answer)
+
+
+def _read(reader: "_NativeTurn", batch: Sequence[Chunk]) -> list[Said]:
+    """What the chunks say; those that are none are a failure of whoever made them."""
+    try:
+        return _joined(reader.feed(chunk) for chunk in batch)
+    except AgentError:
+        raise
+    except Exception as error:
+        raise adapter_error(error) from error
+
+
+class _NativeTurn:
+    """Reads a model that calls tools by itself."""
+
+    done = False
+
+    def __init__(self) -> None:
+        self._assembler = Assembler()
+
+    def feed(self, chunk: Chunk) -> list[Shown]:
+        pieces = self._assembler.feed(chunk)
+        if self._assembler.size > MOST_CHARACTERS:
+            raise ModelError(f"The model wrote more than {MOST_CHARACTERS:,} characters.")
+        return pieces
+
+    def rest(self) -> list[Shown]:
+        """What was held back until it was clear that nothing more would come."""
+        return self._assembler.rest()
+
+    def result(self) -> PlanResult:
+        turn = self._turn()
+        if turn.tool_calls:
+            return _call(turn)
+        if not turn.content.strip():
+            raise _silence(turn)
+        return PlanResult(thought=turn.reasoning, final_answer=turn.content, turn=turn)
+
+    def _turn(self) -> Turn:
+        """The turn, unless its provider says that it failed: then half of it is not one."""
+        turn = self._assembler.turn()
+        if turn.finish_reason in FAILED:
+            raise ProviderFailed
+        if turn.finish_reason == MALFORMED:
+            raise PlanParseError(UNREADABLE)
+        return turn
+
+
+class _ReactTurn(_NativeTurn):
+    """Reads a model that writes its calls as text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._reader = ReactReader()
+
+    @property
+    def done(self) -> bool:  # type: ignore[override]
+        return self._reader.done
+
+    def feed(self, chunk: Chunk) -> list[Shown]:
+        return self._read(super().feed(chunk))
+
+    def _read(self, shown: Iterable[Shown]) -> list[Shown]:
+        pieces: list[Shown] = []
+        for kind, text in shown:
+            pieces += [(kind, text)] if kind == "thought" else self._reader.feed(text)
+        return pieces
+
+    def rest(self) -> list[Shown]:
+        return self._read(super().rest()) + self._reader.finish()
+
+    def result(self) -> PlanResult:
+        turn = self._turn()
+        if not turn.content.strip():
+            raise _silence(turn)
+        plan = self._reader.result()
+        if plan.calls and turn.is_cut:
+            raise TruncatedReply
+        thought = _paragraphs(turn.reasoning, plan.turn.reasoning, plan.thought)
+        return replace(plan, thought=thought, turn=turn)
+
+
+def _silence(turn: Turn) -> ModelError:
+    """Why the model said nothing. Only silence without a reason is worth asking again."""
+    if turn.finish_reason == "content_filter":
+        return ModelError(WITHHELD, advice=OTHER_WORDS)
+    return TruncatedReply(SPENT) if turn.finish_reason == "length" else EmptyReply()
+
+
+def _has_kept(turn: Turn, calls: Sequence[ToolCall]) -> bool:
+    return bool(turn.kept or any(call.kept for call in calls))
+
+
+def _call(turn: Turn) -> PlanResult:
+    if turn.is_cut:
+        raise TruncatedReply
+    first = turn.tool_calls[0]
+    return PlanResult(
+        thought=_paragraphs(turn.reasoning, turn.content),
+        action=first.name,
+        action_input=first.arguments,
+        calls=turn.tool_calls,
+        turn=turn,
+    )
+
+
+def _paragraphs(*texts: str) -> str:
+    return "\n\n".join(text for text in texts if text.strip())
+
+
+def _joined(pieces: Iterable[Iterable[Shown]]) -> list[Said]:
+    """One piece of each kind in a row, however many chunks they came in."""
+    said: list[Said] = []
+    for kind, text in chain.from_iterable(pieces):
+        if said and said[-1].kind == kind:
+            said[-1] = Said(kind, said[-1].text + text)
+        else:
+            said.append(Said(kind, text))
+    return said
+
+
+def _specification(tool: str | Tool) -> dict[str, Any]:
+    if not isinstance(tool, str):
+        return specification(tool)
+    function = {"name": tool, "description": "", "parameters": ONE_TEXT}
+    return {"type": "function", "function": function}
+
+
+def _tool_line(tool: Mapping[str, Any]) -> str:
+    function = tool["function"]
+    description = function["description"].replace("\n", "\n  ")
+    schema = json.dumps(function["parameters"], ensure_ascii=False)
+    return f"- {function['name']}: {description}\n  Input: {schema}"
+
+
+def _system(*parts: str) -> list[Message]:
+    text = "\n\n".join(part for part in parts if part)
+    return [{"role": "system", "content": text}] if text else []
+
+
+def _as_text(history: Sequence[Message]) -> list[Message]:
+    """The history without tool calls, for a model that knows none.
+
+    What several tools said is one message; what a person says next is not part of it.
+    """
+    messages: list[Message] = []
+    follows_tool = False
+    for message in history:
+        role, content = _plain(message)
+        if follows_tool and message["role"] == "tool":
+            messages[-1]["content"] += f"\n{content}"
+        else:
+            messages.append({"role": role, "content": content})
+        follows_tool = message["role"] == "tool"
+    return messages
+
+
+def _plain(message: Message) -> tuple[str, str]:
+    content = message["content"] or ""
+    if message["role"] == "tool":
+        return "user", f"{OBSERVATION}{content}"
+    if message["role"] != "assistant":
+        return message["role"], content
+    if calls := message.get("tool_calls"):
+        lines = [f"Thought: {content}"] if content else []
+        for call in calls:
+            function = call["function"]
+            lines += [f"Action: {function['name']}", f"Action Input: {function['arguments']}"]
+        return "assistant", "\n".join(lines)
+    return "assistant", f"Final Answer: {content}"

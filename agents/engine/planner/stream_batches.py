@@ -1,0 +1,202 @@
+"""Reading a model: never for ever, and in handfuls.
+
+A token a time costs a frame, a row and a repaint each. Taking whatever came within `pace`
+seconds costs the reader nothing they could notice and everything else a tenth.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from dataclasses import dataclass
+from math import inf
+
+from agents.engine.errors import AdapterFailed, AgentConnectionError, AgentError, ModelTimeout
+from agents.engine.turn.assembly import Chunk, Words
+
+logger = logging.getLogger(__name__)
+
+LEAVING_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deadlines:
+    """Seconds a model may take: to begin, between two chunks, and in all.
+
+    After `slow` seconds without a first chunk, whoever waits is told so.
+    """
+
+    slow: float = 10
+    first: float = 60
+    between: float = 30
+    whole: float = 600
+
+
+def opened(
+    stream: Callable[..., AsyncIterator[Chunk]], **request: object
+) -> AsyncIterator[Chunk]:
+    """Begin to ask a model; whatever its adapter raises is an AgentError."""
+    try:
+        return stream(**request)
+    except Exception as error:
+        raise adapter_error(error) from error
+
+
+def adapter_error(error: BaseException) -> AgentError:
+    """What an adapter raised, as an error of the engine's.
+
+    Its own words are only logged: they may hold a key, and a person can do nothing with them.
+    """
+    if isinstance(error, AgentError):
+        return error
+    logger.error("A model adapter failed.", exc_info=error)
+    name = type(error).__name__
+    if isinstance(error, TimeoutError):
+        return ModelTimeout(f"The model adapter timed out ({name}).")
+    if isinstance(error, ConnectionError):
+        return AgentConnectionError(f"The model adapter lost its connection ({name}).")
+    return AdapterFailed(f"The model adapter failed ({name}).")
+
+
+async def handfuls(
+    chunks: AsyncIterator[Chunk], deadlines: Deadlines, pace: float = 0
+) -> AsyncGenerator[list[Chunk], None]:
+    """The chunks as they come; an empty handful says that the first is slow to come."""
+    ready: list[Chunk] = []
+    wake = asyncio.Event()
+    pump = asyncio.create_task(_pump(chunks, ready, wake))
+    alarm = _Alarm(wake, deadlines)
+    try:
+        while not pump.done() or ready:
+            await wake.wait()
+            wake.clear()
+            taken, ready[:] = ready[:], []
+            if taken:
+                yield taken
+                alarm.put_off()
+                await _gather(pump, pace)
+            elif alarm.rings():
+                yield []
+        pump.result()
+    finally:
+        alarm.stop()
+        pump.cancel()
+        # An adapter that doesn't let itself be cancelled must not keep a run from its end.
+        await asyncio.wait([pump], timeout=LEAVING_SECONDS)
+        if pump.done() and not pump.cancelled():
+            pump.exception()  # has been seen, or came too late to matter
+
+
+class _Alarm:
+    """Wakes whoever waits for a model that says nothing.
+
+    With every handful it is put off, and that is only noted: a clock that looks again when it
+    would have rung costs less than one that is set anew each time.
+    """
+
+    def __init__(self, wake: asyncio.Event, deadlines: Deadlines) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._wake, self._between = wake, deadlines.between
+        now, self._patience = self._loop.time(), deadlines.first
+        self._slow = now + (deadlines.slow if deadlines.slow < deadlines.first else inf)
+        self._due, self._end = now + deadlines.first, now + deadlines.whole
+        self._clock: asyncio.TimerHandle | None = None
+        self._set()
+
+    def put_off(self) -> None:
+        self._slow, self._patience = inf, self._between
+        self._due = self._loop.time() + self._between
+        if self._clock is None:
+            self._set()
+
+    def rings(self) -> bool:
+        """Whether it is slow to begin; raises ModelTimeout where it is too late for that."""
+        now = self._loop.time()
+        if now >= self._end:
+            raise ModelTimeout("The model did not finish within its time.")
+        if now >= self._due:
+            raise ModelTimeout(f"The model sent nothing for {self._patience:g} seconds.")
+        is_slow = now >= self._slow
+        if is_slow:
+            self._slow = inf
+            self._set()
+        return is_slow
+
+    def stop(self) -> None:
+        if self._clock is not None:
+            self._clock.cancel()
+
+    def _set(self) -> None:
+        next_look = min(self._slow, self._due, self._end)
+        self._clock = self._loop.call_at(next_look, self._look)
+
+    def _look(self) -> None:
+        self._clock = None
+        if self._loop.time() >= min(self._slow, self._due, self._end):
+            self._wake.set()
+        else:
+            self._set()
+
+
+async def _pump(chunks: AsyncIterator[Chunk], ready: list[Chunk], wake: asyncio.Event) -> None:
+    try:
+        async for chunk in chunks:
+            _add(chunk, ready)
+            wake.set()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        # An adapter may raise even these: only a stop of ours is a stop.
+        if isinstance(error, asyncio.CancelledError) and _is_being_cancelled():
+            raise
+        raise adapter_error(error) from error
+    finally:
+        wake.set()
+        await _close(chunks)
+
+
+def _is_being_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+async def _close(chunks: AsyncIterator[Chunk]) -> None:
+    """What has been said stays said, also where the adapter can't end properly."""
+    if (close := getattr(chunks, "aclose", None)) is None:
+        return
+    try:
+        await close()
+    except Exception as error:
+        logger.warning("A model adapter couldn't be closed.", exc_info=error)
+
+
+def _add(chunk: Chunk, ready: list[Chunk]) -> None:
+    """Words that follow words are one chunk: whatever reads it has less to do."""
+    said = _words(chunk) if ready else None
+    before = _words(ready[-1]) if said is not None else None
+    if said is None or before is None:
+        ready.append(chunk)
+    else:
+        ready[-1] = Words(before + said)
+
+
+def _words(chunk: Chunk) -> str | None:
+    """The words of a chunk that holds nothing else."""
+    if isinstance(chunk, Words):
+        return chunk.text
+    if len(chunk) != 2 or "id" not in chunk or len(choices := chunk.get("choices", ())) != 1:
+        return None
+    delta = choices[0].get("delta")
+    if not delta or len(delta) != 1 or choices[0].get("finish_reason") or _index(choices[0]):
+        return None
+    said = delta.get("content")
+    return said if isinstance(said, str) else None
+
+
+def _index(choice: Chunk) -> int:
+    return choice.get("index") or 0
+
+
+async def _gather(pump: asyncio.Task[None], pace: float) -> None:
+    """Let the next handful collect, but no longer than the stream lasts."""
+    if pace and not pump.done():
+        await asyncio.wait([pump], timeout=pace)

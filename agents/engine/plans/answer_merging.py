@@ -1,0 +1,238 @@
+"""What a panel makes of its answers: who agrees with whom, what differs, and what counts."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Self
+
+from agents.engine.concurrency.thread import aside
+from agents.engine.loop.handoff import Errand, Handoff
+from agents.engine.loop.output_schema import OutputSchema
+
+from ..events import Event, Type
+from .context import Site
+from .similarity import alike
+
+Merge = Literal["vote", "synthesis", "judge"]
+Groups = list[list[str]]
+
+MODERATOR = "moderator"
+JUDGE = "judge"
+AGREEMENT = "agreement"
+MOST_SHOWN = 8_000
+MOST_KEPT = 4_000
+
+INSTRUCTIONS = """\
+Several agents were asked the same question, each without knowing of the others. You compare \
+their answers and nothing else. In "groups", put together the agents whose answers say the \
+same thing, however it is put; every agent stands in exactly one group. In "differences", say \
+in one sentence each what they differ in and who says what; nothing where they all say the \
+same. "heading" is “Where they differed”, in the language of the question. Write in that \
+language."""
+JUDGING = """\
+ Then judge: "choice" is the agent whose answer is the best one, because it is right, well \
+founded and answers what was asked; not because it is long. "reason" says why in one or two \
+sentences."""
+QUESTION = """\
+Question: {question}
+
+What they answered:
+
+{answers}"""
+
+_TEXT = {"type": "string"}
+Events = AsyncGenerator[Event, None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """One member of a panel: what it answered, as data too if it did, or why it did not."""
+
+    name: str
+    answer: str = ""
+    output: Any = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """`chosen` is whose answer counts: nobody's in a tie, or where it is written anew."""
+
+    merge: Merge
+    groups: Groups
+    chosen: str = ""
+    reason: str = ""
+    differences: tuple[str, ...] = ()
+    heading: str = ""
+
+    @property
+    def is_agreed(self) -> bool:
+        return len(self.groups) == 1
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "differences": list(self.differences)}
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any]) -> Self:
+        facts = {name: value[name] for name in cls.__dataclass_fields__}
+        return cls(**{**facts, "differences": tuple(facts["differences"])})
+
+
+class Moderation:
+    """One look at all answers, as a row of its own. Afterwards there is a `verdict`.
+
+    Answers that are the same word for word need no model to say so.
+    """
+
+    def __init__(self, site: Site, merge: Merge, heads: Sequence[Head]) -> None:
+        self.site = site
+        self.merge = merge
+        self.heads = heads
+        self.answered = [head for head in heads if not head.problem]
+        self.exact: Groups = []
+        self.verdict = Verdict(merge=merge, groups=[])
+
+    async def events(self) -> Events:
+        number, emit = self._known(), self.site.emitter(None)
+        if number is None:
+            number = self.site.next_step()
+            about = {"name": AGREEMENT, "work": "check", "what": self.merge}
+            yield emit(Type.TASK, **_about(number), **about)
+        if self.site.past.end(number) is None:
+            async with aclosing(self._judged(number)) as events:
+                async for event in events:
+                    yield event
+            words = self.verdict.reason
+            yield emit(Type.STEP, **_about(number), status="done", observation=words)
+        else:
+            self._recall(number)
+
+    async def _judged(self, number: int) -> Events:
+        if self._recall(number):
+            return
+        values, size = {h.name: _value(h) for h in self.answered}, _size(self.answered)
+        self.exact = await aside(size, alike, values)
+        value: Any = {}
+        if not self._is_clear():
+            errand = self._errand(number)
+            async with aclosing(errand.events()) as events:
+                async for event in events:
+                    yield event
+            value = errand.output
+        self.verdict = self._decided(value if isinstance(value, dict) else {})
+        emit, facts = self.site.emitter(None), self.verdict.to_dict()
+        yield emit(
+            Type.EVALUATION,
+            **_about(number),
+            **facts,
+            is_met=self.verdict.is_agreed,
+            feedback="",
+            heads=[_kept(head) for head in self.heads],
+        )
+
+    def _known(self) -> int | None:
+        for event in self.site.past.under(self.site.trail.emit.parent, Type.TASK):
+            if event.data["name"] == AGREEMENT and event.data["kind"] == "evaluation":
+                number: int = event.data["step"]
+                return number
+        return None
+
+    def _recall(self, number: int) -> bool:
+        for event in self.site.past.under(self.site.trail.emit.parent, Type.EVALUATION):
+            if event.data["step"] == number:
+                self.verdict = Verdict.from_dict(event.data)
+                return True
+        return False
+
+    def _is_clear(self) -> bool:
+        """Whether nobody has to read the answers: they are equal, or data to be counted."""
+        is_data = all(head.output is not None for head in self.answered)
+        return len(self.exact) == 1 or (self.merge == "vote" and is_data)
+
+    def _errand(self, number: int) -> Errand:
+        name = JUDGE if self.merge == "judge" else MODERATOR
+        told = INSTRUCTIONS + (JUDGING if self.merge == "judge" else "")
+        form = OutputSchema(self._form(), name=AGREEMENT)
+        reader = self.site.agent.in_role(name, told, form)
+        handoff = Handoff(name, lambda: reader, is_role=True)
+        return Errand(handoff, self._question(), self.site.trail_of(number), number)
+
+    def _form(self) -> dict[str, Any]:
+        who = {"type": "string", "enum": [head.name for head in self.answered]}
+        fields: dict[str, Any] = {
+            "groups": {"type": "array", "items": {"type": "array", "items": who}},
+            "differences": {"type": "array", "items": _TEXT},
+            "heading": _TEXT,
+        }
+        if self.merge == "judge":
+            fields |= {"choice": who, "reason": _TEXT}
+        closed = {"required": list(fields), "additionalProperties": False}
+        return {"type": "object", "properties": fields, **closed}
+
+    def _question(self) -> str:
+        return QUESTION.format(question=self.site.trail.query, answers=listed(self.answered))
+
+    def _decided(self, value: Mapping[str, Any]) -> Verdict:
+        groups = _joined(self.exact, value.get("groups", ()))
+        chosen, reason = self._chosen(groups, value)
+        return Verdict(
+            merge=self.merge,
+            groups=groups,
+            chosen=chosen,
+            reason=reason,
+            differences=tuple(value.get("differences", ())) if len(groups) > 1 else (),
+            heading=value.get("heading", ""),
+        )
+
+    def _chosen(self, groups: Groups, value: Mapping[str, Any]) -> tuple[str, str]:
+        """Whose answer counts, and why."""
+        most, everybody = groups[0], len(self.answered)
+        if len(most) == everybody:
+            return most[0], "They all agree." if everybody > 1 else f"Only {most[0]} answered."
+        if self.merge == "judge":
+            return value.get("choice", ""), value.get("reason", "There was no judgement.")
+        if len(most) * 2 > everybody:
+            votes = f"{len(most)} of {everybody} agree: {', '.join(most)}."
+            return most[0] if self.merge == "vote" else "", votes
+        no = "There is no majority: they gave" if self.merge == "vote" else "They gave"
+        return "", f"{no} {len(groups)} different answers."
+
+
+def listed(heads: Sequence[Head]) -> str:
+    """What each of them answered, under its name."""
+    return "\n\n".join(f"### {head.name}\n\n{_cut(head.answer, MOST_SHOWN)}" for head in heads)
+
+
+def _about(number: int) -> dict[str, Any]:
+    return {"step": number, "turn": 1, "plan": 1, "kind": "evaluation", "expected": ""}
+
+
+def _size(heads: Sequence[Head]) -> int:
+    return sum(len(head.answer) for head in heads)
+
+
+def _value(head: Head) -> Any:
+    return head.answer if head.output is None else head.output
+
+
+def _joined(exact: Groups, said: Sequence[Sequence[str]]) -> Groups:
+    """Those that say the same word for word, and those that are taken to mean the same."""
+    groups, seen = exact, set[str]()
+    for names in said:
+        new = set(names) - seen
+        seen |= new
+        together = [group for group in groups if new & set(group)]
+        apart = [group for group in groups if group not in together]
+        groups = [*apart, sum(together, [])] if together else groups
+    order = {name: at for at, group in enumerate(exact) for name in group}
+    groups = [sorted(group, key=order.__getitem__) for group in groups]
+    return sorted(groups, key=lambda group: (-len(group), order[group[0]]))
+
+
+def _kept(head: Head) -> dict[str, str]:
+    answer = _cut(head.answer, MOST_KEPT)
+    return {"name": head.name, "answer": answer, "problem": head.problem}
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]} [… cut]"

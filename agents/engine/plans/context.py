@@ -1,0 +1,68 @@
+"""Where a plan is carried out: what all the work on it shares."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from agents.engine.loop.run_state import Trail, retrace
+from agents.engine.loop.termination import too_often, tool_limits
+from agents.engine.turn.assembly import ToolCall
+
+from ..events import Stamp
+from ..state import AgentState
+from .history import Past
+
+if TYPE_CHECKING:
+    from agents.engine.loop.runtime import AgentRuntime
+
+MOST_AT_ONCE = 100
+
+Names = Mapping[str, Any]
+
+
+def recalled(trail: Trail) -> Past:
+    """What was told before; calls count that its own steps made, and none of a colleague."""
+    past = Past(trail.past)
+    for event in past.calls(trail.emit.parent):
+        if event.agent != trail.emit.agent:
+            continue
+        trail.progress.record(ToolCall(id=event.data["id"], **event.data["function"]))
+    return past
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Who does it, for whom, and what was done of it before; `version` is that of the plan."""
+
+    agent: "AgentRuntime"
+    trail: Trail
+    past: Past
+    version: int = 1
+    most_at_once: int = MOST_AT_ONCE
+
+    def next_step(self) -> int:
+        return self.trail.emit.next_step()
+
+    def spent(self) -> str:
+        """Which limit of the run is reached, in a sentence; nothing where none is."""
+        found = (budget.spent(self.trail.progress) for budget in self.trail.budgets)
+        return next(filter(None, found), "")
+
+    def exceeded(self, tool: str) -> str:
+        """Why it may not be called once more; a limit on all tools is for models that loop."""
+        most = tool_limits(self.agent.policy).get(tool)
+        times = self.trail.progress.per_tool()[tool]
+        return too_often(tool, most) if most is not None and times >= most else ""
+
+    def emitter(self, parent: int | None) -> Stamp:
+        """For events that are a part of this step, or of nothing but the plan itself."""
+        stamp = self.trail.emit
+        return stamp if parent is None else stamp.under(stamp.agent, parent)
+
+    def trail_of(self, step: int, *calls: ToolCall) -> Trail:
+        """Where the work that is a part of this step stands."""
+        ours = self.trail
+        trail = retrace(self.past.tree(step), self.emitter(step), AgentState(), calls)
+        trail.path, trail.budgets, trail.progress = ours.path, ours.budgets, ours.progress
+        trail.turn = self.version
+        return trail

@@ -1,0 +1,222 @@
+"""One step of a plan on its way: a row of its own, and all that is done for it."""
+
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from agents.engine.concurrency.merge import Braid
+from agents.engine.loop.tool_step import PREVIEW
+
+from ..errors import BadExpression
+from ..events import Event, Type
+from ..expressions import filled, parse
+from .attempts import Effort
+from .context import Names, Site
+from .deadline import InTime
+from .evaluation import Check
+from .outcome import Finding, Outcome, Status
+from .plan import ExecutionPlan, ExecutionStep
+
+if TYPE_CHECKING:
+    from .executor import Execution
+
+MOST_ITEMS = 1_000
+
+Events = AsyncGenerator[Event, None]
+Within = Callable[[ExecutionPlan, Names, int], "Execution"]
+
+
+class Task:
+    """Afterwards there is an `outcome`, unless a person is waited for.
+
+    `within` carries out a plan that is a part of it. What was done before is not done again.
+    """
+
+    def __init__(
+        self, site: Site, step: ExecutionStep, names: Names, parent: int | None, within: Within
+    ) -> None:
+        self.site = site
+        self.step = step
+        self.names = names
+        self.parent = parent
+        self.within = within
+        top = site.trail.emit.parent
+        self.number = site.past.task(parent or top, step.name, site.version)
+        self.outcome = self._recorded()
+
+    async def events(self) -> Events:
+        if self.outcome is not None:
+            return
+        if self.number is None:
+            self.number = self.site.next_step()
+            yield self._begun()
+        past, emit = self.site.past.tree(self.number), self.site.trail.emit
+        work = InTime(self._work(self.number), self.step.timeout, emit, past)
+        async with aclosing(work.events()) as events:
+            async for event in events:
+                yield event
+        if work.is_late:
+            self._end("failed", reason=work.reason)
+        if self.outcome is not None:
+            yield self._ended(self.outcome)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it was begun and has not ended: for a person, if it is not under way."""
+        return self.number is not None and self.outcome is None
+
+    def skip(self, reason: str) -> Iterator[Event]:
+        """Told, but not done."""
+        if self.number is None:
+            self.number = self.site.next_step()
+            yield self._begun()
+        self.outcome = Outcome(status="skipped", reason=reason, number=self.number)
+        yield self._ended(self.outcome)
+
+    def _recorded(self) -> Outcome | None:
+        end = self.site.past.end(self.number) if self.number is not None else None
+        return None if end is None else Outcome.from_dict(end.data, end.data["step"])
+
+    def _begun(self) -> Event:
+        step = self.step
+        return self.site.emitter(self.parent)(
+            Type.TASK,
+            step=self.number,
+            turn=self.site.version,
+            plan=self.site.version,
+            kind="task",
+            name=step.name,
+            work=step.kind,
+            what=step.tool or step.agent or step.ask,
+            expected=step.expected_outcome,
+            is_each=step.for_each is not None,
+        )
+
+    def _ended(self, outcome: Outcome) -> Event:
+        return self.site.emitter(self.parent)(
+            Type.STEP,
+            step=self.number,
+            turn=self.site.version,
+            kind="task",
+            action=self.step.name,
+            observation=outcome.text[:PREVIEW],
+            **outcome.to_dict(),
+        )
+
+    async def _work(self, number: int) -> Events:
+        try:
+            if self.step.for_each is not None:
+                course = self._each(number, self._items())
+            elif self.step.plan is not None:
+                course = self._nested(number, self.step.plan)
+            else:
+                course = self._effort(number)
+            async with aclosing(course):
+                async for event in course:
+                    yield event
+        except BadExpression as error:
+            self._end("failed", reason=str(error))
+
+    async def _effort(self, number: int) -> Events:
+        effort = Effort(self.site, self.step, self.names, number)
+        async with aclosing(effort.events()) as events:
+            async for event in events:
+                yield event
+        self.outcome = effort.outcome
+
+    async def _nested(self, number: int, plan: ExecutionPlan) -> Events:
+        execution = self.within(plan, self.names, number)
+        async with aclosing(execution.events()) as events:
+            async for event in events:
+                yield event
+        if execution.is_waiting:
+            return
+        if failed := [f"“{n}”: {o.reason}" for n, o in execution.failures.items()]:
+            self._end("failed", execution.output, failed[0])
+            return
+        if execution.spent and len(execution.outcomes) < len(execution.plan.steps):
+            self._end("failed", execution.output, execution.spent)
+            return
+        self._end("done", execution.output)
+        if self.step.expected_outcome:
+            async with aclosing(self._checked(number, execution.output)) as checking:
+                async for event in checking:
+                    yield event
+
+    async def _checked(self, number: int, output: Any) -> Events:
+        check = Check(self.site, self.step, output, number, 1, self.names)
+        async with aclosing(check.events()) as events:
+            async for event in events:
+                yield event
+        finding = check.finding
+        status: Status = "done" if finding.is_met else "failed"
+        self._end(status, output, "" if finding.is_met else finding.reason, finding)
+
+    def _items(self) -> list[Any]:
+        wanted = self.step.for_each
+        if isinstance(wanted, str) and "${" not in wanted:
+            items = parse(wanted).value(self.names)
+        else:
+            items = filled(wanted, self.names)
+        if not isinstance(items, list):
+            raise BadExpression(f"“{self.step.name}” needs a list to be done for each of it.")
+        if len(items) > MOST_ITEMS:
+            raise BadExpression(f"A step is done for at most {MOST_ITEMS:,} items.")
+        return items
+
+    async def _each(self, number: int, items: list[Any]) -> Events:
+        """The same for every item: side by side, or one after the other."""
+        tasks = [self._item(number, at, item) for at, item in enumerate(items)]
+        most = self.site.most_at_once if self.step.parallel else 1
+        due, braid = self._due(tasks), Braid()
+        try:
+            while True:
+                while len(braid) < most and (task := next(due, None)) is not None:
+                    braid.add(task.step.name, task.events())
+                if not len(braid):
+                    break
+                _, event = await braid.next()
+                if event is not None:
+                    yield event
+        finally:
+            await braid.close()
+        self._gather(tasks)
+
+    def _due(self, tasks: list["Task"]) -> Iterator["Task"]:
+        """Those to go on with: none anew on a spent budget, none before one that waits."""
+        for task in tasks:
+            if task.number is None and self.site.spent():
+                continue
+            yield task
+            if task.is_waiting and not self.step.parallel:
+                return
+
+    def _item(self, number: int, at: int, item: Any) -> "Task":
+        one = replace(self.step, for_each=None, name=f"{self.step.name}[{at}]")
+        names = {**self.names, "item": item, "index": at}
+        return Task(self.site, one, names, number, self.within)
+
+    def _gather(self, tasks: list["Task"]) -> None:
+        ended = [task.outcome for task in tasks if task.outcome is not None]
+        if any(task.is_waiting for task in tasks):
+            return
+        outputs = [outcome.output for outcome in ended]
+        if len(ended) < len(tasks):
+            self._end("failed", outputs, self.site.spent())
+        elif failed := [outcome for outcome in ended if not outcome.is_well]:
+            why = f"{len(failed)} of {len(ended)} failed: {failed[0].reason}"
+            self._end("failed", outputs, why)
+        else:
+            self._end("done", outputs)
+
+    def _end(
+        self,
+        status: Status,
+        output: Any = None,
+        reason: str = "",
+        finding: Finding | None = None,
+    ) -> None:
+        self.outcome = Outcome(
+            status=status, output=output, reason=reason, number=self.number, finding=finding
+        )

@@ -1,0 +1,278 @@
+"""What is wrong with a plan before anything of it is done."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from itertools import chain, islice
+from typing import Any
+
+from ..errors import BadExpression
+from ..expressions import Expression, parse, templates, texts
+from .graph import before, circle
+from .plan import ALWAYS, COUNTS, FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
+from .yaml_reader import MOST_PROBLEMS, Path, Problem
+
+MOST_STEPS = 2_000
+MOST_LEVELS = 5
+MOST_ROUNDS = 100
+MOST_RETRIES = 10
+MOST_SECONDS = 86_400
+NAMED = (ALWAYS, SUCCESS, FAILURE)
+# A comparison takes the square of their length, and whoever writes a plan has many made.
+MOST_COMPARED = 20
+MOST_NEAR = 32
+NEARLY = 3
+KINDS = ("tool", "agent", "ask", "plan")
+
+Schemas = Mapping[str, Mapping[str, Any]]  # of what a tool takes, by its name
+
+
+def problems(
+    plan: ExecutionPlan,
+    tools: Schemas,
+    agents: Collection[str],
+    roles: Collection[str] = (),
+) -> tuple[Problem, ...]:
+    """What keeps this plan from being carried out with these tools and agents."""
+    named = plan.named()
+    found = chain(unsound(named), missing(named, tools, agents, roles))
+    return tuple(islice(found, MOST_PROBLEMS))
+
+
+def unsound(plan: ExecutionPlan) -> Iterator[Problem]:
+    """What is wrong with it, whatever tools there are. Its steps have names."""
+    if len(list(plan.walk())) > MOST_STEPS:
+        yield Problem(message=f"A plan has at most {MOST_STEPS:,} steps.", path=("steps",))
+        return
+    yield from _unsound(plan, _Scope(parameters=frozenset(plan.parameters)), ())
+
+
+def missing(
+    plan: ExecutionPlan,
+    tools: Schemas,
+    agents: Collection[str],
+    roles: Collection[str] = (),
+) -> Iterator[Problem]:
+    """The tools, agents and roles that are not there, and arguments that tools need."""
+    for path, step in _walk(plan, ()):
+        for field, known in (("tool", tools), ("agent", agents), ("role", roles)):
+            name = getattr(step, field)
+            if name and (name.lower() if field == "role" else name) not in known:
+                yield _absent(field, step, known, path)
+        if step.tool in tools:
+            yield from _lacking(step, tools[step.tool], path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scope:
+    """What the expressions of a plan may refer to, besides its own steps."""
+
+    parameters: frozenset[str]
+    steps: frozenset[str] = frozenset()  # that are over by then
+    others: frozenset[str] = frozenset()  # that may not be
+    is_each: bool = False
+    level: int = 1
+
+    def inside(
+        self, step: ExecutionStep, earlier: frozenset[str], known: frozenset[str]
+    ) -> "_Scope":
+        inner = step.plan.parameters if step.plan else {}
+        return _Scope(
+            parameters=self.parameters | frozenset(inner),
+            steps=self.steps | earlier,
+            others=self.others | known,
+            is_each=self.is_each or step.for_each is not None,
+            level=self.level + 1,
+        )
+
+
+def _unsound(plan: ExecutionPlan, scope: _Scope, path: Path) -> Iterator[Problem]:
+    if scope.level > MOST_LEVELS:
+        sentence = f"Plans are nested at most {MOST_LEVELS} levels deep."
+        yield Problem(message=sentence, path=path)
+        return
+    if not plan.steps:
+        yield Problem(message="A plan needs at least one step.", path=(*path, "steps"))
+    yield from _doubled(plan, path)
+    if waiting := circle(plan.steps):
+        sentence = f"These steps wait for each other: {' → '.join(waiting)}."
+        place = next(n for n, step in enumerate(plan.steps) if step.name == waiting[0])
+        yield Problem(message=sentence, path=(*path, "steps", place, "depends_on"))
+    checked = _Checked(plan, scope)
+    for place, step in enumerate(plan.steps):
+        yield from checked.problems(step, (*path, "steps", place))
+
+
+def _doubled(plan: ExecutionPlan, path: Path) -> Iterator[Problem]:
+    seen: set[str] = set()
+    for place, step in enumerate(plan.steps):
+        if step.name in seen:
+            sentence = f"There are two steps called {step.name!r}."
+            yield Problem(message=sentence, path=(*path, "steps", place, "name"))
+        seen.add(step.name)
+
+
+class _Checked:
+    """The steps of one plan, each looked at in the company of the others."""
+
+    def __init__(self, plan: ExecutionPlan, scope: _Scope) -> None:
+        self.names = [step.name for step in plan.steps]
+        self.known = frozenset(self.names)
+        self.is_before = before(plan.steps)
+        self.scope = scope
+
+    def problems(self, step: ExecutionStep, path: Path) -> Iterator[Problem]:
+        yield from _odd(step, path)
+        for place, name in enumerate(step.depends_on):
+            if name not in self.known:
+                sentence = f"{step.name!r} depends on {name!r}, and there is no such step."
+                meant = did_you_mean(name, self.known - {step.name})
+                yield Problem(message=sentence + meant, path=(*path, "depends_on", place))
+        yield from self._expressions(step, path)
+        if step.plan is not None:
+            earlier = frozenset(name for name in self.names if self.is_before(name, step.name))
+            inner = self.scope.inside(step, earlier, self.known)
+            yield from _unsound(step.plan, inner, (*path, "plan"))
+
+    def _expressions(self, step: ExecutionStep, path: Path) -> Iterator[Problem]:
+        # A step is done for each item before or after its own names are known.
+        outer = replace(self.scope, is_each=self.scope.is_each or step.for_each is not None)
+        if step.condition not in NAMED:
+            yield from self._read(step, step.condition, (*path, "condition"), self.scope)
+        if isinstance(step.for_each, str):
+            yield from self._read(step, step.for_each, (*path, "for_each"), self.scope)
+        if step.until:
+            yield from self._read(step, step.until, (*path, "until"), outer, "output")
+        if (expected := step.expectation) is not None:
+            place = (*path, "expected_outcome")
+            yield from self._read(step, expected, place, outer, "output")
+        texts_of = {"arguments": step.arguments, "ask": step.ask}
+        if not isinstance(step.for_each, str):
+            texts_of["for_each"] = step.for_each
+        for inner, text in texts(texts_of):
+            yield from self._filled(step, text, (*path, *inner), outer)
+
+    def _read(
+        self, step: ExecutionStep, text: str, path: Path, scope: _Scope, *more: str
+    ) -> Iterator[Problem]:
+        try:
+            expression = parse(text)
+        except BadExpression as error:
+            yield _unreadable(step, path, error)
+        else:
+            yield from self._refers(step, expression, path, scope, *more)
+
+    def _filled(
+        self, step: ExecutionStep, text: str, path: Path, scope: _Scope
+    ) -> Iterator[Problem]:
+        try:
+            found = list(templates(text))
+        except BadExpression as error:
+            yield _unreadable(step, path, error)
+            return
+        for expression in found:
+            yield from self._refers(step, expression, path, scope)
+
+    def _refers(
+        self, step: ExecutionStep, expression: Expression, path: Path, scope: _Scope, *more: str
+    ) -> Iterator[Problem]:
+        """What an expression refers to that is not there, or not yet."""
+        for sentence in self._strange(step, expression, scope, more):
+            yield Problem(message=sentence, path=path)
+
+    def _strange(
+        self, step: ExecutionStep, expression: Expression, scope: _Scope, more: tuple[str, ...]
+    ) -> Iterator[str]:
+        names = {"steps", "parameters", *more, *(("item", "index") if scope.is_each else ())}
+        for name in sorted(expression.names - names):
+            sentence = f"{step.name!r} refers to {name!r}, and there is no such name here."
+            yield sentence + did_you_mean(name, names)
+        for name in sorted(expression.parameters - scope.parameters):
+            sentence = f"{step.name!r} refers to the parameter {name!r}, which is not declared."
+            yield sentence + did_you_mean(name, scope.parameters)
+        for name in sorted(expression.steps - scope.steps - self.known):
+            yield self._early(step, name)
+
+    def _early(self, step: ExecutionStep, name: str) -> str:
+        refers = f"{step.name!r} refers to the step {name!r}, which"
+        if name in self.scope.others:
+            return f"{refers} may not be over: add it to depends_on."
+        return f"{refers} is not there." + did_you_mean(name, self.known | self.scope.steps)
+
+
+def did_you_mean(name: str, known: Collection[str]) -> str:
+    if len(name) > MOST_NEAR:
+        return ""
+    alike = (other for other in known if abs(len(other) - len(name)) <= NEARLY)
+    near = get_close_matches(name, islice(alike, MOST_COMPARED), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def _odd(step: ExecutionStep, path: Path) -> Iterator[Problem]:
+    """What does not go together in one step, or is beyond its bounds."""
+    kinds = [kind for kind in KINDS if getattr(step, kind)]
+    if not kinds and not step.role:
+        yield _about(step, "needs one of tool, agent, ask and plan.", path)
+    elif len(kinds) > 1:
+        yield _about(step, f"is two things: {' and '.join(kinds)}.", (*path, kinds[1]))
+    if step.approves and not step.ask:
+        yield _about(step, "approves, but asks nothing.", (*path, "approves"))
+    if step.ask and step.timeout is not None:
+        yield _about(step, "asks a person, and so it has no timeout.", (*path, "timeout"))
+    for field, least, most in BOUNDS:
+        value = getattr(step, field)
+        if value is not None and not (is_number(value) and least <= value <= most):
+            yield _about(step, f"needs {field} from {least:,} to {most:,}.", (*path, field))
+        elif field in COUNTS and not isinstance(value, int):
+            yield _about(step, f"needs a whole number in {field}.", (*path, field))
+    if not isinstance(step.for_each, str | list | tuple | None):
+        yield _about(step, "needs a list, or an expression, in for_each.", (*path, "for_each"))
+
+
+BOUNDS = (
+    ("timeout", 0.001, MOST_SECONDS),
+    ("rounds", 1, MOST_ROUNDS),
+    ("retry", 0, MOST_RETRIES),
+)
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _about(step: ExecutionStep, words: str, path: Path) -> Problem:
+    return Problem(message=f"The step {step.name!r} {words}", path=path)
+
+
+def _unreadable(step: ExecutionStep, path: Path, error: BadExpression) -> Problem:
+    field = next(part for part in reversed(path) if isinstance(part, str))
+    sentence = f"In {field!r} of {step.name!r}, character {error.position + 1}: {error}"
+    return Problem(message=sentence, path=path)
+
+
+def _walk(plan: ExecutionPlan, path: Path) -> Iterator[tuple[Path, ExecutionStep]]:
+    for place, step in enumerate(plan.steps):
+        here = (*path, "steps", place)
+        yield here, step
+        if step.plan is not None:
+            yield from _walk(step.plan, (*here, "plan"))
+
+
+def _absent(field: str, step: ExecutionStep, known: Collection[str], path: Path) -> Problem:
+    name = getattr(step, field)
+    sentence = f"{step.name!r} needs the {field} {name!r}, which is not there."
+    return Problem(message=sentence + did_you_mean(name, known), path=(*path, field))
+
+
+def _lacking(step: ExecutionStep, schema: Mapping[str, Any], path: Path) -> Iterator[Problem]:
+    """What the tool requires and is not given, and what it is given and does not know."""
+    known = schema.get("properties") or {}
+    for name in schema.get("required") or ():
+        if name not in step.arguments:
+            sentence = f"{step.name!r} does not give {step.tool!r} its argument {name!r}."
+            yield Problem(message=sentence, path=(*path, "arguments"))
+    if schema.get("additionalProperties") is False:
+        for name in step.arguments.keys() - known.keys():
+            sentence = f"{step.tool!r} takes no argument {name!r}."
+            meant = did_you_mean(name, known)
+            yield Problem(message=sentence + meant, path=(*path, "arguments", name))

@@ -1,0 +1,201 @@
+"""Leaving alone what keeps failing: a circuit opens, waits, and lets one attempt through.
+
+closed ──so many failures in a row──▶ open ──a pause──▶ half open ──a success──▶ closed
+                                        ▲───a failure: twice the pause───┘
+"""
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from math import ceil
+from time import monotonic
+from typing import Literal
+
+from agents.engine.errors import AgentConnectionError, AgentError, CircuitOpen
+from agents.engine.privacy.masking import mask
+
+StateWord = Literal["closed", "open", "half_open"]
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CircuitPolicy:
+    """Opens after so many failures in a row (None is never), each time for twice as long."""
+
+    failures: int | None = 5
+    pause: float = 30.0
+    most: float = 600.0
+
+    def opens(self, failures: int) -> bool:
+        return self.failures is not None and failures >= self.failures
+
+    def seconds(self, times: int, asked: float) -> float:
+        """The pause when it opens so many times in a row; longer where more was asked for."""
+        # Jitter, or all processes that gave up together would come back together.
+        pause = self.pause * 2.0 ** min(times - 1, 30) * random.uniform(0.8, 1)
+        return min(self.most, max(pause, asked))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CircuitState:
+    """A circuit at this moment; `since` is when it went out of order, or came back."""
+
+    key: str
+    state: StateWord
+    failures: int
+    since: datetime
+    retry_in: float
+    error: str
+
+
+class CircuitBreaker:
+    """Counts the failures in a row of one thing that others depend on."""
+
+    def __init__(
+        self, key: str, policy: CircuitPolicy | None = None, *, clock: Clock = monotonic
+    ) -> None:
+        self.key = key
+        self.policy = policy or CircuitPolicy()
+        self.clock = clock
+        self._failures = 0
+        self._error = ""
+        self._since = datetime.now(UTC)
+        self._until: float | None = None
+        self._opened = 0
+        self._round = 0
+        self._trial: Attempt | None = None
+
+    @contextmanager
+    def attempt(self) -> Iterator["Attempt"]:
+        """An attempt, to be told how it went; one that was stopped tells nothing."""
+        if self.is_refusing:
+            raise CircuitOpen(self._sentence())
+        attempt = Attempt(self, self._round)
+        if self._until is not None:
+            self._trial = attempt
+        try:
+            yield attempt
+        finally:
+            if self._trial is attempt:
+                self._trial = None
+
+    @property
+    def is_refusing(self) -> bool:
+        return self._trial is not None or self._retry_in() > 0
+
+    def state(self) -> CircuitState:
+        return CircuitState(
+            key=self.key,
+            state=self._word(),
+            failures=self._failures,
+            since=self._since,
+            retry_in=self._retry_in(),
+            error=self._error,
+        )
+
+    def _succeeded(self, round: int) -> None:
+        if round != self._round:
+            return
+        self._failures, self._error = 0, ""
+        if self._until is not None:
+            self._until, self._opened = None, 0
+            self._round += 1
+            self._since = datetime.now(UTC)
+
+    def _failed(self, round: int, error: str, asked: float) -> None:
+        # What began before it opened says nothing new, and must not double the pause.
+        if round != self._round:
+            return
+        self._failures += 1
+        self._error = mask(error).text  # operators read it, and it may quote a question
+        if self._until is not None or self.policy.opens(self._failures):
+            self._open(asked)
+
+    def _open(self, asked: float) -> None:
+        if self._until is None:
+            self._since = datetime.now(UTC)
+        self._opened += 1
+        self._round += 1
+        self._until = self.clock() + self.policy.seconds(self._opened, asked)
+
+    def _retry_in(self) -> float:
+        return 0.0 if self._until is None else max(0.0, self._until - self.clock())
+
+    def _word(self) -> StateWord:
+        if self._until is None:
+            return "closed"
+        return "open" if self._retry_in() else "half_open"
+
+    def _sentence(self) -> str:
+        name, seconds = self.key.partition(":")[2] or self.key, ceil(self._retry_in())
+        again = f"tried again in {seconds} seconds" if seconds else "being tried again now"
+        return f"{name} has failed {self._failures} times in a row; it is {again}."
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attempt:
+    """One use of what a circuit guards. What it tells too late is not heard."""
+
+    breaker: CircuitBreaker
+    round: int
+
+    def succeeded(self) -> None:
+        self.breaker._succeeded(self.round)
+
+    def failed(self, error: str, *, asked: float = 0) -> None:
+        """It is out of order, and `asked` to be left alone for so many seconds."""
+        self.breaker._failed(self.round, error, asked)
+
+
+class Circuits:
+    """The circuits of one process, each by its key: `model:…`, `provider:…` or `tool:…`."""
+
+    def __init__(
+        self, policy: CircuitPolicy | None = None, *, clock: Clock = monotonic
+    ) -> None:
+        self.policy = policy or CircuitPolicy()
+        self.clock = clock
+        self._breakers: dict[str, CircuitBreaker] = {}
+
+    def of(self, key: str) -> CircuitBreaker:
+        if key not in self._breakers:
+            self._breakers[key] = CircuitBreaker(key, self.policy, clock=self.clock)
+        return self._breakers[key]
+
+    @contextmanager
+    def asking(self, provider: str, model: str) -> Iterator[None]:
+        """Lets a request to a model through, and learns from how it ends.
+
+        Only what tells of the other side's health counts: not a wrong key, not a bad request.
+        """
+        reaching = self.of(f"provider:{provider}").attempt()
+        hearing = self.of(f"model:{model}").attempt()
+        with reaching as reached, hearing as heard:
+            try:
+                yield
+            except AgentError as error:
+                if error.is_outage:
+                    heard.failed(str(error), asked=getattr(error, "retry_after", None) or 0)
+                # A provider that answers, if only to say no, may have other models that work.
+                if isinstance(error, AgentConnectionError):
+                    reached.failed(str(error))
+                raise
+            reached.succeeded()
+            heard.succeeded()
+
+    def are_refusing(self, provider: str, model: str) -> bool:
+        keys = (f"provider:{provider}", f"model:{model}")
+        return any(self.of(key).is_refusing for key in keys)
+
+    def state(self) -> list[CircuitState]:
+        """All that were ever used, by key."""
+        return [breaker.state() for _, breaker in sorted(self._breakers.items())]
+
+    def close(self, key: str) -> None:
+        """Forget its failures, because a person says that it works again."""
+        self._breakers.pop(key, None)
+
+
+NEVER = CircuitPolicy(failures=None)

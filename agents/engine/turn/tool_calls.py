@@ -1,0 +1,284 @@
+"""Fragments of tool calls → whole calls.
+
+Providers agree on the names of the fields and on little else. Which call a fragment belongs
+to is decided in `Calls._of`, by rules that hold for every shape we have met.
+"""
+
+import json
+import re
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from agents.engine.state import sendable
+
+from .json_shapes import MAPPING, listed, text
+from .reasoning import on_call
+
+LONGEST_ID = 100  # some carry a signature of thousands of characters
+LONGEST_NAME = 64
+_NOT_IN_A_NAME = re.compile(r"[^\w-]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """A call the model asks for; `arguments` is JSON text, as it came.
+
+    `kept` is what its provider wants to see again with the call, such as a signature.
+    """
+
+    id: str
+    name: str
+    arguments: str = "{}"
+    kept: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def input(self) -> dict[str, Any]:
+        """The arguments as data; raises ValueError where they are not a JSON object."""
+        try:
+            value = _decoded(self.arguments)
+        except RecursionError:
+            raise ValueError("they are nested too deeply") from None
+        if not isinstance(value, dict):
+            raise ValueError(f"arguments must be a JSON object, not {self.arguments!r}")
+        return value
+
+    @property
+    def readable(self) -> dict[str, Any] | str:
+        """The arguments as data, or as they came where they are none."""
+        try:
+            return self.input
+        except ValueError:
+            return self.arguments
+
+    def wire(self) -> dict[str, Any]:
+        """The call as history keeps it; what nobody can read would break all that follows."""
+        name = _NOT_IN_A_NAME.sub("_", self.name)[:LONGEST_NAME] or "unknown"
+        function = {"name": name, "arguments": self._sendable()}
+        return {"id": self.id, "type": "function", "function": function, **self.kept}
+
+    def _sendable(self) -> str:
+        try:
+            return sendable(json.dumps(self.input, ensure_ascii=False, allow_nan=False))
+        except ValueError:
+            return "{}"
+
+
+def _decoded(arguments: str) -> Any:
+    """Some send their JSON as a string of JSON, and nothing as null or as an empty list."""
+    value = json.loads(arguments)
+    if isinstance(value, str):
+        value = json.loads(value or "{}")
+    return {} if value is None or value == [] else value
+
+
+class Calls:
+    """The calls of a turn, in the order in which they began."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._all: list[_Call] = []
+        self._ids: dict[str, _Call] = {}
+        self._slots: dict[int | str, _Call] = {}
+
+    def feed(self, delta: Mapping[str, Any]) -> None:
+        calls = delta.get("tool_calls") or ()
+        for at, fragment in enumerate(listed(calls)):
+            if isinstance(fragment, MAPPING):
+                self._take(_Fragment.of(fragment, at))
+        if not calls and isinstance(function := delta.get("function_call"), MAPPING):
+            self._take(_Fragment.of({"index": "function_call", "function": function}, 0))
+
+    def whole(self, reply: str) -> tuple[ToolCall, ...]:
+        """All of them, each with an id of its own."""
+        calls: dict[str, ToolCall] = {}
+        for call in self._all:
+            if call.says_something:
+                whole = call.whole(f"{reply} {len(calls)}", taken=calls)
+                calls[whole.id] = whole
+        return tuple(calls.values())
+
+    def _take(self, fragment: "_Fragment") -> None:
+        self.size += len(fragment.name) + len(fragment.arguments)
+        call = self._of(fragment)
+        is_new = call is None or not call.is_continued_by(fragment)
+        if call is None or is_new:
+            call = _Call(is_echo=call is not None and call.is_echoed_by(fragment))
+            self._all.append(call)
+        if is_new or fragment.is_placed:
+            self._slots[fragment.slot] = call
+        if fragment.id:
+            self._ids[fragment.id] = call
+        call.take(fragment)
+
+    def _of(self, fragment: "_Fragment") -> "_Call | None":
+        """The call that a fragment goes on with, unless it begins another in its place."""
+        here = self._slots.get(fragment.slot)
+        if fragment.id and not (here and here.id == fragment.id):
+            here = self._ids.get(fragment.id, here)
+        if fragment.is_bare and self._all and (here is None or here.is_complete):
+            return self._all[-1]
+        return here
+
+
+class _Fragment(NamedTuple):
+    """A piece of a call. Without an index, its place in the array stands for one."""
+
+    id: str
+    name: str
+    arguments: str
+    slot: int | str
+    is_placed: bool
+    kept: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, fragment: Mapping[str, Any], at: int) -> "_Fragment":
+        function = fragment.get("function")
+        if not isinstance(function, MAPPING):
+            function = fragment
+        index = next(filter(_is_index, (fragment.get("index"), function.get("index"))), None)
+        return cls(
+            id=text(fragment.get("id")),
+            name=text(function.get("name")),
+            arguments=_as_text(function.get("arguments")),
+            slot=at if index is None else _slot(index),
+            is_placed=index is not None,
+            kept=on_call(function, fragment),
+        )
+
+    @property
+    def is_bare(self) -> bool:
+        return not (self.id or self.name or self.is_placed)
+
+
+def _is_index(value: Any) -> bool:
+    return isinstance(value, int | str)
+
+
+def _slot(index: int | str) -> int | str:
+    return int(index) if isinstance(index, str) and index.isdecimal() else index
+
+
+def _as_text(arguments: Any) -> str:
+    if isinstance(arguments, str):
+        return arguments
+    return "" if arguments is None else json.dumps(arguments, ensure_ascii=False)
+
+
+class _Call:
+    """A call under construction."""
+
+    def __init__(self, *, is_echo: bool = False) -> None:
+        self.id = ""
+        self.name = ""
+        self.arguments: list[str] = []
+        self.kept: dict[str, Any] = {}
+        self._is_echo = is_echo
+        self._brackets = _Brackets()
+        self._followed = 0
+        self._is_broken = False
+
+    @property
+    def says_something(self) -> bool:
+        return bool(self.arguments or (self.name and not self._is_echo))
+
+    def is_continued_by(self, fragment: _Fragment) -> bool:
+        """Whether it is more of this call, and not the beginning of another.
+
+        A name after whole arguments begins another call, and so does a new id, but for
+        those who make up an id with every fragment.
+        """
+        is_same = fragment.name == self.name
+        if fragment.id and fragment.id == self.id:
+            is_over = fragment.name and self.is_complete
+            return not is_over or (is_same and self._has(fragment.arguments))
+        if fragment.id and self.id and fragment.name and not self.arguments:
+            return False
+        if fragment.id and self.id:
+            return (is_same or not fragment.name) and not self.is_complete
+        if not fragment.name:
+            return True
+        return not self.is_complete and (is_same or not (fragment.id or self.arguments))
+
+    def is_echoed_by(self, fragment: _Fragment) -> bool:
+        """Whether it may only say the name once more; it does, if no arguments follow."""
+        return fragment.name == self.name and not (fragment.id or fragment.arguments)
+
+    def _has(self, arguments: str) -> bool:
+        return not arguments or arguments.strip() == "".join(self.arguments).strip()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the arguments so far are whole JSON.
+
+        Where the name comes with every fragment this is asked every time, so no fragment
+        is looked at twice, and text that is closed but broken is not decoded again.
+        """
+        for arguments in self.arguments[self._followed :]:
+            self._brackets.follow(arguments)
+        self._followed = len(self.arguments)
+        if self._is_broken or not self._brackets.are_closed:
+            return False
+        self._is_broken = not _is_json("".join(self.arguments))
+        return not self._is_broken
+
+    def take(self, fragment: _Fragment) -> None:
+        self.id = self.id or fragment.id
+        self._take_name(fragment.name)
+        self.kept |= fragment.kept
+        is_repeated = fragment.id and fragment.name and self.is_complete
+        if fragment.arguments and not is_repeated:
+            self.arguments.append(fragment.arguments)
+
+    def whole(self, seed: str, taken: Container[str]) -> ToolCall:
+        arguments = "".join(self.arguments).strip() or "{}"
+        is_usable = self.id and self.id not in taken and len(self.id) <= LONGEST_ID
+        id = self.id if is_usable else _made_up(f"{seed} {self.name} {arguments}")
+        return ToolCall(id=id, name=self.name.strip(), arguments=arguments, kept=self.kept)
+
+    def _take_name(self, name: str) -> None:
+        """A name comes once, again with every fragment, growing, or in fragments itself."""
+        if name.startswith(self.name):
+            self.name = name
+        elif not self.arguments:
+            self.name += name
+
+
+class _Brackets:
+    """Follows JSON text as it grows, to know when decoding it may be worth while."""
+
+    def __init__(self) -> None:
+        self.are_closed = False
+        self._depth = 0
+        self._in_string = False
+        self._escaped = False
+
+    def follow(self, text: str) -> None:
+        for char in text:
+            if self._escaped:
+                self._escaped = False
+            elif self._in_string:
+                self._escaped = char == "\\"
+                self._in_string = char != '"'
+            elif char == '"':
+                self._in_string = True
+            elif char in "{[":
+                self._depth += 1
+                self.are_closed = False
+            elif char in "}]":
+                self._depth -= 1
+                self.are_closed = self._depth == 0
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _made_up(seed: str) -> str:
+    """An id for a call that came without: nine letters or digits suit every provider."""
+    return blake2b(seed.encode(errors="replace")).hexdigest()[:9]
