@@ -9,11 +9,12 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_GET
 
-from agents import audit, live, masking, visitors
+from agents import live
+from agents.access import audit, authentication, masking
+from agents.access.authentication import SessionStore
+from agents.access.masking import Veil
 from agents.db import database
-from agents.masking import Veil
 from agents.models import Run
-from agents.visitors import SessionStore
 
 MOST_ID = 10
 LOOK = 5.0  # seconds
@@ -67,7 +68,7 @@ async def _lines(
 def _may_still_see(request: HttpRequest, run: Run, veil: Veil | None) -> bool:
     """Asked anew from time to time: whoever has logged out hears no more."""
     session = SessionStore(request.session.session_key)
-    user = visitors.of(session)
+    user = authentication.of(session)
     if not user.is_authenticated:
         return False
     is_right = veil is not None or not masking.hides(run, user, session)

@@ -8,7 +8,8 @@ from typing import Any
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from agents import assembly, audit, journal, masking, revision, runs, trace
+from agents import assembly, journal, revision, runs, trace
+from agents.access import audit, masking
 from agents.db import database, errors
 from agents.engine import fault_injection as faults
 from agents.engine.errors import BadSchema

@@ -20,11 +20,11 @@ class AgentsConfig(AppConfig):
             raise ImproperlyConfigured(error) from error
         # These need the rows, which are there only now.
         from agents import runs
-        from agents.audit import noticing
+        from agents.access.audit import signals
         from agents.workflows import schedules
 
         runs.when_over(schedules.look_around)
-        noticing.start(self)
+        signals.start(self)
         if sinks.are_wanted(settings.ENVIRONMENT):
             from agents import telemetry
 

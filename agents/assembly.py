@@ -9,7 +9,9 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import Group
 
-from agents import descriptions, permits, planners, toolset, versions
+from agents import descriptions, planners, toolset, versions
+from agents.access import permissions
+from agents.access.permissions import Closed
 from agents.db import database
 from agents.db.compiled_queries import prepared
 from agents.engine.errors import AgentError
@@ -44,7 +46,6 @@ from agents.models import (
     ToolRegistration,
     WorkflowVersion,
 )
-from agents.permits import Closed
 
 TRIED = "tried"  # under which a trial keeps the agent that it is of
 OVERRIDDEN = ("instructions", "fallback_models")  # of an agent, by a run that was run again
@@ -228,7 +229,7 @@ def name_of(workflow: WorkflowVersion) -> str:
 
 def tool_names(agent: Agent, user: int | None = None) -> list[str]:
     """What it may call for this person: tools, and those it may ask."""
-    closed = permits.closed_to(user)
+    closed = permissions.closed_to(user)
     tools = [one.tool.name for one in _links(agent.pk) if one.tool.pk not in closed.tools]
     asked = [other for other in _colleagues(agent.pk) if other.pk not in closed.agents]
     return sorted([*tools, *(other.asked_as for other in asked)])
@@ -265,11 +266,11 @@ def first_agents_for(user):
 def _everybody(run: Run) -> list[Parts]:
     """The agent of the run first, then all that can be reached from it."""
     if run.is_trial:
-        closed = permits.closed_to(run.user_id)
+        closed = permissions.closed_to(run.user_id)
         return _reached(run, [_draft(run).agent], closed, Discretion())
     if run.agent is None or not run.agent.enabled:
         raise NoAgent("The agent of this run was switched off.")
-    closed = permits.closed_to(run.user_id)
+    closed = permissions.closed_to(run.user_id)
     if run.agent_id in closed.agents:
         raise NotForThem
     _record_version(run)
@@ -280,7 +281,7 @@ def _cast(run: Run) -> tuple[Parts, ExecutionPlan, list[Parts]]:
     """The parts of a workflow itself, its plan, and all agents that can be reached from it."""
     if run.agent is None or run.workflow is None:
         raise NoAgent("The agent of this run was switched off.")
-    closed = permits.closed_to(run.user_id)
+    closed = permissions.closed_to(run.user_id)
     if run.agent_id in closed.agents:
         raise NotForThem
     _record_version(run)

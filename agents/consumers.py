@@ -22,14 +22,15 @@ from django.utils import timezone, translation
 from django.utils.functional import Promise as StrPromise
 from django.utils.translation import gettext_lazy as _
 
-from agents import audit, connections, frames, greetings, live, masking, pulse, visitors
+from agents import connections, frames, greetings, live, pulse
+from agents.access import audit, authentication, masking
+from agents.access.authentication import SessionStore
+from agents.access.masking import Veil
 from agents.db import database, errors
 from agents.engine.concurrency.thread import SMALL
 from agents.engine.resilience.rate_limiter import TokenBucket
 from agents.fragments import Watched
-from agents.masking import Veil
 from agents.models import Run
-from agents.visitors import SessionStore
 
 logger = logging.getLogger(__name__)
 
@@ -307,7 +308,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
     def is_signed_in(self) -> bool:
         """Logging out ends the browser's session, and with it what its open tabs may do."""
         self.login = SessionStore(self.scope["cookies"].get(settings.SESSION_COOKIE_NAME))
-        self.scope["user"] = visitors.of(self.login)
+        self.scope["user"] = authentication.of(self.login)
         return self.scope["user"].is_authenticated
 
     async def greet(self) -> None:

@@ -10,7 +10,9 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from agents import masking, trace
+from agents import trace
+from agents.access import masking
+from agents.access.masking import ANSWER, Veil
 from agents.db.compiled_queries import prepared
 from agents.display import (
     MOST_THOUGHT,
@@ -25,7 +27,6 @@ from agents.display import (
     unfolded,
 )
 from agents.engine.events import Type
-from agents.masking import ANSWER, Veil
 from agents.models import Run, RunEvent
 from agents.prose import BoundedProse, GrowingProse
 from agents.templatetags import alike

@@ -8,8 +8,8 @@ from django.shortcuts import render
 from django.utils.decorators import sync_and_async_middleware
 from django.utils.deprecation import MiddlewareMixin
 
-from agents import visitors
-from agents.audit import NotRecorded, circumstances
+from agents.access import authentication
+from agents.access.audit import NotRecorded, request_context
 
 TRY_AGAIN = "30"  # seconds
 
@@ -19,11 +19,11 @@ def remembering(get_response: Any) -> Any:
     """What is kept while a request is answered can say by whom and from where it was asked."""
 
     async def answer_async(request: HttpRequest) -> HttpResponse:
-        with circumstances.of(request):
+        with request_context.of(request):
             return await get_response(request)
 
     def answer(request: HttpRequest) -> HttpResponse:
-        with circumstances.of(request):
+        with request_context.of(request):
             return get_response(request)
 
     return answer_async if iscoroutinefunction(get_response) else answer
@@ -34,7 +34,7 @@ class EnoughProof(MiddlewareMixin):
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
         user = request.user
-        if not user.is_authenticated or visitors.proves_enough(request.session, user):
+        if not user.is_authenticated or authentication.proves_enough(request.session, user):
             return None
         logout(request)
         return redirect_to_login(request.get_full_path())

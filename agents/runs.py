@@ -8,20 +8,8 @@ from typing import Any
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
-from agents import (
-    allowances,
-    assembly,
-    clocks,
-    jobs,
-    journal,
-    leases,
-    masking,
-    permits,
-    planners,
-    servers,
-    trace,
-    workshop,
-)
+from agents import assembly, clocks, jobs, journal, leases, planners, servers, trace, workshop
+from agents.access import masking, permissions, quotas
 from agents.db import database
 from agents.descriptions import Description
 from agents.engine.events import Event
@@ -111,7 +99,7 @@ def prepare_rest(origin: Run, *, topic: str, user: Any) -> Run:
     """A run that goes on with the plan of one that was stopped, as a row."""
     if origin.agent is None or not origin.agent.enabled:
         raise assembly.NoAgent("The agent of this run was switched off.")
-    if origin.agent_id in permits.closed_to(user and user.pk).agents:
+    if origin.agent_id in permissions.closed_to(user and user.pk).agents:
         raise assembly.NotForThem
     last = origin.steps.order_by("-number").values_list("number", flat=True).first() or 0
     overrides = {**origin.overrides, "continues": True}
@@ -135,8 +123,8 @@ def prepare_trial(
 def _allow(user: Any) -> None:
     """Whatever of theirs is being begun in the same moment is counted before, or after."""
     if user is not None and (settings.PERSON_RUNS or settings.PERSON_TOKENS):
-        allowances.hold(user)
-        allowances.check(user)
+        quotas.hold(user)
+        quotas.check(user)
 
 
 def _created(agent: Agent, /, **columns: Any) -> Run:

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from django.db import connection
 
-from agents import journal, masking, pulse
+from agents import journal, pulse
+from agents.access import masking
 from agents.engine.events import Event
 from agents.models import Run, RunEvent
 from agents.sinks import MOST_CONTENT, Lines

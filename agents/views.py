@@ -7,7 +7,8 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from agents import approvals as service
-from agents import display, masking, revision
+from agents import display, revision
+from agents.access import masking
 from agents.db import database
 from agents.models import Approval, Run
 from agents.referrer import page_before

@@ -3,7 +3,7 @@ from typing import Any
 from django.contrib import admin
 from django.urls import URLPattern
 
-from agents import audit, masking
+from agents.access import audit, masking
 from agents.admin.read_only import ReadOnlyAdmin
 from agents.admin.runs import RecordAdmin, counted, stop_all
 from agents.admin.runs import shown as run_shown

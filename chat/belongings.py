@@ -13,7 +13,7 @@ from django.db.models import Model, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents import audit, masking
+from agents.access import audit, masking
 from agents.models import Approval, AuditEntry, Membership, Run, Schedule, WorkflowVersion
 from agents.review import exports
 from agents.review.models import Comment, Label, Note, Rating, SavedView, ShareLink

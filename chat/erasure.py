@@ -22,7 +22,8 @@ from django.db.models.functions import Length
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents import audit, runs
+from agents import runs
+from agents.access import audit
 from agents.db import database
 from agents.engine.events import Type
 from agents.models import (

@@ -12,7 +12,7 @@ from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from agents import audit, masking
+from agents.access import audit, masking
 from agents.people import door
 from agents.people.admin import may_touch
 from chat import erasure

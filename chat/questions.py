@@ -9,7 +9,8 @@ from django.conf import settings
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from agents import allowances, assembly, planners, runs, trace
+from agents import assembly, planners, runs, trace
+from agents.access import quotas
 from agents.db.compiled_queries import prepared
 from agents.engine.errors import AgentError
 from agents.engine.state import Message as HistoryMessage
@@ -142,7 +143,7 @@ def hindrance(message: Message) -> str:
         wished(message.text, message.author)
         with _in_words():
             planners.check(agent, planners.model_name(agent), message.author)
-            allowances.check(message.author)
+            quotas.check(message.author)
     except NotSaid as reason:
         return str(reason)
     except Exception:  # the page has to be shown, or nobody could withdraw it

@@ -20,7 +20,7 @@ from django.db import transaction
 from django.db.models import JSONField, Model, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
-from agents import masking
+from agents.access import masking
 from agents.engine.events import Type
 from agents.engine.loop.approval import AskPerson
 from agents.models import (

@@ -13,7 +13,7 @@ from django.db import connections
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from agents import audit
+from agents.access import audit
 from agents.db import database
 from agents.models import AuditEntry, AuditPerson, Run, Upkeep
 from agents.review.models import Example, Review

@@ -13,7 +13,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents import allowances, assembly, live, masking, runs
+from agents import assembly, live, runs
+from agents.access import masking, quotas
 from agents.db import database, errors
 from agents.db.compiled_queries import prepared
 from agents.db.fast_writes import update
@@ -177,7 +178,7 @@ def _check_pace(user) -> None:
     """Raises NotSaid where this person has said as much in the last minute as they may."""
     if not (most := settings.PERSON_MESSAGES):
         return
-    allowances.hold(user)
+    quotas.hold(user)
     lately = timezone.now() - A_MINUTE
     if Message.objects.filter(author=user, created_at__gt=lately).count() >= most:
         sentence = ngettext(

@@ -16,7 +16,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from agents import audit, live
+from agents import live
+from agents.access import audit
 from agents.db.compiled_queries import prepared
 from agents.review.judging import storable
 from agents.review.sharing import BYTES, LIFETIMES, digest

@@ -105,8 +105,8 @@ SAMPLE_DATABASE = DATA_DIR / "sample.sqlite3"
 
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "chat:new"
-SESSION_ENGINE = "agents.visitors"
-AUTHENTICATION_BACKENDS = ["agents.visitors.Accounts"]
+SESSION_ENGINE = "agents.access.authentication"
+AUTHENTICATION_BACKENDS = ["agents.access.authentication.Accounts"]
 PASSWORD_HASHERS = [
     "django.contrib.auth.hashers.Argon2PasswordHasher",
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",

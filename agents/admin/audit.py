@@ -23,8 +23,9 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
-from agents import audit, masking
-from agents.audit import chain, circumstances, wording
+from agents.access import audit, masking
+from agents.access.audit import hash_chain, request_context
+from agents.access.audit import messages as wording
 from agents.downloads import download
 from agents.models import AuditEntry, AuditPerson, Upkeep
 
@@ -74,7 +75,7 @@ class EntryView:
             sentence=wording.sentence(entry, people),
             detail=wording.told(entry.detail, people) if entry.detail else "",
             shortly=wording.shortly(entry.detail, people),
-            address=address if sees_all else circumstances.masked(address),
+            address=address if sees_all else request_context.masked(address),
             browser=place.get("browser", "") if sees_all else "",
             seal=entry.seal,
         )
@@ -235,7 +236,7 @@ class AuditEntryAdmin(ReadOnlyAdmin):
     def verify_view(self, request: HttpRequest) -> HttpResponse:
         """Of the newest entries, as many as nobody has to wait for."""
         self._check(request)
-        found = chain.verify(newest=AT_ONCE)
+        found = hash_chain.verify(newest=AT_ONCE)
         remember(found)
         told = {"holds": found.holds, "checked": found.checked}
         audit.record(request.user, audit.LOG_VERIFIED, "audit", **told)
@@ -260,7 +261,7 @@ class AuditEntryAdmin(ReadOnlyAdmin):
             raise PermissionDenied
 
 
-def remember(found: chain.Verdict) -> None:
+def remember(found: hash_chain.Verdict) -> None:
     """What came of looking, for whoever looks next."""
     report = {"checked": found.checked, "since": found.since, "number": found.number}
     report |= {"flaw": found.flaw, "end": asdict(found.end)}
@@ -269,10 +270,10 @@ def remember(found: chain.Verdict) -> None:
     )
 
 
-def remembered(report: dict[str, Any]) -> chain.Verdict:
-    flaw = chain.Flaw(report["flaw"]) if report["flaw"] else None
+def remembered(report: dict[str, Any]) -> hash_chain.Verdict:
+    flaw = hash_chain.Flaw(report["flaw"]) if report["flaw"] else None
     told = {name: report[name] for name in ("checked", "since", "number")}
-    return chain.Verdict(end=chain.Anchor(**report["end"]), flaw=flaw, **told)
+    return hash_chain.Verdict(end=hash_chain.Anchor(**report["end"]), flaw=flaw, **told)
 
 
 def exported(rows: QuerySet[AuditEntry], user: Any, form: str) -> Iterator[str]:

@@ -15,7 +15,8 @@ from django.utils.decorators import method_decorator
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
-from agents import audit, planners
+from agents import planners
+from agents.access import audit
 from agents.assembly import CIRCUITS
 from agents.llm import parameters as gate
 from agents.llm.providers import BY_PREFIX

@@ -9,7 +9,7 @@ from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
-from agents import audit
+from agents.access import audit
 from agents.models.secret import EncryptedTextField
 
 SECRET = re.compile(r"password|secret|token|credential|(^|_)key(_|$)")

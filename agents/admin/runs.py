@@ -9,7 +9,8 @@ from django.http import HttpRequest
 from django.utils.text import Truncator
 from django.utils.translation import gettext_lazy as _
 
-from agents import audit, masking, runs
+from agents import runs
+from agents.access import audit, masking
 from agents.models import AgentStep, Approval, Run, RunEvent
 
 from .read_only import ReadOnlyAdmin

@@ -21,7 +21,8 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
-from agents import audit, servers
+from agents import servers
+from agents.access import audit
 from agents.models import McpServer, ToolRegistration
 from agents.models.secret import Unreadable, WriteOnly
 from agents.sentences import told

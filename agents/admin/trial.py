@@ -13,7 +13,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils.translation import gettext as _
 
-from agents import audit, servers, toolset
+from agents import servers, toolset
+from agents.access import audit
 from agents.engine.loop.approval import AskPerson
 from agents.engine.loop.tool_fallback import FallbackStrategy
 from agents.models import McpServer, ToolRegistration

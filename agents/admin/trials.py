@@ -14,7 +14,8 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents import audit, planners
+from agents import planners
+from agents.access import audit
 from agents.llm.model_probe import Result, trial
 from agents.models import LanguageModel
 from agents.sentences import told

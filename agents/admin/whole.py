@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 
-from agents import audit
+from agents.access import audit
 
 from .read_only import ReadOnlyAdmin
 

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 from django.db import transaction
 
-from agents import audit
+from agents.access import audit
 from agents.engine.plans.yaml_reader import meant
 
 from .kinds import KINDS

@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.translation import gettext as _
 
-from agents import audit
+from agents.access import audit
 from agents.engine.plans.yaml_reader import Problem
 
 from .columns import plain, unknown

@@ -9,11 +9,12 @@ from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from agents import clocks, masking, meaning, trace, wording
+from agents import clocks, meaning, trace, wording
+from agents.access import masking
+from agents.access.masking import ANSWER, Row, Veil
 from agents.db.compiled_queries import prepared
 from agents.engine.loop.termination import StopReason
 from agents.ledger import Ledger
-from agents.masking import ANSWER, Row, Veil
 from agents.models import AgentStep, Approval, Run
 from agents.outputs import OutputView, shown_output
 from agents.prose import (

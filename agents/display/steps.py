@@ -9,12 +9,12 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 
 from agents import clocks, meaning, trace, wording
+from agents.access.masking import Veil
 from agents.engine.loop.approval import AskPerson
 from agents.engine.loop.handoff import ASKS
 from agents.engine.plans.answer_merging import JUDGE, MODERATOR
 from agents.engine.plans.evaluation import MONITOR
 from agents.engine.plans.plan_writer import PLANNER
-from agents.masking import Veil
 from agents.models import AgentStep, Run
 from agents.outputs import OutputView, few_rows, words
 from agents.prose import cut, revealed

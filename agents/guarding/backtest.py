@@ -12,7 +12,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.db.models.functions import Left
 
-from agents import audit, masking
+from agents.access import audit, masking
 from agents.display import trace_url
 from agents.engine.guardrails.checks import GuardrailAction, Pattern
 from agents.engine.guardrails.stream_filter import Match, found_in

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import F, Func, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
-from agents import audit
+from agents.access import audit
 from agents.display import trace_url
 from agents.models import GuardrailHit, GuardrailPattern, GuardrailVerdict
 

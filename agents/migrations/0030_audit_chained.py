@@ -11,7 +11,7 @@ A_PAGE = 500
 
 def chained(apps, schema_editor):
     """Seal what was kept before there were seals; the first entry says how many those are."""
-    from agents.audit import chain
+    from agents.access.audit import hash_chain
 
     entries = apps.get_model("agents", "AuditEntry").objects.order_by("pk")
     if not (count := entries.count()):
@@ -23,12 +23,12 @@ def chained(apps, schema_editor):
         detail={"entries": count},
         person=people[None, ""],
     )
-    chain.seal(first, first.person.token, head)
+    hash_chain.seal(first, first.person.token, head)
     for page in _pages(entries.filter(number=None)):
         for entry in page:
             entry.person = people[entry.actor_id, entry.actor_name]
             entry.detail = _told(entry.detail, people)
-            chain.seal(entry, entry.person.token, head)
+            hash_chain.seal(entry, entry.person.token, head)
         entries.bulk_update(page, ["person", "detail", "number", "key", "previous", "seal"])
     first.save()
     heads = apps.get_model("agents", "AuditHead").objects

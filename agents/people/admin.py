@@ -23,7 +23,7 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
-from agents import audit
+from agents.access import audit
 from agents.admin.console import ConsoleAdmin
 from agents.models.rights import only_for
 from agents.people import factors, roles, visits

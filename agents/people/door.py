@@ -11,12 +11,12 @@ from django.urls import reverse
 from django.utils.crypto import constant_time_compare
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from agents import audit
-from agents.audit import circumstances
+from agents.access import audit
+from agents.access.audit import request_context
+from agents.access.authentication import PROVED_TWICE
 from agents.people import factors, throttle, visits
-from agents.visitors import PROVED_TWICE
 
-BACKEND = "agents.visitors.Accounts"
+BACKEND = "agents.access.authentication.Accounts"
 HALFWAY, CONFIRMED, ONWARD = "halfway", "confirmed_at", "confirmed_onward"
 LASTS = 600  # seconds
 MOST_NAME, MOST_PASSWORD = 150, 4096
@@ -29,7 +29,7 @@ def checked(request: HttpRequest, name: str, way: str, check: Callable[[], Found
 
     Every page that takes one asks here; raises throttle.TooOften.
     """
-    place = circumstances.address(request)
+    place = request_context.address(request)
     throttle.enter(name, place)
     found = check()
     if found:
@@ -44,7 +44,7 @@ def is_password(request: HttpRequest, user: Any, typed: str, way: str) -> bool:
     name = user.get_username()
     is_right = checked(request, name, way, lambda: user.check_password(typed[:MOST_PASSWORD]))
     if is_right:
-        throttle.succeeded(name, circumstances.address(request))
+        throttle.succeeded(name, request_context.address(request))
     return is_right
 
 
@@ -75,7 +75,7 @@ def let_in(request: HttpRequest, user: Any, way: str, *, twice: bool) -> None:
     request.session[PROVED_TWICE] = twice
     confirm(request)
     visits.begin(request, user, way)
-    throttle.succeeded(user.get_username(), circumstances.address(request))
+    throttle.succeeded(user.get_username(), request_context.address(request))
     try:
         audit.record(user, audit.SIGNED_IN, factors.name_of(user), way=way)
     except audit.NotRecorded:

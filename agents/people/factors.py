@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents import audit
+from agents.access import audit
 from agents.models.secret import Unreadable
 from agents.people import totp
 from agents.people.models import Authenticator, Passkey, RecoveryCode

@@ -23,7 +23,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from agents import audit
+from agents.access import audit
 from agents.people import factors, lookalikes, oidc_client, roles, visits
 from agents.people.models import Identity
 from agents.people.roles import Role

@@ -24,7 +24,7 @@ from fido2.webauthn import (
     UserVerificationRequirement,
 )
 
-from agents import audit
+from agents.access import audit
 from agents.people import factors, totp
 from agents.people.models import Passkey
 

@@ -9,7 +9,7 @@ from django.db import models, transaction
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
-from agents.audit import circumstances
+from agents.access.audit import request_context
 
 REVIEWS = "review_runs"
 # Each is given to a person by itself, by a superuser: no role has them.
@@ -84,7 +84,7 @@ def make_all(using: str = "default", **about: Any) -> None:
     if about["sender"].label != _last_migrated() or using != "default":
         return
     without = get_user_model()._default_manager.exclude(groups__name__in=Role.values)
-    with circumstances.of_ours():
+    with request_context.of_ours():
         for role in Role:
             group(role).permissions.set(_permissions(role))
         group(Role.PERSON).user_set.add(*without.filter(is_superuser=False))

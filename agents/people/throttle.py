@@ -14,7 +14,7 @@ from ipaddress import IPv6Address, ip_network
 from django.db import transaction
 from django.utils import timezone
 
-from agents.audit.circumstances import parsed
+from agents.access.audit.request_context import parsed
 from agents.people.models import Attempts
 
 FORGOTTEN = timedelta(hours=1)

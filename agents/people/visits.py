@@ -17,7 +17,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents import live, runs
-from agents.audit import circumstances
+from agents.access.audit import request_context
 from agents.db import database
 from agents.models import Run
 from agents.people.models import Visit
@@ -53,7 +53,7 @@ def begin(request: HttpRequest, user: Any, way: str) -> Visit:
         user=user,
         way=way,
         device=request.headers.get("User-Agent", "").replace("\0", "")[:300],
-        address=circumstances.address(request),
+        address=request_context.address(request),
     )
 
 

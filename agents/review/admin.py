@@ -6,7 +6,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
-from agents import masking
+from agents.access import masking
 from agents.admin.console import ConsoleAdmin
 from agents.review.models import Example
 

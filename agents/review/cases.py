@@ -10,9 +10,9 @@ from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 
-from agents import masking
+from agents.access import masking
+from agents.access.masking import Veil
 from agents.display import RunView
-from agents.masking import Veil
 from agents.models import Run
 from agents.prose import render_markdown
 from agents.review import judging

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from agents import masking
+from agents.access import masking
+from agents.access.masking import Row
 from agents.assembly import TRIED
 from agents.engine.events import Type
 from agents.engine.state import Message
-from agents.masking import Row
 from agents.models import Agent, AgentStep, AgentVersion, Run, RunEvent
 from agents.readable import unfolded, unpacked
 

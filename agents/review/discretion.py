@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from django.db.models import Q, QuerySet
 
-from agents.masking import SEE_ALL, asker, masked_text, with_origins
+from agents.access.masking import SEE_ALL, asker, masked_text, with_origins
 from agents.models import Run
 from agents.review import fields
 from agents.review.filters import Filter, Term

@@ -15,7 +15,8 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents import assembly, audit, masking, planners, servers
+from agents import assembly, planners, servers
+from agents.access import audit, masking
 from agents.engine.errors import AgentError
 from agents.engine.events import Event, Type
 from agents.engine.loop.approval import AskPerson

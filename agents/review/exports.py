@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents import masking
+from agents.access import masking
 from agents.display import RunView, StepView
 from agents.engine.events import Type
 from agents.models import Absence, AgentStep, Approval, Run, RunEvent

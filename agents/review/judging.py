@@ -16,7 +16,8 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents import audit, live, masking
+from agents import live
+from agents.access import audit, masking
 from agents.models import Run
 from agents.review.models import A_NAME, Label, Note, Rating, Review
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from agents.access.masking import is_open, masked, with_origins
 from agents.display import RunView
-from agents.masking import is_open, masked, with_origins
 from agents.models import Run
 from agents.models.runs import ACTIVE
 from agents.review import discretion

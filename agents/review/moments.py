@@ -11,9 +11,9 @@ from typing import Any, Literal
 from django.utils.translation import gettext as _
 
 from agents import wording
+from agents.access.masking import masked_text
 from agents.engine.events import Event, Type
 from agents.fragments import WORDS
-from agents.masking import masked_text
 from agents.models import Absence, Run
 from agents.readable import one_line
 from agents.review.replay import MOST_FRAMES, since

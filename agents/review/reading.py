@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 
-from agents import audit, masking
+from agents.access import audit, masking
+from agents.access.masking import Row, Veil
 from agents.display import RunView
-from agents.masking import Row, Veil
 from agents.models import Run
 
 

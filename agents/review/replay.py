@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 from django.contrib.auth import get_user_model
 from django.db.models import QuerySet
 
+from agents.access.masking import Veil, masked
 from agents.display import RunView
 from agents.engine.events import Event, Type
 from agents.fragments import WORDS, Watched
-from agents.masking import Veil, masked
 from agents.meaning import Rows
 from agents.models import AgentStep, Approval, GuardrailHit, Run, RunEvent
 

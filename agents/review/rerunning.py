@@ -12,7 +12,8 @@ from django.db import transaction
 from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 
-from agents import allowances, assembly, audit, masking, permits, planners, runs
+from agents import assembly, planners, runs
+from agents.access import audit, masking, permissions, quotas
 from agents.engine.events import Type
 from agents.models import Agent, AgentStep, Run
 from agents.sentences import told
@@ -43,7 +44,7 @@ class Setup:
     def __init__(self, run: Run, user: int | None = None) -> None:
         if run.agent is None or not run.agent.enabled:
             raise NotRerun(_("The agent of this run is gone, or switched off."))
-        if run.agent_id in permits.closed_to(user).agents:
+        if run.agent_id in permissions.closed_to(user).agents:
             raise NotRerun(_("You may not use the agent of this run."))
         self.user = user
         self.run = run
@@ -61,7 +62,7 @@ class Setup:
     @cached_property
     def models(self) -> list[str]:
         """Those that this installation uses: somebody has to pay for them."""
-        closed = permits.closed_to(self.user).agents
+        closed = permissions.closed_to(self.user).agents
         agents = Agent.objects.filter(enabled=True).exclude(pk__in=closed)
         used = [planners.models_of(agent) for agent in agents]
         names = {name for names in used for name in names}
@@ -173,7 +174,7 @@ def prepare(run: Run, step: int, wish: Wish, user, topic: str = "") -> Run:
             user=user,
             agent=setup.agent,
         )
-    except (planners.NotReady, allowances.UsedUp) as error:
+    except (planners.NotReady, quotas.UsedUp) as error:
         raise NotRerun(f"{told(str(error))} {told(error.advice)}") from error
     if masking.asker(run) != user.pk:
         audit.record(user, audit.RERUN, run, run=again.pk, step=again.origin_step)

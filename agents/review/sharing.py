@@ -13,9 +13,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from agents import audit
+from agents.access import audit
+from agents.access.masking import SEE_ALL, asker
 from agents.db import errors
-from agents.masking import SEE_ALL, asker
 from agents.models import Run
 from agents.review.models import ShareLink
 

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.translation import gettext as _
 
-from agents import audit
+from agents.access import audit
 from agents.models import Schedule, WorkflowVersion
 from agents.workflows.versions import Line, difference
 

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
-from agents import audit
+from agents.access import audit
 from agents.engine.plans.definition import Definition, read
 from agents.models import Workflow, WorkflowVersion
 

@@ -9,7 +9,7 @@ from django.contrib.auth.models import Permission
 from django.core.exceptions import BadRequest
 from django.test import Client
 
-from agents import masking
+from agents.access import masking
 from agents.models import AgentStep, Approval, AuditEntry, Run
 from agents.review.models import Example
 from chat.models import ChatSession, Member, Message

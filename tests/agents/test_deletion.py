@@ -7,7 +7,8 @@ from django.contrib.admin.models import LogEntry
 from django.test import Client
 from django.urls import reverse
 
-from agents import audit, runs
+from agents import runs
+from agents.access import audit
 from agents.admin.read_only import ReadOnlyAdmin
 from agents.admin.whole import WholeAdmin
 from agents.models import AgentStep, Approval, AuditEntry, Chunk, Document, Run, RunEvent

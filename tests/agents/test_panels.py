@@ -8,11 +8,11 @@ from django.contrib.auth.models import Group
 from django.test import AsyncClient
 
 from agents import approvals, planners, runs
+from agents.access.masking import Veil, masked
 from agents.approvals import Word
 from agents.display import RunView, panels
 from agents.llm.direct_model import DirectModel
 from agents.management.commands import seed_demo
-from agents.masking import Veil, masked
 from agents.models import Agent
 from agents.sentences import FORMS, SENTENCES
 from tests.conftest import asked, checked

@@ -5,7 +5,8 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Group
 from django.utils import timezone
 
-from agents import assembly, permits, runs
+from agents import assembly, runs
+from agents.access import permissions
 from agents.models import Agent, Run, Schedule, ToolRegistration, Workflow
 from agents.review import rerunning
 from agents.workflows import acceptance, schedules, starting
@@ -65,8 +66,8 @@ def test_what_is_for_a_group_is_for_nobody_else(person, stranger, administrator,
     assert ledger not in usable(stranger)
     assert ledger in usable(administrator)
     assert ledger in usable(None)
-    assert permits.closed_to(stranger.pk).agents == {ledger.pk}
-    assert permits.closed_to(person.pk) == permits.closed_to(administrator.pk)
+    assert permissions.closed_to(stranger.pk).agents == {ledger.pk}
+    assert permissions.closed_to(person.pk) == permissions.closed_to(administrator.pk)
 
 
 def test_an_agent_for_others_is_not_on_the_page(client, person, stranger, ledger):

@@ -6,7 +6,8 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.utils import timezone
 
-from agents import approvals, assembly, masking, planners, runs, trace
+from agents import approvals, assembly, planners, runs, trace
+from agents.access import masking
 from agents.engine.loop.cancellation import Fate
 from agents.engine.loop.termination import StopReason
 from agents.llm.direct_model import DirectModel

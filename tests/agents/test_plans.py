@@ -7,10 +7,10 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from agents import runs, trace
+from agents.access.masking import Veil
 from agents.display import RunView
 from agents.engine.events import Stamp, Type
 from agents.fragments import Watched
-from agents.masking import Veil
 from agents.models import AgentStep
 from tests.conftest import asked
 from tests.review.test_replay import compare, plain, relived

@@ -11,7 +11,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from agents import audit, servers
+from agents import servers
+from agents.access import audit
 from agents.admin import parameters, usage
 from agents.admin.arguments import ArgumentsForm
 from agents.assembly import CIRCUITS

@@ -8,8 +8,8 @@ from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
-from agents import audit
-from agents.audit import chain
+from agents.access import audit
+from agents.access.audit import hash_chain
 from agents.models import AuditEntry, AuditHead
 from agents.models.audit import Unchangeable
 
@@ -25,7 +25,7 @@ def log(db):
 
 
 def test_entries_that_nobody_touched_hold(log):
-    verdict = chain.verify()
+    verdict = hash_chain.verify()
 
     assert (verdict.holds, verdict.checked) == (True, 5)
     assert [entry.number for entry in log] == [1, 2, 3, 4, 5]
@@ -46,7 +46,7 @@ def test_entries_that_nobody_touched_hold(log):
 def test_what_was_done_to_the_log_is_found_where_it_was_done(log, tamper, sql, flaw, number):
     tamper(sql)
 
-    verdict = chain.verify()
+    verdict = hash_chain.verify()
 
     assert (verdict.flaw, verdict.number) == (flaw, number)
 
@@ -56,7 +56,7 @@ def test_nobody_is_passed_off_as_somebody_else(log, person, tamper):
         "UPDATE agents_auditentry SET person_id = %s WHERE number = 2", audit.person(person).pk
     )
 
-    assert chain.verify().flaw == "changed"
+    assert hash_chain.verify().flaw == "changed"
 
 
 def test_an_entry_that_somebody_without_the_key_put_in_is_found(log, tamper):
@@ -69,7 +69,7 @@ def test_an_entry_that_somebody_without_the_key_put_in_is_found(log, tamper):
         "a" * 64,
     )
 
-    assert (chain.verify().flaw, chain.verify().number) == ("inserted", 6)
+    assert (hash_chain.verify().flaw, hash_chain.verify().number) == ("inserted", 6)
 
 
 def test_rows_are_neither_changed_nor_deleted(log):
@@ -87,24 +87,24 @@ def test_the_database_refuses_it_too(log, sql):
     with pytest.raises(DatabaseError, match="only added to"), transaction.atomic():
         connection.cursor().execute(sql)
 
-    assert chain.verify().checked == 5
+    assert hash_chain.verify().checked == 5
 
 
 def test_what_a_new_key_seals_goes_on_from_what_an_old_one_did(log, settings):
     settings.ENCRYPTION_KEYS = ["a new key", *settings.ENCRYPTION_KEYS]
     audit.record(None, "run.viewed", "run:6")
-    assert chain.verify().checked == 6
+    assert hash_chain.verify().checked == 6
 
     settings.ENCRYPTION_KEYS = ["a new key"]
 
-    assert (chain.verify().flaw, chain.verify().number) == ("key gone", 1)
+    assert (hash_chain.verify().flaw, hash_chain.verify().number) == ("key gone", 1)
 
 
 @pytest.mark.parametrize("value", [1e22, 0.1, 1.0, 1e-7, "half \ud800", "nul \0", float("nan")])
 def test_awkward_values_come_back_as_they_were_sealed(value, db):
     audit.record(None, "run.viewed", "run:1", value=value, more={"値": [value] * 3})
 
-    assert chain.verify().holds
+    assert hash_chain.verify().holds
 
 
 @pytest.mark.django_db(transaction=True)
@@ -120,7 +120,7 @@ def test_many_who_write_at_once_write_one_after_the_other():
     for thread in threads:
         thread.join()
 
-    assert (chain.verify().holds, chain.verify().checked) == (True, 40)
+    assert (hash_chain.verify().holds, hash_chain.verify().checked) == (True, 40)
 
 
 def test_what_is_not_kept_does_not_count(log):
@@ -129,7 +129,7 @@ def test_what_is_not_kept_does_not_count(log):
         transaction.set_rollback(True)
 
     audit.record(None, "run.viewed", "run:7")
-    assert (chain.verify().holds, chain.verify().checked) == (True, 6)
+    assert (hash_chain.verify().holds, hash_chain.verify().checked) == (True, 6)
 
 
 def test_a_lost_end_is_found_again(log):
@@ -137,13 +137,13 @@ def test_a_lost_end_is_found_again(log):
 
     audit.record(None, "run.viewed", "run:6")
 
-    assert chain.verify().checked == 6
+    assert hash_chain.verify().checked == 6
 
 
 def test_only_the_newest_can_be_looked_at(log, tamper):
     tamper("UPDATE agents_auditentry SET subject = 'run:9' WHERE number = 1")
 
-    verdict = chain.verify(newest=3)
+    verdict = hash_chain.verify(newest=3)
 
     assert (verdict.holds, verdict.checked, verdict.since) == (True, 3, 3)
 
@@ -177,7 +177,7 @@ def test_a_tail_that_was_cut_with_care_is_missed_by_the_anchor(log, tamper, tmp_
     tamper("DELETE FROM agents_auditentry WHERE number > 3")
     tamper("UPDATE agents_audithead SET number = 3, seal = %s", log[2].seal)
 
-    assert chain.verify().holds
+    assert hash_chain.verify().holds
     assert "from number 4 on" in told(capsys, "--anchor", str(anchor))
     assert json.loads(anchor.read_text())["number"] == 5
 
@@ -197,7 +197,7 @@ def test_what_is_cut_leaves_a_chain_that_holds(log, capsys, tmp_path):
 
     assert audit.cut(before=timezone.now()) == 5
 
-    verdict = chain.verify()
+    verdict = hash_chain.verify()
     assert (verdict.holds, verdict.since, verdict.checked) == (True, 6, 1)
     assert AuditEntry.objects.get().detail["entries"] == 5
     assert "holds" in told(capsys, "--anchor", anchor)
@@ -205,8 +205,8 @@ def test_what_is_cut_leaves_a_chain_that_holds(log, capsys, tmp_path):
 
 def test_more_than_what_was_cut_is_missed(log, tamper):
     audit.cut(before=log[2].at)
-    assert chain.verify().holds
+    assert hash_chain.verify().holds
 
     tamper("DELETE FROM agents_auditentry WHERE number = 3")
 
-    assert (chain.verify().flaw, chain.verify().number) == ("removed", 3)
+    assert (hash_chain.verify().flaw, hash_chain.verify().number) == ("removed", 3)

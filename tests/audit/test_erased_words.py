@@ -14,8 +14,8 @@ from django.core.management import call_command
 from django.db import connection, models
 from django.utils import timezone
 
-from agents import audit
-from agents.audit import chain
+from agents.access import audit
+from agents.access.audit import hash_chain
 from agents.models import (
     AgentStep,
     AgentVersion,
@@ -195,7 +195,7 @@ async def test_the_words_of_an_erased_person_are_nowhere(
     assert await sync_to_async(holding)("'ada'") == []
     assert {pk: await sync_to_async(numbers)(pk) for pk in before} == before
     assert all(b - a == 1 for seqs in before.values() for a, b in pairwise(seqs))
-    assert (await sync_to_async(chain.verify)()).holds
+    assert (await sync_to_async(hash_chain.verify)()).holds
     if connection.vendor == "sqlite":
         assert report.storage == free_space.OVERWRITTEN
         assert in_the_file(MARK) == in_the_file(ANSWER) == []

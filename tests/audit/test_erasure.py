@@ -9,8 +9,9 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import Client
 
-from agents import audit, runs
-from agents.audit import chain
+from agents import runs
+from agents.access import audit
+from agents.access.audit import hash_chain
 from agents.models import Approval, AuditEntry, Run, RunEvent
 from agents.review.models import Note
 from chat import erasure, sharing
@@ -79,7 +80,7 @@ def test_the_log_still_holds_and_knows_nobody(person, administrator):
 
     call_command("erase_person", "ada", "--yes")
 
-    assert chain.verify().holds
+    assert hash_chain.verify().holds
     entry = AuditEntry.objects.filter(action="signin.out").get()
     assert (entry.person.token, entry.person.user) == (token, None)
     assert entry.actor_name == f"erased person {token[:8]}"

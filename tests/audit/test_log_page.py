@@ -8,8 +8,8 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
-from agents import audit
-from agents.audit import wording
+from agents.access import audit
+from agents.access.audit import messages
 from agents.models import AuditEntry
 from tests.review.conftest import client_of, may
 
@@ -161,5 +161,5 @@ def test_every_action_has_a_sentence_and_a_kind():
     actions = {value for value in named if isinstance(value, str) and "." in value}
 
     assert len(actions) > 40
-    assert actions - wording.SENTENCES.keys() == set()
-    assert {action.partition(".")[0] for action in wording.SENTENCES} == wording.ABOUT.keys()
+    assert actions - messages.SENTENCES.keys() == set()
+    assert {action.partition(".")[0] for action in messages.SENTENCES} == messages.ABOUT.keys()

@@ -7,8 +7,9 @@ from django.contrib.auth.models import Group, Permission
 from django.db import OperationalError
 from django.test import Client
 
-from agents import audit, versions
-from agents.audit import chain, circumstances
+from agents import versions
+from agents.access import audit
+from agents.access.audit import hash_chain, request_context
 from agents.models import Agent, AuditEntry, GuardrailPattern, McpServer
 from tests.review.conftest import client_of
 
@@ -194,19 +195,19 @@ def test_deleting_what_people_said_keeps_none_of_their_words(administrator, pers
 
 
 def test_addresses_are_shown_as_networks():
-    assert circumstances.masked("203.0.113.77") == "203.0.113.0/24"
-    assert circumstances.masked("2001:db8:1:2::3") == "2001:db8:1::/48"
+    assert request_context.masked("203.0.113.77") == "203.0.113.0/24"
+    assert request_context.masked("2001:db8:1:2::3") == "2001:db8:1::/48"
 
 
 def test_a_visitor_cannot_make_up_where_they_come_from(rf, settings):
     forged = {"HTTP_X_FORWARDED_FOR": "9.9.9.9, 203.0.113.77", "REMOTE_ADDR": "10.0.0.1"}
 
-    assert circumstances.address(rf.get("/", **forged)) == "10.0.0.1"
+    assert request_context.address(rf.get("/", **forged)) == "10.0.0.1"
     settings.PROXIES = ["10.0.0.0/8"]
-    assert circumstances.address(rf.get("/", **forged)) == "203.0.113.77"
+    assert request_context.address(rf.get("/", **forged)) == "203.0.113.77"
 
 
 def test_what_was_kept_of_all_this_holds(ada):
     Client().post("/login/", {"username": "ada", "password": PASSWORD})
 
-    assert chain.verify().holds
+    assert hash_chain.verify().holds

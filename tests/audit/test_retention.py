@@ -7,8 +7,8 @@ from django.contrib.sessions.models import Session
 from django.core.management import call_command
 from django.utils import timezone
 
-from agents import audit
-from agents.audit import chain
+from agents.access import audit
+from agents.access.audit import hash_chain
 from agents.models import AgentStep, AuditEntry, Run, RunEvent, Upkeep
 from agents.review.models import Example, Review
 from chat import erasure, removal, retention
@@ -124,7 +124,7 @@ def test_the_log_is_cut_where_it_is_too_old_and_still_holds(settings, person, mo
     told = AuditEntry.objects.order_by("number").values_list("action", flat=True)
     assert list(told) == ["audit.cut", "retention.pruned"]
     assert done.entries == 2
-    assert chain.verify().holds
+    assert hash_chain.verify().holds
 
 
 def test_signins_that_are_over_go(person):

@@ -8,7 +8,8 @@ from asgiref.sync import sync_to_async
 from django.test import Client
 from django.utils import timezone
 
-from agents import audit, live
+from agents import live
+from agents.access import audit
 from agents.models import AgentStep, Approval, AuditEntry, Membership, Run
 from chat import sessions, sharing
 from chat.models import ChatSession, Invitation, Message

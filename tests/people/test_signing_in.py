@@ -14,8 +14,8 @@ from django.utils import timezone
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 
-from agents import audit, visitors
-from agents.audit import circumstances
+from agents.access import audit, authentication
+from agents.access.audit import request_context
 from agents.models import AuditEntry
 from agents.models.secret import Sealed
 from agents.people import factors, throttle, totp
@@ -343,9 +343,9 @@ def test_only_a_proxy_of_ours_is_believed_about_addresses(rf, settings):
     told = {"HTTP_X_FORWARDED_FOR": "203.0.113.9, 198.51.100.7, 10.0.0.2"}
     request = rf.get("/", REMOTE_ADDR="10.0.0.1", **told)
 
-    assert circumstances.address(request) == "10.0.0.1"
+    assert request_context.address(request) == "10.0.0.1"
     settings.PROXIES = ["10.0.0.0/8"]
-    assert circumstances.address(request) == "198.51.100.7"
+    assert request_context.address(request) == "198.51.100.7"
 
 
 CHAINS = {
@@ -377,7 +377,7 @@ def test_a_chain_of_addresses_is_read_from_its_trusted_end(rf, settings, told, f
 
     request = rf.get("/", HTTP_X_FORWARDED_FOR=told, REMOTE_ADDR=found)
 
-    assert circumstances.address(request) == CHAINS[told, found]
+    assert request_context.address(request) == CHAINS[told, found]
 
 
 def test_the_throttle_the_visit_and_the_log_see_the_same_address(
@@ -434,7 +434,7 @@ def test_a_socket_is_for_who_proves_enough(client, ada, sign_in, settings, deman
     sign_in()
     settings.REQUIRE_MFA = demanded
 
-    assert visitors.of(client.session).is_authenticated is is_known
+    assert authentication.of(client.session).is_authenticated is is_known
 
 
 def test_a_link_to_set_a_password_works_once(client, ada, administrator):

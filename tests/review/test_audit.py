@@ -9,7 +9,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.db import OperationalError
 from django.test import AsyncClient
 
-from agents import audit
+from agents.access import audit
 from agents.models import Agent, Approval, AuditEntry, ReviewScope
 from agents.review.models import Review
 from chat.models import ChatSession, Message

@@ -6,10 +6,11 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
-from agents import consumers, live, masking, runs
+from agents import consumers, live, runs
+from agents.access import masking
+from agents.access.masking import Veil, masked_value
 from agents.engine.events import Event, Type
 from agents.fragments import Watched
-from agents.masking import Veil, masked_value
 from agents.models import AgentStep, Approval, AuditEntry, Run, RunEvent
 from agents.review import listing
 from agents.review.filters import parse

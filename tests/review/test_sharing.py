@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from agents import audit
+from agents.access import audit
 from agents.models import AgentStep, AuditEntry, Run
 from agents.review import judging
 from agents.review.models import ShareLink

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError
 
+from agents.access.audit import messages
+from agents.access.audit.hash_chain import Anchor, verify
 from agents.admin.audit import remember
-from agents.audit import wording
-from agents.audit.chain import Anchor, verify
 
 
 class Command(BaseCommand):
@@ -27,7 +27,7 @@ class Command(BaseCommand):
         known = read(anchor) if anchor and anchor.exists() else None
         found = verify(anchor=known)
         remember(found)
-        sentence = wording.verdict(found)
+        sentence = messages.verdict(found)
         if not found.holds:
             raise CommandError(sentence)
         if anchor:

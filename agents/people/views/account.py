@@ -17,8 +17,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from agents import audit
-from agents.audit import circumstances
+from agents.access import audit
+from agents.access.audit import request_context
+from agents.access.authentication import PROVED_TWICE, demands_more
 from agents.people import door, factors, passkeys, throttle, totp, visits
 from agents.people.models import Visit
 from agents.people.views import answers
@@ -30,7 +31,6 @@ from agents.people.views.signing_in import (
     refuse_passkey,
     too_often,
 )
-from agents.visitors import PROVED_TWICE, demands_more
 
 DEMANDED = gettext_lazy(
     "More than a password is demanded of you here. Set up something else first."
@@ -104,7 +104,7 @@ def _is_right(request: HttpRequest, user: Any) -> bool:
     name, code = user.get_username(), request.POST.get("code", "")[:100]
     is_right = bool(door.checked(request, name, "confirm", lambda: factors.used(user, code)))
     if is_right:
-        throttle.succeeded(name, circumstances.address(request))
+        throttle.succeeded(name, request_context.address(request))
     return is_right
 
 

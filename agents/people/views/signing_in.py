@@ -19,8 +19,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
-from agents import audit, visitors
-from agents.audit import circumstances
+from agents.access import audit, authentication
+from agents.access.audit import request_context
 from agents.people import door, factors, passkeys, throttle, totp, visits
 from agents.people.views import answers
 
@@ -61,7 +61,7 @@ def too_often(wait: throttle.TooOften) -> str:
 def after_one_factor(request: HttpRequest, user: Any, way: str, onward: str) -> HttpResponse:
     """Let somebody in who has shown one thing, or ask for the second one first."""
     has_any = factors.has_any(user)
-    if has_any or visitors.demands_more(user):
+    if has_any or authentication.demands_more(user):
         door.wait_for_second(request, user)
         page = reverse("people:second" if has_any else "people:set_up")
         return redirect(f"{page}?{urlencode({'next': onward})}")
@@ -172,7 +172,7 @@ def passkey(request: HttpRequest) -> HttpResponse:
 
 def refuse_passkey(request: HttpRequest, name: str) -> None:
     """No passkey can be guessed, but the log is not for anybody to fill."""
-    place = circumstances.address(request)
+    place = request_context.address(request)
     try:
         throttle.enter(name or place, place)
     except throttle.TooOften as wait:

@@ -8,8 +8,8 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
+from agents.access.masking import is_open, masked, with_origins
 from agents.display import RunView
-from agents.masking import is_open, masked, with_origins
 from agents.models import Run
 from agents.review.comparison import Comparison
 from agents.review.reading import Reading, read

@@ -3,7 +3,7 @@
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET
 
-from agents import audit, masking
+from agents.access import audit, masking
 from agents.db import database
 from agents.downloads import download
 from agents.review import exports

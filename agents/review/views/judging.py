@@ -13,7 +13,7 @@ from django.urls import resolve, reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from agents import audit
+from agents.access import audit
 from agents.db import errors
 from agents.display import RunView
 from agents.guarding import hits

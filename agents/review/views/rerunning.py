@@ -9,7 +9,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from agents import audit, masking, runs
+from agents import runs
+from agents.access import audit, masking
 from agents.db import database, errors
 from agents.models import Run
 from agents.models.runs import TRIAL

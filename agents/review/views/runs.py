@@ -8,7 +8,8 @@ from django.shortcuts import get_object_or_404, render
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
-from agents import masking, trace
+from agents import trace
+from agents.access import masking
 from agents.display import RunView, StepView
 from agents.models import AgentStep
 from agents.review.details import Details, Excerpt, is_unkept, values_replaced

@@ -6,9 +6,9 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from agents import audit, masking
+from agents.access import audit, masking
+from agents.access.masking import Veil
 from agents.display import RunView
-from agents.masking import Veil
 from agents.review import sharing
 from agents.review.models import ShareLink
 from agents.review.reading import Reading, read

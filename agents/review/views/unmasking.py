@@ -5,7 +5,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from agents import audit, masking
+from agents.access import audit, masking
 from agents.review.reading import Reading, read
 
 MOST_REASON = 1_000

@@ -9,11 +9,12 @@ from typing import Any
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
-from agents import masking
-from agents.audit import chain, circumstances
+from agents.access import masking
 from agents.db import errors
 from agents.models import AuditEntry, AuditPerson, Run
 from agents.models.audit import NOBODY
+
+from . import hash_chain, request_context
 
 SIGNED_IN = "signin.ok"
 NOT_SIGNED_IN = "signin.failed"
@@ -61,7 +62,7 @@ INVITATION_WITHDRAWN = "session.invitation_withdrawn"
 HIT_JUDGED = "review.hit"
 EXAMPLE_SAVED = "review.example"
 BEGUN = "audit.begun"
-CUT = chain.CUT
+CUT = hash_chain.CUT
 LOG_EXPORTED = "audit.exported"
 LOG_VERIFIED = "audit.verified"
 PRUNED = "retention.pruned"
@@ -85,7 +86,7 @@ def record(actor: Any, action: str, subject: Any, **detail: Any) -> AuditEntry:
     """
     with errors.refusing(NotRecorded):
         entry = _entry(person(actor), action, _name(subject), detail)
-        chain.append([entry])
+        hash_chain.append([entry])
     return entry
 
 
@@ -125,7 +126,7 @@ def viewed_all(actor: Any, runs: Iterable[Run], door: str) -> None:
         return
     with errors.refusing(NotRecorded):
         who = person(actor)
-        chain.append([_entry(who, VIEWED, run, {"door": door}) for run in new])
+        hash_chain.append([_entry(who, VIEWED, run, {"door": door}) for run in new])
 
 
 def cut(*, before: datetime) -> int:
@@ -140,7 +141,7 @@ def cut(*, before: datetime) -> int:
         count = AuditEntry.objects.filter(number__lte=last.number).count()
         facts = {"through": last.number, "seal": last.seal, "entries": count}
         record(None, CUT, "audit", before=before.isoformat(), **facts)
-    return sum(iter(chain.cut_page, 0))
+    return sum(iter(hash_chain.cut_page, 0))
 
 
 def person(user: Any) -> AuditPerson:
@@ -185,7 +186,7 @@ def _known(user: Any) -> Any:
 def _entry(
     who: AuditPerson, action: str, subject: str, detail: Mapping[str, Any]
 ) -> AuditEntry:
-    place = circumstances.place()
+    place = request_context.place()
     return AuditEntry(
         person=who,
         action=action,

@@ -8,10 +8,11 @@ from django.apps import apps
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from agents import audit
-from agents.audit.chain import Flaw, Verdict
+from agents.access import audit
 from agents.models import AuditEntry, AuditPerson
 from agents.models.audit import NOBODY
+
+from .hash_chain import Flaw, Verdict
 
 PERSON = "person:"
 

@@ -19,9 +19,10 @@ from django.db.models.signals import (
     pre_save,
 )
 
-from agents import audit
-from agents.audit import circumstances, triggers
+from agents.access import audit
 from agents.models import AuditPerson
+
+from . import request_context, triggers
 
 TOLD = ("is_active", "is_staff", "is_superuser")
 UNTOLD = ("username", "email", "first_name", "last_name")
@@ -50,7 +51,7 @@ def _look(sender: Any, instance: Any, raw: bool, update_fields: Any, **more: Any
 
 
 def _saved(sender: Any, instance: Any, created: bool, raw: bool, **more: Any) -> None:
-    if raw or circumstances.are_told():
+    if raw or request_context.are_told():
         return
     if created:
         held = {name: True for name in TOLD[1:] if getattr(instance, name)}
@@ -81,17 +82,17 @@ def _deleted(sender: Any, instance: Any, **more: Any) -> None:
 
 
 def _group_saved(sender: Any, instance: Group, created: bool, raw: bool, **more: Any) -> None:
-    if created and not raw and not circumstances.are_told():
+    if created and not raw and not request_context.are_told():
         audit.record(_actor(), audit.ADDED, instance, name=instance.name)
 
 
 def _group_deleted(sender: Any, instance: Group, **more: Any) -> None:
-    if not circumstances.are_told():
+    if not request_context.are_told():
         audit.record(_actor(), audit.DELETED, instance, name=instance.name)
 
 
 def _granted(sender: Any, instance: Model, action: str, reverse: bool, **more: Any) -> None:
-    if action not in {"post_add", "post_remove", "pre_clear"} or circumstances.are_told():
+    if action not in {"post_add", "post_remove", "pre_clear"} or request_context.are_told():
         return
     model, field = more["model"], _field(sender)
     rows = _cleared(instance, field, reverse) if action == "pre_clear" else more["pk_set"]
@@ -131,4 +132,4 @@ def _names(rows: Iterable[Any]) -> list[str]:
 
 
 def _actor() -> Any:
-    return circumstances.actor()
+    return request_context.actor()
