@@ -8,8 +8,9 @@ from typing import Any
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from agents import assembly, journal, revision, runs, trace
+from agents import journal, revision, runs, trace
 from agents.access import audit, masking
+from agents.catalog import agent_factory
 from agents.db import database, errors
 from agents.engine import fault_injection as faults
 from agents.engine.errors import BadSchema
@@ -132,7 +133,7 @@ def _check_answer(word: Word) -> None:
 
 def _kept(run: Run, word: Word, changed: str | None) -> tuple[Word, str | None]:
     """What a person wrote as it may be kept of this run, which goes on with just that."""
-    if assembly.promise(run) != Agent.PersonalData.UNKEPT:
+    if agent_factory.promise(run) != Agent.PersonalData.UNKEPT:
         return word, changed
     word = replace(word, reason=masking.masked_text(word.reason))
     if changed is None:

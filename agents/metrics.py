@@ -25,7 +25,7 @@ from prometheus_client.core import (
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
 from agents import journal, pulse
-from agents.assembly import CIRCUITS
+from agents.catalog.agent_factory import CIRCUITS
 from agents.models import Approval, McpServer, Run
 from agents.tally import MOST_NAMES, Tally
 

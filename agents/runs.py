@@ -8,10 +8,11 @@ from typing import Any
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
-from agents import assembly, clocks, jobs, journal, leases, planners, servers, trace, workshop
+from agents import clocks, jobs, journal, leases, trace, workshop
 from agents.access import masking, permissions, quotas
+from agents.catalog import agent_factory, mcp_servers, planner_factory
+from agents.catalog.agent_spec import Description
 from agents.db import database
-from agents.descriptions import Description
 from agents.engine.events import Event
 from agents.engine.loop.termination import StopReason
 from agents.engine.state import Message
@@ -50,9 +51,9 @@ def prepare(
     Raises planners.NotReady where no model of the agent can be asked, and allowances.UsedUp
     where this person has asked for all that they may.
     """
-    agent = agent or assembly.default_agent(user and user.pk)
-    model = planners.model_name(agent)
-    planners.check(agent, model, user)
+    agent = agent or agent_factory.default_agent(user and user.pk)
+    model = planner_factory.model_name(agent)
+    planner_factory.check(agent, model, user)
     asked = {"query": query, "history": history or [], "topic": topic, "user": user}
     asked |= {"workflow": workflow, "parameters": parameters or {}}
     try:
@@ -74,8 +75,8 @@ def prepare_again(
 
     What is told of it again, and how it goes on from there, is `resume`'s to see to.
     """
-    model = overrides.get("model") or planners.model_name(agent)
-    planners.check(agent, model, user)
+    model = overrides.get("model") or planner_factory.model_name(agent)
+    planner_factory.check(agent, model, user)
     with transaction.atomic():
         _allow(user)
         run = _created(
@@ -98,9 +99,9 @@ def prepare_again(
 def prepare_rest(origin: Run, *, topic: str, user: Any) -> Run:
     """A run that goes on with the plan of one that was stopped, as a row."""
     if origin.agent is None or not origin.agent.enabled:
-        raise assembly.NoAgent("The agent of this run was switched off.")
+        raise agent_factory.NoAgent("The agent of this run was switched off.")
     if origin.agent_id in permissions.closed_to(user and user.pk).agents:
-        raise assembly.NotForThem
+        raise agent_factory.NotForThem
     last = origin.steps.order_by("-number").values_list("number", flat=True).first() or 0
     overrides = {**origin.overrides, "continues": True}
     about = {"topic": topic, "step": last + 1, "overrides": overrides, "user": user}
@@ -112,8 +113,8 @@ def prepare_trial(
 ) -> Run:
     """A run of an agent as it is described, and as no row has it, as a row of its own."""
     kept: dict[str, Any] = {"agent": draft if draft.pk else None, "agent_version": None}
-    kept |= {"overrides": {assembly.TRIED: description}, "history": [], "parameters": {}}
-    model = planners.model_name(draft)
+    kept |= {"overrides": {agent_factory.TRIED: description}, "history": [], "parameters": {}}
+    model = planner_factory.model_name(draft)
     with transaction.atomic():
         run = _created(draft, query=query, topic=topic, user=user, model=model, **kept)
         _line_up(run)
@@ -133,7 +134,7 @@ def _created(agent: Agent, /, **columns: Any) -> Run:
     asked = {name: columns[name] for name in ("query", "history", "parameters")}
     run = Run(
         **columns | {name: masking.kept(agent, value) for name, value in asked.items()},
-        agent_name=assembly.name_of(workflow) if workflow else agent.name,
+        agent_name=agent_factory.name_of(workflow) if workflow else agent.name,
         dialect=agent.dialect,
         # Where a plan is carried out, turns say nothing about how far it is.
         max_steps=0 if workflow or agent.mode != Agent.Mode.REACT else agent.max_steps,
@@ -157,14 +158,14 @@ def wake(run: Run) -> Run | None:
 def launch(run: Run) -> None:
     """Set it going, if it is ours to drive; whoever wants to see it watches its topic."""
     if leases.is_ours(run):
-        course = assembly.resume if run.is_rerun else assembly.begin
+        course = agent_factory.resume if run.is_rerun else agent_factory.begin
         workshop.here().set_going(run, course)
 
 
 def resume(run: Run) -> None:
     """Let it go on from its events, if it is ours to drive."""
     if leases.is_ours(run):
-        workshop.here().set_going(run, assembly.resume)
+        workshop.here().set_going(run, agent_factory.resume)
 
 
 async def drive(run: int) -> None:
@@ -225,7 +226,7 @@ async def shut_down(grace: float = 0, *, hand_over: bool = True) -> None:
     left = await workshop.close(grace, HANDOVER if hand_over else SHUTDOWN)
     # Now that all is written: whoever takes them over starts from what is there.
     await database.ask(_leave_behind, left)
-    await servers.shut_down()
+    await mcp_servers.shut_down()
     await http.close()
 
 

@@ -14,7 +14,8 @@ from threading import Thread
 
 from django.db import connections
 
-from agents import planners, prose
+from agents import prose
+from agents.catalog import planner_factory
 from agents.llm import http, litellm_model, model_info, parameters, tokens
 from agents.models import Agent, McpServer
 from agents.tools import egress
@@ -80,7 +81,13 @@ def _steps() -> Iterator[Callable[[], object]]:
 def _providers() -> list[str]:
     """Those that agents ask through LiteLLM."""
     agents = Agent.objects.filter(enabled=True)
-    setups = [s for agent in agents for s in planners.chain(agent, planners.model_name(agent))]
-    asked = [s for s in setups if getattr(planners.connected(s), "road", "") == "litellm"]
+    setups = [
+        s
+        for agent in agents
+        for s in planner_factory.chain(agent, planner_factory.model_name(agent))
+    ]
+    asked = [
+        s for s in setups if getattr(planner_factory.connected(s), "road", "") == "litellm"
+    ]
     names = [setup.row.model if setup.row else setup.name for setup in asked]
     return sorted({parameters.prefix_of(name) for name in names})

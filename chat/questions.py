@@ -9,8 +9,9 @@ from django.conf import settings
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from agents import assembly, planners, runs, trace
+from agents import runs, trace
 from agents.access import quotas
+from agents.catalog import agent_factory, planner_factory
 from agents.db.compiled_queries import prepared
 from agents.engine.errors import AgentError
 from agents.engine.state import Message as HistoryMessage
@@ -79,7 +80,7 @@ def _recent_runs(session):
 def agent_for(name: str, user) -> Agent:
     """The agent of this name, or the one that answers this person where none was chosen."""
     with _in_words():
-        agent = named(name, user) if name else assembly.default_agent(user.pk)
+        agent = named(name, user) if name else agent_factory.default_agent(user.pk)
     if agent is None:
         raise NotSaid(_("This agent is not available any more. Choose another one."))
     return agent
@@ -142,7 +143,7 @@ def hindrance(message: Message) -> str:
         agent = agent_for(message.agent_name, message.author)
         wished(message.text, message.author)
         with _in_words():
-            planners.check(agent, planners.model_name(agent), message.author)
+            planner_factory.check(agent, planner_factory.model_name(agent), message.author)
             quotas.check(message.author)
     except NotSaid as reason:
         return str(reason)

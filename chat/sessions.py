@@ -13,8 +13,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents import assembly, live, runs
+from agents import live, runs
 from agents.access import masking, quotas
+from agents.catalog import agent_factory
 from agents.db import database, errors
 from agents.db.compiled_queries import prepared
 from agents.db.fast_writes import update
@@ -224,7 +225,7 @@ def _queue(session: ChatSession, user, text: str, client_id: str, agent: str) ->
 
 def _queueable(user, text: str, agent: str) -> str:
     """The text as whoever would answer it now lets it be kept; maybe nobody would."""
-    first = assembly.first_agents_for(user.pk)
+    first = agent_factory.first_agents_for(user.pk)
     answers = questions.named(agent, user) if agent else next(iter(first), None)
     return masking.kept(answers, text) if answers else text
 

@@ -10,7 +10,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 
-from agents import planners, runs
+from agents import runs
+from agents.catalog import planner_factory
 from agents.db import database
 from agents.display import model_label
 from agents.models import Agent, AgentStep, Workflow
@@ -51,13 +52,13 @@ class AgentChoice:
 
     @classmethod
     def of(cls, agent: Agent) -> "AgentChoice":
-        name, found = planners.model_name(agent), planners.default_model()
+        name, found = planner_factory.model_name(agent), planner_factory.default_model()
         return cls(
             name=agent.name,
             description=agent.description,
-            label=model_label(planners.label(name) if agent.model else name),
+            label=model_label(planner_factory.label(name) if agent.model else name),
             source=_("set for this agent") if agent.model else found.source,
-            is_demo=name == planners.DEMO,
+            is_demo=name == planner_factory.DEMO,
             promise=PROMISES.get(agent.personal_data, ""),
         )
 

@@ -77,7 +77,7 @@ def samples(db):
     """What the search and the database tool read."""
     from django.utils import timezone
 
-    from agents import samples
+    from agents.catalog import sample_data as samples
 
     samples.load(timezone.localdate())
 
@@ -85,12 +85,12 @@ def samples(db):
 @pytest.fixture
 def scripted(monkeypatch):
     """Lets the runs of a test think with a script instead of the demo model."""
-    from agents import planners
+    from agents.catalog import planner_factory
     from tests.scripted import ScriptedModel
 
     def use(*script, model=None):
         model = model or ScriptedModel(*script)
-        monkeypatch.setattr(planners, "llm", lambda name: model)
+        monkeypatch.setattr(planner_factory, "llm", lambda name: model)
         return model
 
     return use

@@ -18,7 +18,7 @@ from django.utils.timesince import timesince
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from agents import planners
+from agents.catalog import planner_factory
 from agents.llm import model_info
 from agents.models import Agent, AgentVersion, GuardrailPattern, LanguageModel
 from agents.sentences import told
@@ -98,7 +98,7 @@ class AgentForm(forms.ModelForm):
         name: str = self.cleaned_data["model"]
         labels = LanguageModel.objects.filter(label=name)
         is_named = "/" in name or model_info.is_listed(name)
-        if is_named and not labels.exists() and (sentence := planners.wrong_name(name)):
+        if is_named and not labels.exists() and (sentence := planner_factory.wrong_name(name)):
             raise forms.ValidationError(told(sentence))
         return name
 
@@ -116,7 +116,9 @@ class AgentForm(forms.ModelForm):
                     for line, name in wrong
                 ]
             )
-        mistaken = {line: planners.wrong_name(name) for line, name in unlabelled if "/" in name}
+        mistaken = {
+            line: planner_factory.wrong_name(name) for line, name in unlabelled if "/" in name
+        }
         if any(mistaken.values()):
             raise forms.ValidationError(
                 [
@@ -241,8 +243,8 @@ class AgentAdmin(WithTrials, WithHistory):
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
-        for name in planners.models_of(obj):
-            if error := planners.trouble(name):
+        for name in planner_factory.models_of(obj):
+            if error := planner_factory.trouble(name):
                 messages.warning(request, told(str(error)))
 
     @admin.display(description=_("model"), ordering="model")

@@ -8,8 +8,8 @@ from django.db import models
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
-from agents import descriptions
-from agents.descriptions import Description
+from agents.catalog import agent_spec
+from agents.catalog.agent_spec import Description
 from agents.differences import Difference, Reader
 from agents.models import Agent, AgentTool
 
@@ -43,7 +43,7 @@ def whole(description: Description) -> Iterator[tuple[str, str, bool]]:
 
 def names(old: Description, new: Description) -> list[str]:
     """What is different, in the order of the row; what is no field any more at the end."""
-    known = [*(field.name for field in descriptions.columns()), "tools", *descriptions.many()]
+    known = [*(field.name for field in agent_spec.columns()), "tools", *agent_spec.many()]
     unknown = sorted((old.keys() | new.keys()) - set(known))
     both = [*known, *unknown]
     return [name for name in both if text(name, old.get(name)) != text(name, new.get(name))]

@@ -15,7 +15,7 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
-from agents.assembly import CIRCUITS
+from agents.catalog.agent_factory import CIRCUITS
 from agents.engine.resilience.circuit_breaker import CircuitState
 from agents.models import ToolRegistration
 from agents.sentences import told

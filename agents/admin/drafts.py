@@ -14,7 +14,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_GET, require_POST
 
-from agents import descriptions, runs
+from agents import runs
+from agents.catalog import agent_spec
 from agents.db import database
 from agents.db import errors as storage
 from agents.display import RunView, trace_url
@@ -138,9 +139,9 @@ def prepare(form: Any, question: str, user: Any) -> Run:
         sentence = _("%(most)d of your trials are not over yet. Wait for one, or stop it.")
         raise NotTried(sentence % {"most": MOST_LIVE})
     draft, chosen = form.instance, form.cleaned_data
-    many = {name: chosen.get(name, ()) for name in descriptions.many()}
+    many = {name: chosen.get(name, ()) for name in agent_spec.many()}
     about = {"query": question, "topic": f"{TRIAL}{uuid4().hex}", "user": user}
-    description = descriptions.written(draft, chosen["given"], many)
+    description = agent_spec.written(draft, chosen["given"], many)
     return runs.prepare_trial(draft, description, **about)
 
 

@@ -18,8 +18,9 @@ from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents import health, planners
-from agents.assembly import CIRCUITS
+from agents import health
+from agents.catalog import planner_factory
+from agents.catalog.agent_factory import CIRCUITS
 from agents.db import data_folder
 from agents.models import Agent, Approval, McpServer, Run, ServerProcess, Upkeep
 from agents.sentences import told
@@ -248,10 +249,10 @@ def about_models() -> Finding:
     """Those that agents think with: how they are set up, and whether they were left alone."""
     what, page = _("Models"), reverse("admin:agents_languagemodel_changelist")
     agents = Agent.objects.filter(enabled=True)
-    names = sorted({name for agent in agents for name in planners.models_of(agent)})
+    names = sorted({name for agent in agents for name in planner_factory.models_of(agent)})
     if not names:
         return Finding(what=what, now=_("No agent is switched on."))
-    if wrong := [str(error) for error in map(planners.trouble, names) if error]:
+    if wrong := [str(error) for error in map(planner_factory.trouble, names) if error]:
         now = " ".join(map(told, wrong))
         advice = _("Set them up, or choose others for their agents.")
         return Finding(what=what, now=now, advice=advice, page=page)

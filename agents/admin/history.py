@@ -16,7 +16,7 @@ from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from agents import versions
+from agents.catalog import agent_versions
 from agents.models import Agent, AgentVersion
 
 from . import changes
@@ -59,13 +59,13 @@ class WithHistory(ConsoleAdmin):
     def save_model(self, request: Any, obj: Agent, form: Any, change: bool) -> None:
         """What an agent was before its first change is kept as well."""
         if change and not obj.version:
-            versions.keep(obj, None)
+            agent_versions.keep(obj, None)
         super().save_model(request, obj, form, change)
 
     def save_related(self, request: Any, form: Any, formsets: Any, change: bool) -> None:
         """Last of all that is saved, also where it is changed in the list."""
         super().save_related(request, form, formsets, change)
-        versions.keep(form.instance, request.user, form.cleaned_data.get("note", ""))
+        agent_versions.keep(form.instance, request.user, form.cleaned_data.get("note", ""))
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None
@@ -112,7 +112,7 @@ class WithHistory(ConsoleAdmin):
         get_object_or_404(agent.versions, number=number)
         sentence = _("Version %(number)d is in use again.") % {"number": number}
         with transaction.atomic():
-            troubles = versions.restore(agent, number, request.user)
+            troubles = agent_versions.restore(agent, number, request.user)
             self.log_change(request, agent, sentence)
         for trouble in troubles:
             messages.warning(request, trouble)
@@ -124,7 +124,7 @@ class WithHistory(ConsoleAdmin):
         self._check(self.has_add_permission(request) and self.has_view_permission(request))
         agent = get_object_or_404(Agent, pk=pk)
         with transaction.atomic():
-            made = versions.clone(agent, request.user)
+            made = agent_versions.clone(agent, request.user)
             self.log_addition(request, made, [{"added": {}}])
         sentence = _("This is a copy of %(name)s. It is off until you switch it on.")
         messages.success(request, sentence % {"name": agent.name})

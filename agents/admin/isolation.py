@@ -2,7 +2,7 @@
 
 from django.utils.translation import gettext_lazy as _
 
-from agents import servers
+from agents.catalog import mcp_servers
 from agents.tools.mcp import sandbox
 from agents.tools.mcp.config import Level, ServerConfig
 
@@ -38,13 +38,13 @@ SCOPED_SINCE, TRUNCATE_SINCE = 6, 3
 
 def general_level() -> Level:
     """What is in force for programs that no container engine runs."""
-    policy = servers.sandbox()
+    policy = mcp_servers.sandbox()
     return "none" if policy.mode == "off" else sandbox.general_level(policy.levels)
 
 
 def advice() -> str:
     """What to do where nothing is in force."""
-    return str(SWITCH_ON if servers.sandbox().mode == "off" else ADVICE)
+    return str(SWITCH_ON if mcp_servers.sandbox().mode == "off" else ADVICE)
 
 
 def sentence(config: ServerConfig) -> str:
@@ -59,6 +59,6 @@ def about(level: Level) -> str:
         said.append(str(TRUNCATE))
     if level == "landlock" and version < SCOPED_SINCE:
         said.append(str(SIGNALS))
-    if level == "none" and servers.sandbox().mode == "off":
+    if level == "none" and mcp_servers.sandbox().mode == "off":
         said.append(str(SWITCHED_OFF))
     return " ".join(said)

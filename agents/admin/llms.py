@@ -15,9 +15,9 @@ from django.utils.decorators import method_decorator
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
-from agents import planners
 from agents.access import audit
-from agents.assembly import CIRCUITS
+from agents.catalog import planner_factory
+from agents.catalog.agent_factory import CIRCUITS
 from agents.llm import parameters as gate
 from agents.llm.providers import BY_PREFIX
 from agents.models import Agent, LanguageModel
@@ -178,9 +178,13 @@ class ModelForm(forms.ModelForm):
         names = list(dict.fromkeys(self.cleaned_data["fallbacks"].split()))
         if self.cleaned_data.get("label", self.instance.label) in names:
             raise ValidationError(_("It cannot fall back to itself."))
-        known = {planners.DEMO, *LanguageModel.objects.values_list("label", flat=True)}
+        known = {planner_factory.DEMO, *LanguageModel.objects.values_list("label", flat=True)}
         others = [name for name in names if name not in known]
-        if wrong := [planners.wrong_name(name) for name in others if planners.wrong_name(name)]:
+        if wrong := [
+            planner_factory.wrong_name(name)
+            for name in others
+            if planner_factory.wrong_name(name)
+        ]:
             raise ValidationError([told(sentence) for sentence in wrong])
         return "\n".join(names)
 
@@ -200,7 +204,7 @@ class ModelForm(forms.ModelForm):
     def _check_settings(self, cleaned: dict[str, Any]) -> None:
         """The same that is checked before each request, told of the fields that say it."""
         try:
-            settings = planners.settings_of(self._meant(cleaned))
+            settings = planner_factory.settings_of(self._meant(cleaned))
         except Unreadable:
             return  # which is an error of the field already
         for problem in gate.problems(settings):
@@ -235,7 +239,7 @@ class ModelForm(forms.ModelForm):
 
 def _destination(row: LanguageModel) -> tuple[Any, ...]:
     """Asked of the row: of what is changed, a form believes its own hidden fields."""
-    return gate.destination(planners.settings_of(row, secrets=False), row.provider)
+    return gate.destination(planner_factory.settings_of(row, secrets=False), row.provider)
 
 
 def _refuse(names: set[str], sentence: str) -> None:
@@ -283,7 +287,7 @@ class LanguageModelAdmin(ConsoleAdmin):
 
     @admin.display(description=_("state"))
     def state(self, row: LanguageModel) -> str:
-        error = planners.trouble(row.label)
+        error = planner_factory.trouble(row.label)
         return told(str(error)) if error else _("in order")
 
     @admin.display(description=_("agents"))
@@ -305,7 +309,7 @@ class LanguageModelAdmin(ConsoleAdmin):
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
         CIRCUITS.close(f"model:{obj.label}")  # what failed before says nothing of it now
-        if obj.enabled and (error := planners.trouble(obj.label)):
+        if obj.enabled and (error := planner_factory.trouble(obj.label)):
             messages.warning(request, told(str(error)))
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
@@ -323,7 +327,7 @@ class LanguageModelAdmin(ConsoleAdmin):
                 messages.warning(request, STILL_NAMED % named)
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        about = {"own": planners.default_model(), **(extra_context or {})}
+        about = {"own": planner_factory.default_model(), **(extra_context or {})}
         return super().changelist_view(request, about)
 
     # Trying it

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from agents import toolset
+from agents.catalog import tool_factory
 from agents.engine.tool import ONE_TEXT
 from agents.models import ToolRegistration
 from agents.models.secret import Unreadable
@@ -19,13 +19,13 @@ def itself(row: ToolRegistration) -> Any:
         return Definition(**row.definition).believed(is_trusted) if row.definition else None
     if row.source == Source.HTTP:
         return over_http(row)
-    made = toolset.BUILT_IN.get(row.name)
-    return made() if made else toolset.from_code().get(row.name)
+    made = tool_factory.BUILT_IN.get(row.name)
+    return made() if made else tool_factory.from_code().get(row.name)
 
 
 def over_http(row: ToolRegistration) -> Any:
     try:
-        return toolset.over_http(row)
+        return tool_factory.over_http(row)
     except (ValueError, Unreadable):
         return None
 

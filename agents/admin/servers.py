@@ -21,8 +21,8 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
-from agents import servers
 from agents.access import audit
+from agents.catalog import mcp_servers
 from agents.models import McpServer, ToolRegistration
 from agents.models.secret import Unreadable, WriteOnly
 from agents.sentences import told
@@ -68,7 +68,7 @@ class ServerForm(forms.ModelForm):
         if "args" in unread:
             unread.add("command")  # which is judged by what it is given
         self.wanted = self._wanted(cleaned, secrets)
-        for mistake in servers.complaints(self.wanted, self.user):
+        for mistake in mcp_servers.complaints(self.wanted, self.user):
             if mistake.field not in unread:
                 self.add_error(self._place(mistake), told(mistake.beside))
         return cleaned
@@ -104,9 +104,9 @@ class ServerForm(forms.ModelForm):
             command=cleaned.get("command", ""),
             args=tuple(cleaned.get("args", ())),
             folders=read_folders(cleaned.get("folders", "").splitlines()),
-            sandbox=servers.sandbox(),
+            sandbox=mcp_servers.sandbox(),
             url=cleaned.get("url", ""),
-            connect_timeout=servers.CONNECT_TIMEOUT,
+            connect_timeout=mcp_servers.CONNECT_TIMEOUT,
             call_timeout=cleaned.get("timeout") or self.instance.timeout,
             **secrets,
         )
@@ -145,7 +145,7 @@ class ImportForm(forms.Form):
     def made(self, user: Any) -> list[McpServer]:
         """The new servers; none where something is wrong, which it then says."""
         try:
-            return servers.import_config(self.cleaned_data["text"], user)
+            return mcp_servers.import_config(self.cleaned_data["text"], user)
         except BadServerConfig as refusal:
             for sentence in refusal.sentences:
                 self.add_error("text", sentence)
@@ -248,7 +248,7 @@ class McpServerAdmin(ConsoleAdmin):
         """A program on this machine is changed only by those who may start one."""
         may = super().has_change_permission(request, obj)
         is_program = obj is not None and obj.transport == McpServer.Transport.STDIO
-        return may and (not is_program or request.user.has_perm(servers.STDIO_PERMISSION))
+        return may and (not is_program or request.user.has_perm(mcp_servers.STDIO_PERMISSION))
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
@@ -259,14 +259,14 @@ class McpServerAdmin(ConsoleAdmin):
         pk = obj.pk
         super().delete_model(request, obj)
         _leave(obj.name)
-        transaction.on_commit(partial(servers.forget, pk))
+        transaction.on_commit(partial(mcp_servers.forget, pk))
 
     def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
         rows = list(queryset.values_list("name", "pk"))
         super().delete_queryset(request, queryset)
         for name, pk in rows:
             _leave(name)
-            transaction.on_commit(partial(servers.forget, pk))
+            transaction.on_commit(partial(mcp_servers.forget, pk))
 
     # Pages of its own
 
@@ -287,7 +287,7 @@ class McpServerAdmin(ConsoleAdmin):
     def render_change_form(self, request: HttpRequest, context: Any, **about: Any) -> Any:
         server = about.get("obj")
         rows = server.tools.order_by("name") if server else []
-        tools = [(row, servers.changes(row), servers.seal(row)) for row in rows]
+        tools = [(row, mcp_servers.changes(row), mcp_servers.seal(row)) for row in rows]
         tools.sort(key=lambda tool: not tool[1])  # what has to be decided comes first
         may_accept = request.user.has_perm("agents.change_toolregistration")
         context |= {"tools": tools, "may_accept": may_accept}
@@ -300,13 +300,13 @@ class McpServerAdmin(ConsoleAdmin):
         server = get_object_or_404(McpServer, pk=pk)
         if not self.has_change_permission(request, server):
             raise PermissionDenied
-        found = async_to_sync(servers.sync)(server, request.user)
+        found = async_to_sync(mcp_servers.sync)(server, request.user)
         told = {"name": server.name, "state": str(found.health.state)}
         audit.record(request.user, audit.SERVER_TESTED, server, **told)
         self._tell(request, found)
         return redirect(_change_page(server))
 
-    def _tell(self, request: HttpRequest, found: servers.Found) -> None:
+    def _tell(self, request: HttpRequest, found: mcp_servers.Found) -> None:
         health = found.health
         if health.state != "ready":
             messages.error(request, health.error)
@@ -334,7 +334,7 @@ class McpServerAdmin(ConsoleAdmin):
         if is_valid:
             told = {"name": form.wanted.name, "is_saved": False}
             audit.record(request.user, audit.SERVER_TESTED, server or "mcpserver", **told)
-        look = async_to_sync(servers.look)
+        look = async_to_sync(mcp_servers.look)
         context = {
             **self.admin_site.each_context(request),
             "title": _("Try without saving"),
@@ -393,9 +393,9 @@ class McpServerAdmin(ConsoleAdmin):
             raise PermissionDenied
         try:
             with transaction.atomic():
-                servers.accept(row, request.POST.get("seen", ""))
+                mcp_servers.accept(row, request.POST.get("seen", ""))
                 self.keep(request, audit.TOOL_ACCEPTED, row)
-        except servers.ChangedAgain:
+        except mcp_servers.ChangedAgain:
             messages.error(request, _("It has changed again since: look at it once more."))
         else:
             messages.success(request, _("%(name)s is accepted.") % {"name": row.name})
@@ -411,7 +411,7 @@ def _problems(form: ServerForm) -> Iterator[tuple[str, list[str]]]:
 def _leave(*names: str) -> None:
     """Once it is certain: a run that connects before would do so as it was."""
     for name in names:
-        transaction.on_commit(partial(servers.leave, name))
+        transaction.on_commit(partial(mcp_servers.leave, name))
 
 
 def _as_shown(server: McpServer) -> ServerConfig:
@@ -421,7 +421,7 @@ def _as_shown(server: McpServer) -> ServerConfig:
         command=server.command,
         args=tuple(server.args),
         folders=read_folders(server.folders.splitlines()),
-        sandbox=servers.sandbox(),
+        sandbox=mcp_servers.sandbox(),
     )
 
 

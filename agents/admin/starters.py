@@ -5,8 +5,8 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
-from agents import descriptions
-from agents.descriptions import Description
+from agents.catalog import agent_spec
+from agents.catalog.agent_spec import Description
 from agents.engine.loop.approval import AskPerson
 from agents.models import Agent
 
@@ -86,8 +86,8 @@ class Starter:
     def initial(self) -> dict[str, Any]:
         """What a form begins with; tools and agents that are not there are left out."""
         told = self.description()
-        made = descriptions.drawn(told)
-        columns = {f.name: f.value_from_object(made.agent) for f in descriptions.columns()}
+        made = agent_spec.drawn(told)
+        columns = {f.name: f.value_from_object(made.agent) for f in agent_spec.columns()}
         return {**columns, **made.many, "given": made.links}
 
 

@@ -11,8 +11,8 @@ from django.utils.formats import time_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from agents.catalog.mcp_servers import SAMPLED_FOR
 from agents.models import McpServer, ServerSample
-from agents.servers import SAMPLED_FOR
 
 from . import figures
 

@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from django.forms.models import construct_instance
 from django.utils.translation import gettext_lazy as _
 
-from agents import toolset
+from agents.catalog import tool_factory
 from agents.models import ToolRegistration
 from agents.models.secret import Unreadable, WriteOnly
 from agents.sentences import told
@@ -44,7 +44,7 @@ def misfit(row: ToolRegistration) -> tuple[str, str] | None:
     for field in ("definition", "headers", "endpoint"):
         setattr(trial, field, getattr(row, field))
         try:
-            toolset.over_http(trial)
+            tool_factory.over_http(trial)
         except (ValueError, Unreadable) as error:
             return field, told(str(error))
     return None
@@ -183,7 +183,7 @@ class ToolForm(forms.ModelForm):
             self.add_error("headers", ENTER_AGAIN)
         elif wrong := misfit(row):
             self.add_error(*wrong)
-        elif not (row.description or toolset.over_http(row).description):
+        elif not (row.description or tool_factory.over_http(row).description):
             self.add_error("description", _("Say what it does: the model chooses by this."))
 
     def _is_carried_away(self) -> bool:

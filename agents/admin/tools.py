@@ -12,7 +12,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from agents import servers
+from agents.catalog import mcp_servers
 from agents.models import McpServer, ToolRegistration
 from agents.tools.mcp.definition import shown
 
@@ -151,7 +151,7 @@ class ToolRegistrationAdmin(ConsoleAdmin):
         super().save_model(request, obj, form, change)
         circuits.forget(obj.name)
         is_usable = obj.source == Source.HTTP and over_http(obj)
-        if is_usable and (place := servers.egress().foreseen(obj.endpoint)):
+        if is_usable and (place := mcp_servers.egress().foreseen(obj.endpoint)):
             messages.warning(request, PRIVATE % {"name": obj.name, "place": place})
 
 

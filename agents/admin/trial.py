@@ -13,8 +13,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils.translation import gettext as _
 
-from agents import servers, toolset
 from agents.access import audit
+from agents.catalog import mcp_servers, tool_factory
 from agents.engine.loop.approval import AskPerson
 from agents.engine.loop.tool_fallback import FallbackStrategy
 from agents.models import McpServer, ToolRegistration
@@ -60,7 +60,7 @@ def page(request: HttpRequest, pk: int, console: admin.ModelAdmin) -> HttpRespon
 def may_run(console: admin.ModelAdmin, request: HttpRequest, row: ToolRegistration) -> bool:
     """Whoever may change it; what starts a program needs the right to that, too."""
     is_program = row.server is not None and row.server.transport == McpServer.Transport.STDIO
-    may_start = not is_program or request.user.has_perm(servers.STDIO_PERMISSION)
+    may_start = not is_program or request.user.has_perm(mcp_servers.STDIO_PERMISSION)
     return console.has_change_permission(request, row) and may_start
 
 
@@ -103,10 +103,10 @@ async def _called(row: ToolRegistration, arguments: dict[str, Any], user: Any) -
 @asynccontextmanager
 async def _lent(row: ToolRegistration, user: Any):
     if row.source == Source.MCP:
-        async with servers.lent(row, user) as tool:
+        async with mcp_servers.lent(row, user) as tool:
             yield tool
     else:
-        yield toolset.made([row])[0]
+        yield tool_factory.made([row])[0]
 
 
 def _text(arguments: dict[str, Any]) -> str:

@@ -14,8 +14,8 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents import planners
 from agents.access import audit
+from agents.catalog import planner_factory
 from agents.llm.model_probe import Result, trial
 from agents.models import LanguageModel
 from agents.sentences import told
@@ -84,7 +84,7 @@ async def _heard(user: Any, row: LanguageModel) -> tuple[str, list[Result]]:
 async def asked(user: Any, row: LanguageModel) -> AsyncGenerator[str | Result, None]:
     """The test itself; what came of it is recorded, also where nobody waited for its end."""
     results: list[Result] = []
-    tried = trial(planners.by_row(row), row.label or row.model, row.parameters)
+    tried = trial(planner_factory.by_row(row), row.label or row.model, row.parameters)
     try:
         async with aclosing(tried) as pieces:
             async for piece in pieces:

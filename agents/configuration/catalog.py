@@ -9,8 +9,8 @@ from django.db import models, transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from agents import descriptions, servers, toolset, versions
-from agents.assembly import CIRCUITS
+from agents.catalog import agent_spec, agent_versions, mcp_servers, tool_factory
+from agents.catalog.agent_factory import CIRCUITS
 from agents.models import AgentTool, McpServer, ToolRegistration
 from agents.tools.mcp.definition import Definition, tool_name
 
@@ -41,12 +41,12 @@ class Servers(Kind):
         return _not_theirs(row, user) or super().switch_off(row, user)
 
     def kept(self, row: Any) -> None:
-        transaction.on_commit(partial(servers.leave, row.name))
+        transaction.on_commit(partial(mcp_servers.leave, row.name))
 
 
 def _not_theirs(row: Any, user: Any) -> list[Objection]:
     is_program = row.transport == McpServer.Transport.STDIO
-    if not is_program or user.has_perm(servers.STDIO_PERMISSION):
+    if not is_program or user.has_perm(mcp_servers.STDIO_PERMISSION):
         return []
     no = _("You may not set up servers that are programs on this machine.")
     return [Objection(("transport",), no)]
@@ -78,7 +78,7 @@ class Tools(Kind):
     def bare(self, name: str, values: Values) -> Any:
         self.model._meta.get_field(self.named).clean(name, None)
         source = _source(values)
-        if source == Source.OWN and name not in toolset.own_names():
+        if source == Source.OWN and name not in tool_factory.own_names():
             raise ValidationError(_("This installation has no tool of that name."))
         more = _of_server(name, values) if source == Source.MCP else {}
         return ToolRegistration.objects.create(name=name, source=source, **more)
@@ -112,13 +112,13 @@ WITHOUT = {
 
 
 class Agents(Kind):
-    """With their tools, as `agents.descriptions` has them, and a version for each change."""
+    """With their tools, as `agents.catalog.agent_spec` has them, and a version for each change."""
 
     def columns(self, values: Values) -> list[Column]:
         return columns(self.model, without=[self.named, "tools"])
 
     def described(self, row: Any) -> Values:
-        told = descriptions.described(row)
+        told = agent_spec.described(row)
         return {name: plain(value) for name, value in told.items() if name != self.named}
 
     def known(self, values: Values) -> list[str]:
@@ -162,7 +162,7 @@ class Agents(Kind):
     def prepare(self, row: Any, values: Values) -> None:
         """What it was is kept; and where another is to be the default, it is none before."""
         if not row.version:
-            versions.keep(row, None)
+            agent_versions.keep(row, None)
         if row.is_default and values.get("is_default") is False:
             row.is_default = False
             row.save(update_fields=["is_default"])
@@ -170,13 +170,13 @@ class Agents(Kind):
     def keep(self, row: Any, values: Values, user: Any) -> list[Objection]:
         if wrong := super().keep(row, values, user):
             return wrong
-        versions.keep(row, account(user), str(NOTE))
+        agent_versions.keep(row, account(user), str(NOTE))
         return []
 
     def switch_off(self, row: Any, user: Any) -> list[Objection]:
         self.prepare(row, {})
         super().switch_off(row, user)
-        versions.keep(row, account(user), str(NOTE))
+        agent_versions.keep(row, account(user), str(NOTE))
         return []
 
 

@@ -8,7 +8,7 @@ from .catalog import Agent
 
 
 class AgentVersion(models.Model):
-    """An agent from one time on, in plain values (agents.descriptions)."""
+    """An agent from one time on, in plain values (agents.catalog.agent_spec)."""
 
     agent = models.ForeignKey(
         Agent, verbose_name=_("agent"), on_delete=models.CASCADE, related_name="versions"

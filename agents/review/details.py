@@ -7,7 +7,7 @@ from typing import Any
 
 from agents.access import masking
 from agents.access.masking import Row
-from agents.assembly import TRIED
+from agents.catalog.agent_factory import TRIED
 from agents.engine.events import Type
 from agents.engine.state import Message
 from agents.models import Agent, AgentStep, AgentVersion, Run, RunEvent

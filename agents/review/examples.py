@@ -15,8 +15,8 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents import assembly, planners, servers
 from agents.access import audit, masking
+from agents.catalog import agent_factory, mcp_servers, planner_factory
 from agents.engine.errors import AgentError
 from agents.engine.events import Event, Type
 from agents.engine.loop.approval import AskPerson
@@ -138,7 +138,9 @@ class Tape:
     ) -> ToolRegistry:
         """The tools that an agent has now, as it is told of them, answering from this."""
         tools = [RecordedTool(self, specification(tool)) for tool in own]
-        tools += [RecordedTool(self, _remote(row)) for row in rows if servers.is_offered(row)]
+        tools += [
+            RecordedTool(self, _remote(row)) for row in rows if mcp_servers.is_offered(row)
+        ]
         others = {tool.name: self._answering(tool) for tool in more}
         return ToolRegistry([*(t for t in tools if t.name not in others), *others.values()])
 
@@ -188,12 +190,12 @@ def call(tool: str, arguments: Any) -> str:
 
 async def attempt(example: Example, agent: Agent, model: str = "") -> Trial:
     """Ask again, as the agent is set up now, and compare."""
-    model = model or planners.model_name(agent)
+    model = model or planner_factory.model_name(agent)
     trial = {"name": example.name, "agent": agent.name, "model": model}
     tape = Tape(example.observations)
     run = Run(agent=agent, model=model, query=example.question, history=example.history)
     try:
-        last = await _last(await assembly.rehearse(run, tape.registry))
+        last = await _last(await agent_factory.rehearse(run, tape.registry))
     except AgentError as error:
         return Trial(**trial, problem=str(error))
     if last.type is Type.RUN_PAUSED:

@@ -12,8 +12,9 @@ from django.db import transaction
 from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 
-from agents import assembly, planners, runs
+from agents import runs
 from agents.access import audit, masking, permissions, quotas
+from agents.catalog import agent_factory, planner_factory
 from agents.engine.events import Type
 from agents.models import Agent, AgentStep, Run
 from agents.sentences import told
@@ -53,20 +54,20 @@ class Setup:
     @cached_property
     def tools(self) -> list[str]:
         """None to choose from where a workflow says what it calls."""
-        return [] if self.run.workflow_id else assembly.tool_names(self.agent, self.user)
+        return [] if self.run.workflow_id else agent_factory.tool_names(self.agent, self.user)
 
     @cached_property
     def guardrails(self) -> list[str]:
-        return assembly.guardrail_names()
+        return agent_factory.guardrail_names()
 
     @cached_property
     def models(self) -> list[str]:
         """Those that this installation uses: somebody has to pay for them."""
         closed = permissions.closed_to(self.user).agents
         agents = Agent.objects.filter(enabled=True).exclude(pk__in=closed)
-        used = [planners.models_of(agent) for agent in agents]
+        used = [planner_factory.models_of(agent) for agent in agents]
         names = {name for names in used for name in names}
-        return sorted({self.run.model, *names, *planners.labels()})
+        return sorted({self.run.model, *names, *planner_factory.labels()})
 
     @property
     def before(self) -> Wish:
@@ -75,7 +76,8 @@ class Setup:
         known = {tool["function"]["name"] for tool in started.get("tools", ())}
         off = self.run.overrides.get("guardrails_off", ())
         return Wish(
-            instructions=started.get("instructions") or planners.instructions(self.agent),
+            instructions=started.get("instructions")
+            or planner_factory.instructions(self.agent),
             model=self.run.model,
             fallback=self.run.overrides.get("fallback_models", AS_THE_AGENT),
             tools=[name for name in self.tools if name in known] if started else self.tools,
@@ -86,8 +88,8 @@ class Setup:
     def now(self) -> Wish:
         """As the agent is."""
         return Wish(
-            instructions=planners.instructions(self.agent),
-            model=planners.model_name(self.agent),
+            instructions=planner_factory.instructions(self.agent),
+            model=planner_factory.model_name(self.agent),
             fallback=AS_THE_AGENT,
             tools=self.tools,
             guardrails=self.guardrails,
@@ -102,9 +104,9 @@ class Setup:
     def overrides(self, wish: Wish) -> dict[str, Any]:
         """What of the wish is not as the agent has it now."""
         agent, chosen = self.agent, {}
-        if wish.instructions and wish.instructions != planners.instructions(agent):
+        if wish.instructions and wish.instructions != planner_factory.instructions(agent):
             chosen["instructions"] = wish.instructions
-        if wish.model != planners.model_name(agent):
+        if wish.model != planner_factory.model_name(agent):
             chosen["model"] = wish.model
         if wish.fallback != AS_THE_AGENT:
             chosen["fallback_models"] = wish.fallback
@@ -174,7 +176,7 @@ def prepare(run: Run, step: int, wish: Wish, user, topic: str = "") -> Run:
             user=user,
             agent=setup.agent,
         )
-    except (planners.NotReady, quotas.UsedUp) as error:
+    except (planner_factory.NotReady, quotas.UsedUp) as error:
         raise NotRerun(f"{told(str(error))} {told(error.advice)}") from error
     if masking.asker(run) != user.pk:
         audit.record(user, audit.RERUN, run, run=again.pk, step=again.origin_step)

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib.auth.models import Group
 
-from agents import toolset
+from agents.catalog import tool_factory
 from agents.engine.plans.plan import ExecutionPlan
 from agents.engine.plans.validation import Schemas, missing
 from agents.engine.plans.yaml_reader import MOST_PROBLEMS, Problem
@@ -54,7 +54,9 @@ def present(user: Any = None) -> Company:
 
 def _schemas(user: Any) -> Schemas:
     rows = ToolRegistration.objects.usable_by(user).filter(enabled=True, is_gone=False)
-    here = {tool.name: getattr(tool, "parameters", ONE_TEXT) for tool in toolset.made(rows)}
+    here = {
+        tool.name: getattr(tool, "parameters", ONE_TEXT) for tool in tool_factory.made(rows)
+    }
     remote = [row for row in rows if row.source == ToolRegistration.Source.MCP]
     return here | {row.name: _parameters(row.definition) for row in remote}
 

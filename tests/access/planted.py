@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.bench import accounts  # sets Django up
 
-from agents import servers  # isort: skip
+from agents.catalog import mcp_servers  # isort: skip
 from agents.models import Agent, LanguageModel, McpServer, ToolRegistration  # isort: skip
 from agents.people import factors  # isort: skip
 from django.contrib.auth import get_user_model  # isort: skip
@@ -58,9 +58,9 @@ def _servers(
 async def _look(root: Any) -> None:
     try:
         async for server in McpServer.objects.all():
-            await servers.sync(server, root)
+            await mcp_servers.sync(server, root)
     finally:
-        await servers.shut_down()
+        await mcp_servers.shut_down()
 
 
 def _endpoint(secrets: dict[str, str], provider: str) -> ToolRegistration:

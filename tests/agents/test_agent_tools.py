@@ -5,7 +5,7 @@ from asgiref.sync import sync_to_async
 from django.test import Client
 from django.urls import reverse
 
-from agents import assembly
+from agents.catalog import agent_factory
 from agents.models import Agent, AgentTool, AuditEntry, Run, ToolRegistration
 from tests.agents.test_catalog_admin import agent_form
 from tests.conftest import asked
@@ -32,7 +32,7 @@ async def tool(name):
     agent = await Agent.objects.aget()
     topic = f"chat.{name}"
     run = await Run.objects.acreate(query="6 * 7", topic=topic, agent=agent)
-    return (await assembly.build(run)).tools.get(name)
+    return (await agent_factory.build(run)).tools.get(name)
 
 
 def posted(name, **settings):

@@ -8,8 +8,9 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient, Client
 
-from agents import approvals, runs, toolset
+from agents import approvals, runs
 from agents.approvals import NotDecided, Word
+from agents.catalog import tool_factory
 from agents.engine.tool import ToolResult
 from agents.fragments import Watched
 from agents.models import Agent, AgentStep, Approval, Run, ToolRegistration
@@ -49,7 +50,7 @@ class Letter:
 @pytest.fixture
 def letter(monkeypatch):
     tool = Letter()
-    monkeypatch.setitem(toolset.BUILT_IN, "calculator", lambda: tool)
+    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", lambda: tool)
     return tool
 
 

@@ -5,7 +5,8 @@ from asgiref.sync import sync_to_async
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 
-from agents import assembly, runs, toolset
+from agents import runs
+from agents.catalog import agent_factory, tool_factory
 from agents.engine.errors import BadPattern
 from agents.models import Agent, GuardrailPattern, Run, ToolRegistration
 from tests.conftest import asked, checked
@@ -19,7 +20,7 @@ pytestmark = [
 
 async def built():
     run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
-    return await assembly.build(run)
+    return await agent_factory.build(run)
 
 
 async def test_an_agent_is_built_as_its_row_says():
@@ -86,14 +87,14 @@ async def test_a_run_knows_what_was_said_before(scripted):
 async def test_the_default_agent_is_the_one_that_is_marked():
     await Agent.objects.acreate(name="aaa")
 
-    assert (await sync_to_async(assembly.default_agent)()).name == "helper"
+    assert (await sync_to_async(agent_factory.default_agent)()).name == "helper"
 
 
 async def test_without_a_marked_agent_the_first_one_answers():
     await Agent.objects.aupdate(is_default=False)
     await Agent.objects.acreate(name="aaa")
 
-    assert (await sync_to_async(assembly.default_agent)()).name == "helper"
+    assert (await sync_to_async(agent_factory.default_agent)()).name == "helper"
 
 
 async def test_a_model_of_its_own_is_used_by_an_agent():
@@ -110,10 +111,10 @@ def own_tools(settings):
 
     def use(*modules):
         settings.TOOL_MODULES = list(modules)
-        toolset.from_code.cache_clear()
+        tool_factory.from_code.cache_clear()
 
     yield use
-    toolset.from_code.cache_clear()
+    tool_factory.from_code.cache_clear()
 
 
 async def test_a_function_of_ones_own_becomes_a_tool_that_a_run_can_use(
@@ -141,7 +142,7 @@ def test_a_module_that_cannot_be_used_is_named(own_tools, modules, reason):
     own_tools(*modules)
 
     with pytest.raises(ImproperlyConfigured, match=reason):
-        toolset.own_names()
+        tool_factory.own_names()
 
 
 @pytest.mark.parametrize("name", ["calculator", "database", "search"])

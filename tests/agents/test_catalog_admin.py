@@ -10,9 +10,9 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
-from agents import toolset
 from agents.admin.tool_form import WEATHER
-from agents.assembly import CIRCUITS
+from agents.catalog import tool_factory
+from agents.catalog.agent_factory import CIRCUITS
 from agents.engine.loop.handoff import Handoff
 from agents.models import Agent, Approval, McpServer, Run, ToolRegistration
 from tests.conftest import asked
@@ -86,7 +86,7 @@ def test_an_http_tool_is_added(root):
     row = own("weather")
     assert (row.source, row.endpoint) == ("http", "https://weather.example/{city}")
     assert row.headers.reveal() == {"X-Key": "hunter2"}
-    assert toolset.over_http(row).effect == "read"
+    assert tool_factory.over_http(row).effect == "read"
 
 
 @pytest.mark.parametrize("definition", [WEATHER, WEATHER["function"], PARAMETERS])
@@ -94,7 +94,7 @@ def test_a_definition_may_be_whole_or_a_part(root, definition):
     described = {"description": "Tells the weather.", "definition": json.dumps(definition)}
     root.post(page("add"), typed(**described))
 
-    assert toolset.over_http(own("weather")).parameters["required"] == ["city"]
+    assert tool_factory.over_http(own("weather")).parameters["required"] == ["city"]
 
 
 @pytest.mark.parametrize(

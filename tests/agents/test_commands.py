@@ -13,7 +13,8 @@ from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 from pydantic import SecretStr
 
-from agents import runs, samples
+from agents import runs
+from agents.catalog import sample_data
 from agents.management.commands import ask as ask_command
 from agents.management.commands import seed_demo, serve
 from agents.models import Agent, GuardrailPattern, Run, ToolRegistration
@@ -234,7 +235,7 @@ def test_a_call_of_an_agent_that_was_asked_waits_for_a_word_too(db, terminal):
 @pytest.fixture
 def no_samples(monkeypatch):
     loaded = []
-    monkeypatch.setattr(samples, "load", loaded.append)
+    monkeypatch.setattr(sample_data, "load", loaded.append)
     return loaded
 
 

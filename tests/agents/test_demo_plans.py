@@ -9,7 +9,7 @@ from django.core.management import call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents import samples
+from agents.catalog import sample_data
 from agents.engine.events import Type
 from agents.engine.guardrails.checks import Guardrails
 from agents.engine.json_schema import violations
@@ -76,7 +76,7 @@ SEASONS = (
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory):
     path = tmp_path_factory.mktemp("samples") / "shop.sqlite3"
-    samples.make_database(path, TODAY)
+    sample_data.make_database(path, TODAY)
     return path
 
 
@@ -516,7 +516,7 @@ def test_a_result_is_judged_by_what_can_be_seen_of_it(expected, result, is_met, 
 @pytest.mark.django_db(transaction=True)
 def test_the_agent_of_a_first_visit_works_by_a_plan(settings, tmp_path):
     settings.SAMPLE_DATABASE = tmp_path / "shop.sqlite3"
-    samples.make_database(settings.SAMPLE_DATABASE, date.today())
+    sample_data.make_database(settings.SAMPLE_DATABASE, date.today())
     seed_demo.make_agents()
 
     out = StringIO()

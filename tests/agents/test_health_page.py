@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from agents import health
 from agents.admin import deployment, findings, isolation
-from agents.assembly import CIRCUITS
+from agents.catalog.agent_factory import CIRCUITS
 from agents.models import Approval, McpServer, Run, ServerProcess
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -5,7 +5,8 @@ from channels.db import database_sync_to_async
 from django.core.management import call_command
 from django.db import connection
 
-from agents import knowledge, samples
+from agents import knowledge
+from agents.catalog import sample_data
 from agents.engine import fault_injection
 from agents.models import Chunk, Document
 from agents.tools.search import SearchTool, cited
@@ -56,7 +57,7 @@ JAPANESE = [
 
 @pytest.fixture
 def handbook():
-    return samples.ingest_handbook()
+    return sample_data.ingest_handbook()
 
 
 # Each of these asks one handbook many things: to take it in is most of the work.
@@ -212,7 +213,7 @@ async def test_the_search_tool_searches_the_documents():
 def test_a_document_taken_in_twice_is_there_once(handbook):
     before = Chunk.objects.count()
 
-    again = samples.ingest_handbook()
+    again = sample_data.ingest_handbook()
 
     assert {done.outcome for done in handbook} == {"added"}
     assert {done.outcome for done in again} == {"unchanged"}

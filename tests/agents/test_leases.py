@@ -11,7 +11,8 @@ from django.db import InterfaceError, OperationalError
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from agents import approvals, assembly, leases, runs, toolset, workshop
+from agents import approvals, leases, runs, workshop
+from agents.catalog import agent_factory, tool_factory
 from agents.engine.events import Stamp, Type
 from agents.engine.tool import ToolResult
 from agents.journal import Journal, RunIsOver
@@ -102,7 +103,7 @@ async def test_a_former_owner_can_write_no_more():
 async def test_the_heart_of_a_run_beats_while_it_runs(monkeypatch):
     monkeypatch.setattr(leases, "BEAT", 0.02)
     tool = Held()
-    monkeypatch.setitem(toolset.BUILT_IN, "calculator", lambda: tool)
+    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", lambda: tool)
     run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
     runs.launch(run)
     await until(run, "tool_call")
@@ -120,7 +121,7 @@ async def test_the_heart_of_a_run_beats_while_it_runs(monkeypatch):
 async def interrupted(monkeypatch, scripted, effect):
     """A run whose process ends while a tool is at work."""
     tool = Held(effect)
-    monkeypatch.setitem(toolset.BUILT_IN, "calculator", lambda: tool)
+    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", lambda: tool)
     scripted(Says.call("calculator", input="6 * 7"), Says(answer="It is 42."))
     run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
     runs.launch(run)
@@ -170,7 +171,7 @@ async def test_what_was_said_before_a_restart_is_no_answer_to_what_is_asked_afte
 ):
     tool = Held("at_most_once")
     tool.needs_approval = True
-    monkeypatch.setitem(toolset.BUILT_IN, "calculator", lambda: tool)
+    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", lambda: tool)
     scripted(Says.call("calculator", input="6 * 7"), Says(answer="It is 42."))
     run = await asked("6 * 7", user=person)
     approval = await Approval.objects.aget(run=run)
@@ -317,7 +318,7 @@ async def test_a_heart_that_missed_a_beat_beats_on(monkeypatch):
 
 async def test_a_run_that_ends_within_the_grace_is_let_end(monkeypatch):
     tool = Held()
-    monkeypatch.setitem(toolset.BUILT_IN, "calculator", lambda: tool)
+    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", lambda: tool)
     run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
     runs.launch(run)
     await until(run, "tool_call")
@@ -330,7 +331,7 @@ async def test_a_run_that_ends_within_the_grace_is_let_end(monkeypatch):
 
 async def test_a_run_stopped_from_another_process_is_stopped(monkeypatch):
     tool = Held()
-    monkeypatch.setitem(toolset.BUILT_IN, "calculator", lambda: tool)
+    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", lambda: tool)
     run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
     runs.launch(run)
     await until(run, "tool_call")
@@ -387,7 +388,7 @@ async def test_a_run_that_begins_while_the_database_is_away_is_gone_on_with_late
     async def away(run):
         raise OperationalError("the server closed the connection unexpectedly")
 
-    monkeypatch.setattr(assembly, "begin", away)
+    monkeypatch.setattr(agent_factory, "begin", away)
     run = await sync_to_async(runs.prepare)(query="What is 6 * 7?", topic="chat.1")
     runs.launch(run)
     await runs.wait(run)

@@ -6,7 +6,8 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db.models import F
 
-from agents import leases, live, runs, toolset, workshop
+from agents import leases, live, runs, workshop
+from agents.catalog import tool_factory
 from agents.engine.tool import ToolResult
 from agents.models import Run
 from tests.conftest import checked, until
@@ -38,7 +39,7 @@ class Held:
 @pytest.fixture
 def tool(monkeypatch):
     tool = Held()
-    monkeypatch.setitem(toolset.BUILT_IN, "calculator", lambda: tool)
+    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", lambda: tool)
     return tool
 
 

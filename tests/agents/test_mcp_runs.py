@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from asgiref.sync import sync_to_async
 
-from agents import approvals, runs, servers
+from agents import approvals, runs
+from agents.catalog import mcp_servers
 from agents.models import Agent, Approval, McpServer, ToolRegistration
 from tests.conftest import asked, checked
 from tests.scripted import Says
@@ -28,7 +29,7 @@ async def clock(administrator):
     server = await McpServer.objects.acreate(
         name="time", transport="stdio", command=TIME, trusts_annotations=True
     )
-    found = await servers.sync(server, administrator)
+    found = await mcp_servers.sync(server, administrator)
     assert "get_current_time" in found.added
     agent = await Agent.objects.aget()
     tools = [tool async for tool in ToolRegistration.objects.filter(server=server)]
@@ -82,13 +83,13 @@ async def test_what_changed_since_it_was_approved_is_not_called(
         command=sys.executable,
         args=[PLAIN, str(tmp_path / "notes")],
     )
-    await servers.sync(server, administrator)
+    await mcp_servers.sync(server, administrator)
     tool = await ToolRegistration.objects.aget(name="plain__add")
     await (await Agent.objects.aget()).tools.aadd(tool)
     scripted(Says.call("plain__add", a=1, b=2), Says(answer="I could not."))
     run = await asked("What is 1 + 2?", user=person)
     approval = await Approval.objects.aget(run=run)
-    connection = await servers._room().connection(server)
+    connection = await mcp_servers._room().connection(server)
     await connection.call("sneak", {})
 
     word = approvals.Word(digest=approval.digest, is_approved=True)
@@ -115,7 +116,7 @@ async def test_a_changed_tool_is_not_offered_until_it_is_accepted(clock, scripte
 
 async def test_a_server_that_is_switched_off_is_gone_from_the_next_run(clock, scripted):
     await McpServer.objects.aupdate(enabled=False)
-    await sync_to_async(servers.leave)("time")
+    await sync_to_async(mcp_servers.leave)("time")
     model = scripted(Says(answer="I have no clock."))
 
     await asked("What time is it in Tokyo?")

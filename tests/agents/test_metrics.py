@@ -13,7 +13,8 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
 
-from agents import journal, metrics, pulse, toolset
+from agents import journal, metrics, pulse
+from agents.catalog import tool_factory
 from agents.engine.errors import ModelError
 from agents.engine.events import Event, Type, replayed
 from agents.engine.tool import ToolResult
@@ -151,8 +152,8 @@ class Spare(Broken):
 async def test_what_a_stand_in_did_is_not_counted_for_the_broken_tool(
     registry, agent, scripted, monkeypatch
 ):
-    monkeypatch.setitem(toolset.BUILT_IN, "calculator", Broken)
-    monkeypatch.setitem(toolset.BUILT_IN, "search", Spare)
+    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", Broken)
+    monkeypatch.setitem(tool_factory.BUILT_IN, "search", Spare)
     names = ["calculator", "search"]
     rows = [row async for row in ToolRegistration.objects.filter(name__in=names)]
     await agent.tools.aset(rows)

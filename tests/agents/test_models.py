@@ -8,7 +8,8 @@ from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
 from django.test import Client
 
-from agents import planners, runs, wording
+from agents import runs, wording
+from agents.catalog import planner_factory
 from agents.engine.errors import ModelError
 from agents.models import Agent, AgentStep, LanguageModel, Run
 from chat import questions, sessions
@@ -70,7 +71,7 @@ async def test_azure_is_asked_by_deployment_and_version():
     async with WireServer([say("Hello.")]) as server:
         about = {"provider": "azure", "model": "azure/mine", "api_version": "2024-10-21"}
         row = await sync_to_async(added)(base_url=server.url.removesuffix("/v1"), **about)
-        [_ async for _ in planners.by_row(row).stream(**HELLO)]
+        [_ async for _ in planner_factory.by_row(row).stream(**HELLO)]
 
     request = server.requests[0]
     path = "/openai/deployments/mine/chat/completions?api-version=2024-10-21"
@@ -84,7 +85,7 @@ async def test_bedrock_is_asked_with_the_keys_of_the_row_in_its_region():
         about = {"model": "bedrock/anthropic.claude-x", "region": "eu-central-1", "api_key": ""}
         row = await sync_to_async(added)(**about, secrets=keys, options=place)
         with pytest.raises(ModelError) as refused:
-            [_ async for _ in planners.by_row(row).stream(**HELLO)]
+            [_ async for _ in planner_factory.by_row(row).stream(**HELLO)]
 
     signed = server.requests[0].headers["authorization"]
     assert signed.startswith("AWS4-HMAC-SHA256 Credential=AKIAOFTHISROW/")
@@ -132,7 +133,7 @@ async def test_where_it_fails_those_of_the_agent_are_asked_and_then_those_of_the
 async def test_the_window_and_the_most_output_of_the_row_count(agent):
     added_row = sync_to_async(added)
     await added_row(context_window=1000, parameters={"max_tokens": 64})
-    planner = (await sync_to_async(planners.of)(agent, "fast"))[0]
+    planner = (await sync_to_async(planner_factory.of)(agent, "fast"))[0]
 
     assert (planner.window, planner.parameters["max_tokens"]) == (1000, 64)
 
@@ -172,16 +173,16 @@ def test_a_key_of_the_environment_will_do_for_its_provider_alone(monkeypatch):
     added("other", model="anthropic/claude-x", api_key="", base_url="https://proxy.example")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-from-outside")
 
-    assert planners.trouble("fast") is None
-    assert planners.trouble("other") is None  # whose server may want none
-    assert planners.by_row(LanguageModel.objects.get(label="other")).llm._api_key is None
+    assert planner_factory.trouble("fast") is None
+    assert planner_factory.trouble("other") is None  # whose server may want none
+    assert planner_factory.by_row(LanguageModel.objects.get(label="other")).llm._api_key is None
 
 
 def test_a_key_goes_to_its_provider_whatever_the_environment_says(monkeypatch):
     row = added(model="openai/gpt-4.1", base_url="")
     monkeypatch.setenv("OPENAI_API_BASE", "http://elsewhere.example/v1")
 
-    assert planners.by_row(row).base_url == "https://api.openai.com/v1"
+    assert planner_factory.by_row(row).base_url == "https://api.openai.com/v1"
 
 
 async def test_a_model_that_is_switched_off_meanwhile_ends_the_run_with_a_sentence(agent):
@@ -203,33 +204,33 @@ def test_who_may_not_use_a_model_is_told_so(agent, person, stranger):
     person.groups.add(group)
     thinking_with(agent, "fast")
 
-    assert planners.check(agent, "fast", person) is None
+    assert planner_factory.check(agent, "fast", person) is None
     with pytest.raises(questions.NotSaid, match="You may not use the model fast."):
         sessions.begin(stranger, "Hello?", "a")
 
 
 def test_the_model_of_the_installation_is_not_taken_over_by_a_row():
-    found = planners.default_model()
+    found = planner_factory.default_model()
     added(model=found.model)
 
-    assert planners.chain(Agent(), found.model)[0].row is None
+    assert planner_factory.chain(Agent(), found.model)[0].row is None
 
 
 def test_a_name_that_is_neither_a_label_nor_a_models_is_noticed():
     added()
 
-    assert str(planners.trouble("slow")) == "There is no model called slow."
+    assert str(planner_factory.trouble("slow")) == "There is no model called slow."
     known = ["fast", "gpt-4.1", "mistral/y", "demo"]
-    assert [planners.trouble(name) for name in known] == [None] * 4
-    assert "There is no provider called x." in str(planners.trouble("x/y"))
+    assert [planner_factory.trouble(name) for name in known] == [None] * 4
+    assert "There is no provider called x." in str(planner_factory.trouble("x/y"))
 
 
 @pytest.mark.parametrize("limit", ["concurrency", "requests_per_minute", "tokens_per_minute"])
 def test_runs_of_a_process_share_the_limits_of_a_row(agent, limit):
     added(**{limit: 3})
-    one, two = (planners.of(agent, "fast")[0].gate for _ in range(2))
+    one, two = (planner_factory.of(agent, "fast")[0].gate for _ in range(2))
     LanguageModel.objects.update(**{limit: 5})
-    planners.of(agent, "fast")
+    planner_factory.of(agent, "fast")
 
     assert one is two
     assert one.limits.most(limit.partition("_")[0]) == 5

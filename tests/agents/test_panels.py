@@ -7,9 +7,10 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Group
 from django.test import AsyncClient
 
-from agents import approvals, planners, runs
+from agents import approvals, runs
 from agents.access.masking import Veil, masked
 from agents.approvals import Word
+from agents.catalog import planner_factory
 from agents.display import RunView, panels
 from agents.llm.direct_model import DirectModel
 from agents.management.commands import seed_demo
@@ -112,7 +113,7 @@ async def test_a_panel_is_asked_and_judged_over_the_wire(agent, monkeypatch, dia
     panel = await Agent.objects.acreate(name="board", mode="panel", merge="judge", **how)
     await sync_to_async(panel.handoffs.set)(members)
     async with WireServer(reply) as server:
-        monkeypatch.setattr(planners, "llm", lambda name: DirectModel("key", server.url))
+        monkeypatch.setattr(planner_factory, "llm", lambda name: DirectModel("key", server.url))
         run = await checked(await asked("What is 6 * 7?", agent=panel))
 
     assert run.answer == "42\n\n> **b**: It was worked out.\n\n**Differ**\n\n- 41 or 42."

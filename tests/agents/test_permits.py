@@ -5,8 +5,9 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Group
 from django.utils import timezone
 
-from agents import assembly, runs
+from agents import runs
 from agents.access import permissions
+from agents.catalog import agent_factory
 from agents.models import Agent, Run, Schedule, ToolRegistration, Workflow
 from agents.review import rerunning
 from agents.workflows import acceptance, schedules, starting
@@ -92,9 +93,9 @@ def test_the_default_agent_is_the_first_that_one_may_use(agent, person, stranger
     agent.groups.add(finance)
     other = Agent.objects.create(name="other", model="demo")
 
-    assert assembly.default_agent(person.pk) == agent
-    assert assembly.default_agent(stranger.pk) == other
-    assert assembly.default_agent() == agent
+    assert agent_factory.default_agent(person.pk) == agent
+    assert agent_factory.default_agent(stranger.pk) == other
+    assert agent_factory.default_agent() == agent
 
 
 async def test_a_run_of_an_agent_that_was_closed_meanwhile_ends_in_words(stranger, ledger):

@@ -6,8 +6,9 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.utils import timezone
 
-from agents import approvals, assembly, planners, runs, trace
+from agents import approvals, runs, trace
 from agents.access import masking
+from agents.catalog import agent_factory, planner_factory
 from agents.engine.loop.cancellation import Fate
 from agents.engine.loop.termination import StopReason
 from agents.llm.direct_model import DirectModel
@@ -71,7 +72,7 @@ async def test_a_provider_is_sent_nothing_personal_and_the_person_reads_all(
     await sync_to_async(ask_for)("hidden", dialect=dialect, model="openai/gpt")
 
     async with WireServer(lambda request: reply(request, dialect)) as server:
-        monkeypatch.setattr(planners, "llm", lambda name: ROADS[road]("key", server.url))
+        monkeypatch.setattr(planner_factory, "llm", lambda name: ROADS[road]("key", server.url))
         run = await checked(await asked(QUESTION))
 
     bodies = json.dumps([request.body for request in server.requests], ensure_ascii=False)
@@ -89,7 +90,7 @@ async def test_a_plan_is_written_carried_out_and_checked_without_it(dialect, mon
     question = f"What is 6 times 7? {MAIL} wants to know."
 
     async with WireServer(lambda request: plans.reply(request, dialect)) as server:
-        monkeypatch.setattr(planners, "llm", lambda name: DirectModel("key", server.url))
+        monkeypatch.setattr(planner_factory, "llm", lambda name: DirectModel("key", server.url))
         run = await checked(await asked(question))
 
     assert run.status == "completed"
@@ -209,7 +210,7 @@ async def test_the_page_of_a_run_says_for_ever_that_nothing_personal_was_kept(
 
 @pytest.mark.parametrize("rule", ["shown", "unkept"])
 def test_of_a_trial_the_draft_says_what_was_kept(rule):
-    tried = {assembly.TRIED: {"personal_data": rule}}
+    tried = {agent_factory.TRIED: {"personal_data": rule}}
     run = Run(topic=f"{TRIAL}1", overrides=tried)
 
     assert is_unkept(run) is (rule == "unkept")

@@ -6,7 +6,8 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import IntegrityError
 
-from agents import runs, toolset, workshop
+from agents import runs, workshop
+from agents.catalog import tool_factory
 from agents.engine.errors import ModelError
 from agents.engine.planner.stream_batches import Deadlines
 from agents.engine.state import legal
@@ -119,7 +120,7 @@ async def test_what_a_model_said_before_it_failed_can_still_be_read(scripted):
 
 async def test_a_model_that_says_nothing_more_is_given_up(scripted, monkeypatch):
     quick = Deadlines(first=0.1, between=0.1, whole=1)
-    monkeypatch.setattr("agents.planners._deadlines", lambda: quick)
+    monkeypatch.setattr("agents.catalog.planner_factory._deadlines", lambda: quick)
     scripted(model=Raw(delta(content="It is "), None))
 
     run = await checked(await asked("What is it?"))
@@ -142,7 +143,7 @@ async def test_a_model_that_says_nothing_more_is_given_up(scripted, monkeypatch)
 async def test_a_tool_that_fails_does_not_fail_the_run(
     act, reason, observation, scripted, monkeypatch
 ):
-    monkeypatch.setitem(toolset.BUILT_IN, "calculator", lambda: Fake(act))
+    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", lambda: Fake(act))
     model = scripted(Says.call("calculator"), Says(answer="Without it, then."))
 
     run = await checked(await asked("What is it?"))
@@ -154,7 +155,7 @@ async def test_a_tool_that_fails_does_not_fail_the_run(
 
 
 async def test_a_tool_that_found_nothing_is_not_told_of_as_interrupted(scripted, monkeypatch):
-    monkeypatch.setitem(toolset.BUILT_IN, "calculator", lambda: Fake(returns_nothing))
+    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", lambda: Fake(returns_nothing))
     scripted(Says.call("calculator"), Says(answer="Nothing there."))
 
     run = await asked("What is it?")

@@ -7,8 +7,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from agents import servers
 from agents.admin import strip
+from agents.catalog import mcp_servers
 from agents.models import McpServer, ServerSample
 from agents.tools.mcp.connection import Health
 
@@ -21,7 +21,7 @@ def server():
 
 
 def look(state, **facts):
-    servers.keep("files", Health(state=state, **facts))
+    mcp_servers.keep("files", Health(state=state, **facts))
 
 
 def later(**time):
@@ -67,7 +67,7 @@ def test_what_is_older_than_a_day_is_forgotten(server):
 
 
 def test_a_server_that_comes_and_goes_fills_nothing(server, monkeypatch):
-    monkeypatch.setattr(servers, "MOST_SAMPLES", 4)
+    monkeypatch.setattr(mcp_servers, "MOST_SAMPLES", 4)
     for state in ["ready", "failed"] * 5:
         look(state)
 

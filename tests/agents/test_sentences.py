@@ -4,7 +4,7 @@ from unittest.mock import patch
 import pytest
 from django.utils import translation
 
-from agents.assembly import NoAgent
+from agents.catalog.agent_factory import NoAgent
 from agents.engine import errors
 from agents.engine.plans.definition import read
 from agents.llm.provider_errors import explain

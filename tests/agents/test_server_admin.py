@@ -12,8 +12,8 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
-from agents import servers
 from agents.admin import isolation
+from agents.catalog import mcp_servers
 from agents.models import AuditEntry, McpServer, ToolRegistration
 from agents.tools.mcp.config import Folder
 from agents.tools.mcp.connection import Health
@@ -81,11 +81,11 @@ def said(response):
 
 
 def keep(server, *definitions):
-    servers.keep(server.name, Health(state="ready", tools=definitions))
+    mcp_servers.keep(server.name, Health(state="ready", tools=definitions))
 
 
 def test_the_list_says_how_servers_are(root, plain):
-    servers.keep("plain", Health(state="failed", error="The program ended with status 1."))
+    mcp_servers.keep("plain", Health(state="failed", error="The program ended with status 1."))
     html = root.get(page("changelist")).content.decode()
 
     assert "out of order" in html
@@ -163,7 +163,7 @@ def test_of_a_program_whose_arguments_cannot_be_read_nothing_is_supposed(root):
 
 
 def test_only_of_a_server_that_is_there_something_was_heard(root, plain):
-    servers.keep("plain", Health(state="ready", latency=0.0123))
+    mcp_servers.keep("plain", Health(state="ready", latency=0.0123))
     new = root.get(page("add")).content.decode()
     old = root.get(page("change", plain.pk)).content.decode()
 
@@ -254,11 +254,11 @@ def test_folders_and_trust_are_saved(root, tmp_path):
 
     server = McpServer.objects.get()
     assert (server.folders, server.trusts_annotations) == (f"{tmp_path}:rw", True)
-    assert servers.config(server).folders == (Folder(str(tmp_path), is_writable=True),)
+    assert mcp_servers.config(server).folders == (Folder(str(tmp_path), is_writable=True),)
 
 
 def test_what_a_server_kept_goes_with_it(root, plain):
-    kept = servers.home(plain.pk)
+    kept = mcp_servers.home(plain.pk)
     (kept / "home").mkdir(parents=True)
     root.post(page("delete", plain.pk), {"post": "yes"})
 
@@ -284,7 +284,7 @@ def test_a_connection_that_fails_says_why(root, plain):
 def test_a_server_is_left_once_its_change_is_certain(root, plain, monkeypatch):
     left = []
     monkeypatch.setattr(
-        servers, "leave", lambda name: left.append((name, connection.in_atomic_block))
+        mcp_servers, "leave", lambda name: left.append((name, connection.in_atomic_block))
     )
     root.post(page("change", plain.pk), typed(**as_it_is(plain)))
     root.post(page("delete", plain.pk), {"post": "yes"})
@@ -354,7 +354,7 @@ def test_a_changed_tool_is_shown_and_accepted(root, plain):
     root.post(page("accept", row.pk), {"seen": "something else"})
     row.refresh_from_db()
     was_held = bool(row.pending)
-    response = root.post(page("accept", row.pk), {"seen": servers.seal(row)}, follow=True)
+    response = root.post(page("accept", row.pk), {"seen": mcp_servers.seal(row)}, follow=True)
     row.refresh_from_db()
 
     assert "<del>Adds up.</del>" in html
@@ -370,7 +370,9 @@ def test_nobody_else_accepts_a_change(clerk, person, plain):
     row = ToolRegistration.objects.get()
     person.user_permissions.clear()
 
-    assert clerk.post(page("accept", row.pk), {"seen": servers.seal(row)}).status_code == 403
+    assert (
+        clerk.post(page("accept", row.pk), {"seen": mcp_servers.seal(row)}).status_code == 403
+    )
     assert clerk.get(page("import")).status_code == 403
     assert Client().post(page("test", plain.pk)).status_code == 302
 

@@ -13,8 +13,9 @@ import pytest
 from asgiref.sync import sync_to_async
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
-from agents import approvals, journal, runs, sinks, telemetry, toolset, trace
+from agents import approvals, journal, runs, sinks, telemetry, trace
 from agents.approvals import Word
+from agents.catalog import tool_factory
 from agents.engine.errors import ModelError
 from agents.engine.events import Event, Stamp, Type
 from agents.engine.tool import ToolResult
@@ -309,7 +310,7 @@ class Letter:
 async def test_a_run_gone_on_with_by_another_process_goes_on_with_its_trace(
     collector, listening, scripted, monkeypatch, person
 ):
-    monkeypatch.setitem(toolset.BUILT_IN, "calculator", Letter)
+    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", Letter)
     scripted(CALL, Says(answer="It is written."))
     listening(otlp_endpoint=collector.url)
     run = await asked("Write to her.", user=person)

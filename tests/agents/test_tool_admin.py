@@ -11,11 +11,11 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from agents import servers
 from agents.access import audit
 from agents.admin import parameters, usage
 from agents.admin.arguments import ArgumentsForm
-from agents.assembly import CIRCUITS
+from agents.catalog import mcp_servers
+from agents.catalog.agent_factory import CIRCUITS
 from agents.models import AgentStep, AuditEntry, McpServer, Run, ToolRegistration
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -77,7 +77,7 @@ def plain(tmp_path, administrator):
         trusts_annotations=True,
         env={"API_KEY": "hunter2"},
     )
-    async_to_sync(servers.sync)(server, administrator)
+    async_to_sync(mcp_servers.sync)(server, administrator)
     return server
 
 

@@ -7,9 +7,9 @@ from django.contrib.auth.models import Group, Permission
 from django.db import OperationalError
 from django.test import Client
 
-from agents import versions
 from agents.access import audit
 from agents.access.audit import hash_chain, request_context
+from agents.catalog import agent_versions
 from agents.models import Agent, AuditEntry, GuardrailPattern, McpServer
 from tests.review.conftest import client_of
 
@@ -160,9 +160,9 @@ def test_what_cannot_be_recorded_is_not_changed(administrator, monkeypatch):
 )
 def test_nor_is_what_pages_of_their_own_do(administrator, monkeypatch, page, typed):
     agent = Agent.objects.create(name="clerk")
-    versions.keep(agent, None)
+    agent_versions.keep(agent, None)
     Agent.objects.filter(pk=agent.pk).update(instructions="Be brief.")
-    versions.keep(agent, None)
+    agent_versions.keep(agent, None)
     kinds = (Agent, McpServer, GuardrailPattern)
     before = [list(kind.objects.order_by("pk").values()) for kind in kinds]
 

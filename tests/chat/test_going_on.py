@@ -5,7 +5,8 @@ import asyncio
 import pytest
 from asgiref.sync import sync_to_async
 
-from agents import runs, toolset
+from agents import runs
+from agents.catalog import tool_factory
 from agents.engine.tool import ToolResult
 from agents.models import Run
 from agents.workflows import versions
@@ -46,7 +47,7 @@ class Held:
 @pytest.fixture
 def calculator(monkeypatch):
     Held.asked, Held.is_held = [], asyncio.Event()
-    monkeypatch.setitem(toolset.BUILT_IN, "calculator", Held)
+    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", Held)
     return Held
 
 

@@ -7,7 +7,8 @@ from asgiref.sync import sync_to_async
 from channels.db import database_sync_to_async
 from django.test import AsyncClient
 
-from agents import live, planners, runs, workshop
+from agents import live, runs, workshop
+from agents.catalog import planner_factory
 from agents.models import Agent, Run
 from agents.workflows import starting
 from chat import queue, sessions, sharing
@@ -41,7 +42,7 @@ class Held:
 @pytest.fixture
 async def model(monkeypatch):
     model = Held()
-    monkeypatch.setattr(planners, "llm", lambda name: model)
+    monkeypatch.setattr(planner_factory, "llm", lambda name: model)
     return model
 
 
@@ -175,7 +176,7 @@ async def test_a_run_that_fails_lets_the_next_one_begin(chat, monkeypatch):
                     raise ZeroDivisionError
                 yield chunk
 
-    monkeypatch.setattr(planners, "llm", lambda name: model)
+    monkeypatch.setattr(planner_factory, "llm", lambda name: model)
     model = Broken()
     await said(chat, "one", "two")
     model.let_go.set()
@@ -188,7 +189,7 @@ async def test_a_run_that_fails_lets_the_next_one_begin(chat, monkeypatch):
 async def test_while_a_run_waits_for_a_person_so_does_the_queue(chat, monkeypatch, client):
     await Agent.objects.aupdate(auto_execute_tools=False)
     model = ScriptedModel(Says.call("calculator", input="6 * 7"), Says(answer="Next."))
-    monkeypatch.setattr(planners, "llm", lambda name: model)
+    monkeypatch.setattr(planner_factory, "llm", lambda name: model)
     await said(chat, "one")
     run = await Run.objects.aget()
     await runs.wait(run)

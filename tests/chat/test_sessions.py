@@ -11,7 +11,8 @@ from django.test import AsyncClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents import planners, runs
+from agents import runs
+from agents.catalog import planner_factory
 from agents.engine.state import legal
 from agents.models import Agent, Run, RunEvent
 from chat import listing, questions, sessions
@@ -101,7 +102,7 @@ async def test_the_next_question_knows_what_was_said_before(person, monkeypatch)
     model = ScriptedModel(
         Says.call("calculator", input="6 * 7"), Says(answer="42."), Says(answer="As I said.")
     )
-    monkeypatch.setattr(planners, "llm", lambda name: model)
+    monkeypatch.setattr(planner_factory, "llm", lambda name: model)
     first = await sync_to_async(sessions.begin)(person, "What is it?", "a")
     await answered(first)
     chat = await ChatSession.objects.aget()
@@ -116,7 +117,7 @@ async def test_the_next_question_knows_what_was_said_before(person, monkeypatch)
 
 async def test_a_blocked_question_is_never_sent_to_a_model(person, monkeypatch):
     model = ScriptedModel(Says(answer="Hello."))
-    monkeypatch.setattr(planners, "llm", lambda name: model)
+    monkeypatch.setattr(planner_factory, "llm", lambda name: model)
     secret = "-----BEGIN PRIVATE KEY-----"
     first = await sync_to_async(sessions.begin)(person, secret, "a")
     assert (await answered(first)).status == "blocked"

@@ -9,7 +9,8 @@ from asgiref.sync import sync_to_async
 from channels.db import database_sync_to_async
 from django.test import AsyncClient
 
-from agents import leases, live, planners, runs, toolset, trace, workshop
+from agents import leases, live, runs, trace, workshop
+from agents.catalog import planner_factory, tool_factory
 from agents.engine.loop.function_tool import FunctionTool
 from agents.engine.tool import ToolResult
 from agents.models import Run
@@ -60,11 +61,11 @@ class Stubborn(Slow):
 
 
 def think_with(monkeypatch, model):
-    monkeypatch.setattr(planners, "llm", lambda name: model)
+    monkeypatch.setattr(planner_factory, "llm", lambda name: model)
 
 
 def act_with(monkeypatch, tool):
-    monkeypatch.setitem(toolset.BUILT_IN, "calculator", lambda: tool)
+    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", lambda: tool)
     think_with(monkeypatch, ScriptedModel(Says.call("calculator"), Says(answer="Never said.")))
 
 

@@ -7,7 +7,8 @@ from asgiref.sync import sync_to_async
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from agents import leases, planners, runs, toolset, trace, workshop
+from agents import leases, runs, trace, workshop
+from agents.catalog import planner_factory, tool_factory
 from agents.display import BARE, RunView
 from agents.display.effects import MOST_CALLS
 from agents.engine.events import Stamp, Type
@@ -45,10 +46,10 @@ class Letter:
 @pytest.fixture
 def letter(monkeypatch):
     tool = Letter()
-    monkeypatch.setitem(toolset.BUILT_IN, "calculator", lambda: tool)
+    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", lambda: tool)
     calls = tuple(Call("calculator", {"to": to}) for to in "abc")
     model = ScriptedModel(Says("", calls), Says(answer="Never said."))
-    monkeypatch.setattr(planners, "llm", lambda name: model)
+    monkeypatch.setattr(planner_factory, "llm", lambda name: model)
     return tool
 
 

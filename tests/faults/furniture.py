@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.bench import accounts  # sets Django up
 
-from agents import servers  # isort: skip
+from agents.catalog import mcp_servers  # isort: skip
 from agents.models import Agent, McpServer, ToolRegistration  # isort: skip
 from django.contrib.auth import get_user_model  # isort: skip
 
@@ -50,9 +50,9 @@ def _connect(notes: str) -> None:
 async def _sync(server: McpServer) -> None:
     administrator = await get_user_model().objects.aget(username="demo")
     try:
-        await servers.sync(server, administrator)
+        await mcp_servers.sync(server, administrator)
     finally:
-        await servers.shut_down()
+        await mcp_servers.shut_down()
 
 
 if __name__ == "__main__":

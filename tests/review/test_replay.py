@@ -9,8 +9,9 @@ from asgiref.sync import sync_to_async
 from django.template.loader import render_to_string
 from django.test import Client
 
-from agents import approvals, leases, runs, toolset, trace
+from agents import approvals, leases, runs, trace
 from agents.approvals import Word
+from agents.catalog import tool_factory
 from agents.display import RunView
 from agents.engine.errors import ModelError
 from agents.engine.events import Stamp, Type
@@ -43,7 +44,7 @@ class Letter:
 @pytest.fixture
 async def decided(monkeypatch, scripted, person):
     """A run in which a person was asked, changed the arguments, and was thanked."""
-    monkeypatch.setitem(toolset.BUILT_IN, "calculator", Letter)
+    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", Letter)
     scripted(CALL, Says(answer="It is **written**."))
     run = await asked("Write to her.", user=person)
     question = await Approval.objects.aget(run=run)
@@ -119,7 +120,7 @@ async def test_a_question_is_asked_again_and_decided_again_when_it_was(decided):
 async def test_a_call_nobody_decided_about_is_withdrawn_when_the_run_is_stopped(
     monkeypatch, scripted, person
 ):
-    monkeypatch.setitem(toolset.BUILT_IN, "calculator", Letter)
+    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", Letter)
     scripted(CALL)
     run = await asked("Write to her.", user=person)
     await runs.stop(run)
@@ -167,7 +168,7 @@ async def test_what_was_said_of_a_run_later_is_not_in_its_replay(decided, person
 
 
 async def test_a_run_that_goes_on_is_shown_up_to_now(monkeypatch, scripted, person):
-    monkeypatch.setitem(toolset.BUILT_IN, "calculator", Letter)
+    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", Letter)
     scripted(CALL)
     run = await asked("Write to her.", user=person)
 
@@ -288,7 +289,7 @@ def test_a_run_of_which_nothing_is_kept_yet_can_be_looked_at(person):
 async def test_a_reviewer_replays_the_run_of_another_masked(
     monkeypatch, scripted, person, reviewer
 ):
-    monkeypatch.setitem(toolset.BUILT_IN, "calculator", Letter)
+    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", Letter)
     call = Says.call("calculator", f"I write to {MAIL}.", input=f"{MAIL} {PHONE}")
     scripted(call, Says(answer=f"It is sent to {MAIL} and {PHONE}, as you asked me to do."))
     run = await asked(f"Write to {MAIL}, call {PHONE}.", user=person)

@@ -7,8 +7,9 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Permission
 from django.test import AsyncClient
 
-from agents import approvals, assembly, planners, runs, toolset, trace
+from agents import approvals, runs, trace
 from agents.approvals import Word
+from agents.catalog import agent_factory, planner_factory, tool_factory
 from agents.display import RunView
 from agents.engine.tool import ToolResult
 from agents.models import (
@@ -53,7 +54,7 @@ class Counted:
 @pytest.fixture
 def tool(monkeypatch):
     tool = Counted()
-    monkeypatch.setitem(toolset.BUILT_IN, "calculator", lambda: tool)
+    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", lambda: tool)
     return tool
 
 
@@ -168,7 +169,7 @@ async def test_it_has_a_topic_of_its_own_and_its_own_setup(origin, scripted, per
 async def test_another_model_is_asked_from_there_on(origin, scripted, person, monkeypatch):
     names = []
     model = scripted(END)
-    monkeypatch.setattr(planners, "llm", lambda name: names.append(name) or model)
+    monkeypatch.setattr(planner_factory, "llm", lambda name: names.append(name) or model)
 
     run = await again(origin, 3, person, model="mistral/other", fallback="mistral/third")
 
@@ -332,7 +333,7 @@ async def test_killed_while_it_was_told_again_it_goes_on(kept, origin, tool, scr
         return new
 
     run = await sync_to_async(left_behind)()
-    course = await assembly.resume(run)
+    course = await agent_factory.resume(run)
     events = [await anext(course) for _ in range(kept)]
     await course.aclose()
     await sync_to_async(trace.keep)([(run.pk, event) for event in events])

@@ -7,8 +7,9 @@ from asgiref.sync import sync_to_async
 from django.db import transaction
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from agents import approvals, jobs, leases, runs, toolset, workshop
+from agents import approvals, jobs, leases, runs, workshop
 from agents.approvals import Word
+from agents.catalog import tool_factory
 from agents.engine.tool import ToolResult
 from agents.models import Approval, Run
 from agents.review import rerunning
@@ -47,7 +48,7 @@ def in_line():
 async def driven(monkeypatch):
     """A run that a worker of this process drives, in the middle of a tool."""
     tool = Held()
-    monkeypatch.setitem(toolset.BUILT_IN, "calculator", lambda: tool)
+    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", lambda: tool)
     run = await sync_to_async(prepared)()
     driving = asyncio.create_task(runs.drive(run.pk))
     await until(run, "tool_call")
@@ -156,7 +157,7 @@ async def test_a_decision_lines_the_run_up_again(monkeypatch, scripted, person):
     tool = Held()
     tool.needs_approval = True
     tool.let_go.set()
-    monkeypatch.setitem(toolset.BUILT_IN, "calculator", lambda: tool)
+    monkeypatch.setitem(tool_factory.BUILT_IN, "calculator", lambda: tool)
     scripted(Says.call("calculator"), Says(answer="Done."))
     run = await sync_to_async(prepared)(user=person)
     await runs.drive(run.pk)

@@ -1,7 +1,7 @@
 import pytest
 from django.contrib.auth.models import Permission
 
-from agents import toolset
+from agents.catalog import tool_factory
 from agents.models import ToolRegistration
 from agents.workflows import versions
 from tests.workflows import pipeline
@@ -11,11 +11,11 @@ from tests.workflows import pipeline
 def pipeline_tools(db, settings):
     """An installation that has the tools of the pipeline."""
     settings.TOOL_MODULES = ["tests.workflows.pipeline"]
-    toolset.from_code.cache_clear()
-    for name in toolset.from_code():
+    tool_factory.from_code.cache_clear()
+    for name in tool_factory.from_code():
         ToolRegistration.objects.create(name=name)
     yield
-    toolset.from_code.cache_clear()
+    tool_factory.from_code.cache_clear()
 
 
 @pytest.fixture

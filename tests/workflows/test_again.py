@@ -5,7 +5,8 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Permission
 from django.test import AsyncClient
 
-from agents import assembly, runs
+from agents import runs
+from agents.catalog import agent_factory
 from agents.models import GuardrailPattern, Run
 from agents.review import rerunning
 from agents.review.models import Example
@@ -114,7 +115,7 @@ async def test_a_workflow_is_run_again_without_a_guardrail_and_with_another_fall
         wish = replace(rerunning.Setup(finished).before, **differ)
         return rerunning.prepare(finished, 1, wish, person)
 
-    runtime = await assembly.build(await sync_to_async(again)())
+    runtime = await agent_factory.build(await sync_to_async(again)())
 
     assert not runtime.guardrails.patterns
     assert [planner.model for planner in runtime.fallback_planners] == ["openai/gpt-5"]

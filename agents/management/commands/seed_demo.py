@@ -6,7 +6,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from agents import samples, toolset
+from agents.catalog import sample_data, tool_factory
 from agents.engine.loop.approval import AskPerson
 from agents.models import Agent, GuardrailPattern, ToolRegistration
 
@@ -48,7 +48,7 @@ class Command(BaseCommand):
         except ImproperlyConfigured as error:
             raise CommandError(error) from error
         make_guardrails()
-        samples.load(timezone.localdate())
+        sample_data.load(timezone.localdate())
         name = settings.ENVIRONMENT.admin_name
         if (password := make_account()) is not None:
             self.stdout.write(f"Account   {name}, password {password}")
@@ -103,15 +103,15 @@ def make_agents() -> None:
         mode=Agent.Mode.PANEL,
     )
     careful.tools.set(helper.tools.all())
-    reporter.tools.set(helper.tools.filter(name__in=toolset.BUILT_IN))
+    reporter.tools.set(helper.tools.filter(name__in=tool_factory.BUILT_IN))
     librarian.tools.set(helper.tools.filter(name="search"))
     lead.handoffs.set([helper, careful, reporter])
     panel.handoffs.set([helper, librarian])
-    planner.tools.set(ToolRegistration.objects.filter(name__in=toolset.own_names()))
+    planner.tools.set(ToolRegistration.objects.filter(name__in=tool_factory.own_names()))
 
 
 def make_tools() -> None:
-    rows = [ToolRegistration(name=name) for name in toolset.own_names()]
+    rows = [ToolRegistration(name=name) for name in tool_factory.own_names()]
     ToolRegistration.objects.bulk_create(rows, ignore_conflicts=True)
 
 
@@ -121,7 +121,7 @@ def make_helper() -> Agent:
         description="Calculates, looks up documents and asks the shop's database.",
         is_default=True,
     )
-    own = ToolRegistration.objects.filter(name__in=toolset.own_names())
+    own = ToolRegistration.objects.filter(name__in=tool_factory.own_names())
     # Whoever asks something small does not want to be asked back.
     helper.tools.set(own.exclude(name=AskPerson.name))
     return helper

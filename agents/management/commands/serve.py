@@ -8,7 +8,8 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
-from agents import leases, planners, servers, warmup
+from agents import leases, warmup
+from agents.catalog import mcp_servers, planner_factory
 
 
 class Command(BaseCommand):
@@ -27,7 +28,7 @@ class Command(BaseCommand):
         if not settings.WORKERS and (left := len(leases.abandoned())) > 0:
             what = "a run that was" if left == 1 else f"{left} runs that were"
             self.stdout.write(f"Goes on   with {what} left behind")
-        choice = planners.default_model()
+        choice = planner_factory.default_model()
         self.stdout.write(f"Model     {choice.label} ({choice.source})")
         self.stdout.write(f"Open      http://{_shown(host)}:{port}/")
         self.stdout.write("Stop      Ctrl-C\n")
@@ -55,7 +56,7 @@ def check_free(host: str, port: int) -> None:
 
 def check_egress() -> None:
     try:
-        servers.egress()
+        mcp_servers.egress()
     except ValueError as error:
         raise CommandError(f"ASHIATO_EGRESS_ALLOW: {error}") from error
 
@@ -63,7 +64,7 @@ def check_egress() -> None:
 def check_model() -> None:
     """Say at once where the model that the environment names can't be asked."""
     name = settings.ENVIRONMENT.model
-    if name and name != planners.DEMO and (sentence := planners.wrong_name(name)):
+    if name and name != planner_factory.DEMO and (sentence := planner_factory.wrong_name(name)):
         raise CommandError(f"ASHIATO_MODEL: {sentence}")
 
 

@@ -9,7 +9,8 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from agents import jobs, leases, pulse, runs, samples, warmup
+from agents import jobs, leases, pulse, runs, warmup
+from agents.catalog import sample_data
 from agents.management.commands.serve import check_egress, check_model
 from agents.models import ServerProcess
 
@@ -36,7 +37,7 @@ class Command(BaseCommand):
         check_egress()
         check_model()
         if not settings.SAMPLE_DATABASE.exists():  # which is a file of each machine
-            samples.make_database(settings.SAMPLE_DATABASE, timezone.localdate())
+            sample_data.make_database(settings.SAMPLE_DATABASE, timezone.localdate())
         warmup.start_early()
         warmup.start()
         open_metrics()

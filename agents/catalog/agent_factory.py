@@ -9,7 +9,6 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import Group
 
-from agents import descriptions, planners, toolset, versions
 from agents.access import permissions
 from agents.access.permissions import Closed
 from agents.db import database
@@ -46,6 +45,9 @@ from agents.models import (
     ToolRegistration,
     WorkflowVersion,
 )
+
+from . import agent_spec, agent_versions, tool_factory
+from . import planner_factory as planners
 
 TRIED = "tried"  # under which a trial keeps the agent that it is of
 OVERRIDDEN = ("instructions", "fallback_models")  # of an agent, by a run that was run again
@@ -112,7 +114,7 @@ def _kept(run: Run, events: Events) -> Events:
 
 
 async def build(
-    run: Run, registry: Registry = toolset.registry, *, asks: bool = True
+    run: Run, registry: Registry = tool_factory.registry, *, asks: bool = True
 ) -> AgentRuntime:
     """An agent as the rows describe it at this moment, and whoever it may ask.
 
@@ -298,7 +300,7 @@ def _cast(run: Run) -> tuple[Parts, ExecutionPlan, list[Parts]]:
         agent,
         planners.of(agent, run.model, run, _discretion(run, agent, discretion)),
         tools,
-        toolset.made(tools),
+        tool_factory.made(tools),
         _rules(run, agent),
         colleagues,
         is_rerun=run.is_rerun and not run.goes_on_for,
@@ -307,9 +309,9 @@ def _cast(run: Run) -> tuple[Parts, ExecutionPlan, list[Parts]]:
     return parts, plan, _reached(run, list(colleagues), closed, discretion)
 
 
-def _draft(run: Run) -> descriptions.Drawn:
+def _draft(run: Run) -> agent_spec.Drawn:
     """The agent that is tried, which is in no row, or not so."""
-    made = descriptions.drawn(run.overrides[TRIED])
+    made = agent_spec.drawn(run.overrides[TRIED])
     made.agent.pk = run.agent_id
     return made
 
@@ -317,7 +319,7 @@ def _draft(run: Run) -> descriptions.Drawn:
 def _record_version(run: Run) -> None:
     """Of a run that begins; one that goes on keeps what it began with."""
     if not run.version:
-        versions.record(run)
+        agent_versions.record(run)
 
 
 def _reached(
@@ -343,7 +345,7 @@ def _parts(run: Run, agent: Agent, closed: Closed, discretion: Discretion) -> Pa
     tools = [link.given() for link in links]
     others = [other for other in asked if other.pk not in closed.agents]
     colleagues = [other for other in others if other != agent]
-    own = toolset.made(tools)
+    own = tool_factory.made(tools)
     experts = _experts(run, agent) if _may_ask_people(agent, own) else ()
     for person in (tool for tool in own if isinstance(tool, AskPerson)):
         person.experts = experts

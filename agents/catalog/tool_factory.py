@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from agents import knowledge, servers
+from agents import knowledge
 from agents.engine.loop.approval import AskPerson
 from agents.engine.loop.function_tool import FunctionTool
 from agents.engine.loop.tool_fallback import effect
@@ -22,6 +22,8 @@ from agents.tools.calculator import CalculatorTool
 from agents.tools.database.tool import DatabaseTool
 from agents.tools.http import HttpTool
 from agents.tools.search import SearchTool
+
+from . import mcp_servers
 
 BUILT_IN: dict[str, Callable[[], Tool]] = {
     AskPerson.name: AskPerson,
@@ -40,7 +42,7 @@ async def registry(
 ) -> ToolRegistry:
     """What these rows stand for now: what was made of them, and the tools of servers."""
     remote = [row for row in rows if row.source == ToolRegistration.Source.MCP]
-    tools: list[Any] = [*own, *await servers.tools(remote)]
+    tools: list[Any] = [*own, *await mcp_servers.tools(remote)]
     _name_stand_ins(tools, rows)
     for tool in tools if asks_before_writing else ():
         tool.needs_approval = getattr(tool, "needs_approval", False) or effect(tool) != "read"
@@ -78,7 +80,7 @@ def over_http(row: ToolRegistration) -> HttpTool:
         row.endpoint,
         method=row.method,
         headers=row.headers.reveal(),
-        egress=servers.egress(),
+        egress=mcp_servers.egress(),
         effect=row.effect or None,
         timeout=row.timeout,
     )

@@ -6,9 +6,10 @@ from typing import Any
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from agents import descriptions
 from agents.models import Agent, AgentVersion, Run
 from agents.models.catalog import LONGEST_NAME
+
+from . import agent_spec
 
 COPY = "-copy"
 
@@ -17,7 +18,7 @@ COPY = "-copy"
 def keep(agent: Agent, author: Any, note: str = "") -> AgentVersion | None:
     """The agent as its rows are now, as its newest version; None where nothing has changed."""
     now = Agent.objects.select_for_update().get(pk=agent.pk)
-    newest, snapshot = now.versions.first(), descriptions.described(now)
+    newest, snapshot = now.versions.first(), agent_spec.described(now)
     is_known = newest is not None and newest.snapshot == snapshot
     # Not by the agent's own number: whoever saved it just now may have read that before.
     agent.version = (newest.number if newest else 0) + (not is_known)
@@ -47,7 +48,7 @@ def record(run: Run) -> None:
 def restore(agent: Agent, number: int, author: Any) -> list[str]:
     """An old version as the newest one; says what of it cannot be had any more."""
     old = agent.versions.get(number=number)
-    troubles = descriptions.restore(agent, old.snapshot)
+    troubles = agent_spec.restore(agent, old.snapshot)
     keep(agent, author, _("Version %(number)d restored.") % {"number": number})
     return troubles
 
@@ -56,9 +57,9 @@ def restore(agent: Agent, number: int, author: Any) -> list[str]:
 def clone(agent: Agent, author: Any) -> Agent:
     """Another agent that is the same but for its name; it is switched off at first."""
     other = Agent(name=_free_name(agent.name), enabled=False)
-    description = descriptions.described(agent) | {"name": other.name}
+    description = agent_spec.described(agent) | {"name": other.name}
     other.save()
-    descriptions.restore(other, description)
+    agent_spec.restore(other, description)
     keep(other, author, _("Copied from %(name)s.") % {"name": agent.name})
     return other
 
