@@ -9,12 +9,12 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_GET
 
-from agents import live
 from agents.access import audit, authentication, masking
 from agents.access.authentication import SessionStore
 from agents.access.masking import Veil
 from agents.db import database
 from agents.models import Run
+from agents.runs import pubsub
 
 MOST_ID = 10
 LOOK = 5.0  # seconds
@@ -49,7 +49,7 @@ async def _lines(
 ) -> AsyncIterator[str]:
     # Whatever was said before tells whether what is said now is a part of something personal.
     looked = time.monotonic()
-    async for row in live.events(run, after if veil is None else 0):
+    async for row in pubsub.events(run, after if veil is None else 0):
         if row is None or time.monotonic() - looked > LOOK:
             if not await database.ask(_may_still_see, request, run, veil):
                 return

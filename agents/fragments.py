@@ -10,7 +10,6 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from agents import trace
 from agents.access import masking
 from agents.access.masking import ANSWER, Veil
 from agents.db.compiled_queries import prepared
@@ -29,6 +28,7 @@ from agents.display import (
 from agents.engine.events import Type
 from agents.models import Run, RunEvent
 from agents.prose import BoundedProse, GrowingProse
+from agents.runs import event_store
 from agents.templatetags import alike
 
 WORDS = {Type.DELTA, Type.THOUGHT_DELTA}
@@ -98,7 +98,7 @@ class Watched:
         self.speaker = ""
         run = self._row()
         if not run.is_live:
-            self.seq = trace.last_seq(run)
+            self.seq = event_store.last_seq(run)
         return self._whole(run)
 
     def begin(self, run: Run) -> RunView:
@@ -137,7 +137,7 @@ class Watched:
         return view
 
     def last_kept(self) -> int:
-        return trace.last_seq(Run(pk=self.run_pk))
+        return event_store.last_seq(Run(pk=self.run_pk))
 
     def is_behind(self, moment: datetime) -> bool:
         """Whether something happened before that moment that this page was not shown."""

@@ -15,8 +15,9 @@ from django.conf import settings
 from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from agents import greetings, live
+from agents import greetings
 from agents.models import ServerProcess
+from agents.runs import pubsub
 
 logger = logging.getLogger(__name__)
 
@@ -79,7 +80,7 @@ async def _troubles() -> list[str]:
 async def layer_delay() -> float | None:
     """Seconds until the channel layer answers; None where it does not."""
     try:
-        return await live.ping()
+        return await pubsub.ping()
     except Exception as error:  # each layer fails in its own way
         logger.info("The channel layer does not answer: %r", error)
         return None

@@ -24,9 +24,10 @@ from prometheus_client.core import (
 )
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
-from agents import journal, pulse
+from agents import pulse
 from agents.catalog.agent_factory import CIRCUITS
 from agents.models import Approval, McpServer, Run
+from agents.runs import event_writer
 from agents.tally import MOST_NAMES, Tally
 
 logger = logging.getLogger(__name__)
@@ -112,7 +113,7 @@ DATABASE = "Whether the database answers."
 
 def start() -> None:
     """Count all that this process keeps from now on."""
-    journal.readers.append(tally.hear)
+    event_writer.readers.append(tally.hear)
 
 
 def response(authorization: str) -> Answer:

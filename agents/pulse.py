@@ -21,8 +21,8 @@ from django.db import connection
 from django.db.models import DurationField, ExpressionWrapper, Value
 from django.db.models.functions import Now
 
-from agents import leases, workshop
 from agents.models import ServerProcess
+from agents.runs import executor, leases
 from agents.watchdog import Watchdog
 
 logger = logging.getLogger(__name__)
@@ -124,10 +124,10 @@ def leave() -> None:
 def _figures(watchdog: Watchdog) -> dict[str, Any]:
     stalls = watchdog.stalls
     return {
-        "runs": workshop.alive(),
+        "runs": executor.alive(),
         "sockets": _sockets,
         "memory": memory(),
-        "journal_lag": workshop.lag(),
+        "journal_lag": executor.lag(),
         "lateness": watchdog.lateness,
         "stalls": stalls.count,
         "longest_stall": stalls.longest,

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from agents.meaning import decoded
+from agents.runs.projection import decoded
 
 MOST_SHOWN = 20_000
 MOST_IN_ROW = 4_000  # of each text of a step, in a chat

@@ -8,7 +8,6 @@ from typing import Any
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
-from agents import clocks, jobs, journal, leases, trace, workshop
 from agents.access import masking, permissions, quotas
 from agents.catalog import agent_factory, mcp_servers, planner_factory
 from agents.catalog.agent_spec import Description
@@ -18,7 +17,8 @@ from agents.engine.loop.termination import StopReason
 from agents.engine.state import Message
 from agents.llm import http
 from agents.models import Agent, Run, WorkflowVersion
-from agents.workshop import HANDOVER, LOOK, SHUTDOWN, STOP_WITHIN, Follower
+from agents.runs import clocks, event_store, event_writer, executor, job_queue, leases
+from agents.runs.executor import HANDOVER, LOOK, SHUTDOWN, STOP_WITHIN, Follower
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class StillAnswering(Exception):
 
 def when_over(follower: Follower) -> None:
     """Have this called with every run that is over, and with None at every look around."""
-    workshop.followers.append(follower)
+    executor.followers.append(follower)
 
 
 def prepare(
@@ -159,13 +159,13 @@ def launch(run: Run) -> None:
     """Set it going, if it is ours to drive; whoever wants to see it watches its topic."""
     if leases.is_ours(run):
         course = agent_factory.resume if run.is_rerun else agent_factory.begin
-        workshop.here().set_going(run, course)
+        executor.here().set_going(run, course)
 
 
 def resume(run: Run) -> None:
     """Let it go on from its events, if it is ours to drive."""
     if leases.is_ours(run):
-        workshop.here().set_going(run, agent_factory.resume)
+        executor.here().set_going(run, agent_factory.resume)
 
 
 async def drive(run: int) -> None:
@@ -178,7 +178,7 @@ async def drive(run: int) -> None:
 
 async def stop(run: Run) -> None:
     """End it now, in the model's stream or inside a tool; come back when it has ended."""
-    shop = workshop.here()
+    shop = executor.here()
     is_here = run.pk in shop.tasks
     is_driven = is_here or await database.ask(leases.ask_to_stop, run)
     has_ended = is_driven and await (shop.cancel(run) if is_here else _has_obeyed(run))
@@ -186,13 +186,13 @@ async def stop(run: Run) -> None:
         logger.warning("Run %s does not let itself be stopped; it is cut off.", run.pk)
     # In any case: a task that was cancelled before its first step has closed nothing, and of
     # what a process began that is gone by now nobody knows how far it came.
-    await shop.close(run, trace.Ending(StopReason.CANCELLED, is_sure=has_ended))
+    await shop.close(run, event_store.Ending(StopReason.CANCELLED, is_sure=has_ended))
     shop.go_on(run)
 
 
 async def wait(run: Run) -> None:
     """Come back when this run has ended."""
-    if (task := workshop.here().tasks.get(run.pk)) is not None:
+    if (task := executor.here().tasks.get(run.pk)) is not None:
         await asyncio.wait([task])
 
 
@@ -203,16 +203,16 @@ async def tend() -> None:
             await take_over()
         except Exception:  # whatever it was, the next look may find what this one did not
             logger.exception("Abandoned runs could not be looked for.")
-        await workshop.follow(None)
+        await executor.follow(None)
         await asyncio.sleep(leases.BEAT)
 
 
 async def take_over() -> int:
     """See to it that the runs that were left behind go on; say how many."""
-    mine = set(workshop.here().tasks)
+    mine = set(executor.here().tasks)
     left, ended = await database.ask(_left_behind, mine)
     for run, events in ended:
-        await journal.tell(run, events)
+        await event_writer.tell(run, events)
     for run in left:
         resume(run)
     return len(left)
@@ -223,7 +223,7 @@ async def shut_down(grace: float = 0, *, hand_over: bool = True) -> None:
 
     What does not end within the grace is left to whoever comes next, or closed.
     """
-    left = await workshop.close(grace, HANDOVER if hand_over else SHUTDOWN)
+    left = await executor.close(grace, HANDOVER if hand_over else SHUTDOWN)
     # Now that all is written: whoever takes them over starts from what is there.
     await database.ask(_leave_behind, left)
     await mcp_servers.shut_down()
@@ -236,15 +236,17 @@ def _left_behind(mine: set[int]) -> tuple[list[Run], list[tuple[Run, list[Event]
     Where workers drive the runs, they are lined up instead.
     """
     going_on, ended = [], []
-    known = mine | (jobs.in_line() if settings.WORKERS else set())
+    known = mine | (job_queue.in_line() if settings.WORKERS else set())
     for run in leases.abandoned():
         if run.pk in known:
             continue
         if leases.is_given_up(run):
-            events = trace.close(run.pk, trace.Ending(StopReason.INTERRUPTED), run.epoch)
+            events = event_store.close(
+                run.pk, event_store.Ending(StopReason.INTERRUPTED), run.epoch
+            )
             ended += [(run, events)] if events else []
         elif settings.WORKERS:
-            jobs.add(run.pk)
+            job_queue.add(run.pk)
         elif (ours := leases.take(run)) is not None:
             going_on.append(ours)
     return going_on, ended
@@ -259,7 +261,7 @@ def _leave_behind(left: list[Run]) -> None:
 def _line_up(run: Run) -> None:
     """Where workers drive the runs, one of them is to take it."""
     if settings.WORKERS:
-        jobs.add(run.pk)
+        job_queue.add(run.pk)
 
 
 def _taken(pk: int) -> Run | None:

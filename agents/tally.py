@@ -13,8 +13,8 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from agents.engine.events import Event, Type
 from agents.engine.loop.termination import StopReason
-from agents.meaning import STATUS_OF
 from agents.models import Run
+from agents.runs.projection import STATUS_OF
 
 logger = logging.getLogger(__name__)
 

@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from django.db import connection
 
-from agents import journal, pulse
+from agents import pulse
 from agents.access import masking
 from agents.engine.events import Event
 from agents.models import Run, RunEvent
+from agents.runs import event_writer
 from agents.sinks import MOST_CONTENT, Lines
 from agents.spans import Course, Span, Subject
 
@@ -57,14 +58,14 @@ def start(environment: Any) -> None:
     for sink in _sinks(environment):
         reader = Reader(sink)
         _readers.append(reader)
-        journal.readers.append(reader.hear)
+        event_writer.readers.append(reader.hear)
     atexit.register(stop)
 
 
 def stop() -> None:
     """What was heard is passed on, if that does not take long."""
     for reader in _readers:
-        journal.readers.remove(reader.hear)
+        event_writer.readers.remove(reader.hear)
         reader.leave()
     _readers.clear()
     atexit.unregister(stop)

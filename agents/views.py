@@ -6,12 +6,13 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
-from agents import approvals as service
-from agents import display, revision
+from agents import display
 from agents.access import masking
 from agents.db import database
 from agents.models import Approval, Run
 from agents.referrer import page_before
+from agents.runs import approvals as service
+from agents.runs import plan_edits
 
 ADD = "add"
 
@@ -65,15 +66,15 @@ async def decide(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect(await database.ask(_back, request, run))
 
 
-def _plan_form(request: HttpRequest, user: Any, pk: int) -> revision.Form | None:
+def _plan_form(request: HttpRequest, user: Any, pk: int) -> plan_edits.Form | None:
     """What was typed about a plan, where it is one that this person may decide about."""
     approval = Approval.objects.for_user(user).get(pk=pk)
     if not approval.is_plan:
         return None
-    return revision.Form(request.POST, approval, revision.Means.of(approval))
+    return plan_edits.Form(request.POST, approval, plan_edits.Means.of(approval))
 
 
-def _word(form: QueryDict, pk: int, plan: revision.Form | None = None) -> service.Word:
+def _word(form: QueryDict, pk: int, plan: plan_edits.Form | None = None) -> service.Word:
     """Fields are named after their approval: without JavaScript they share one form."""
     verdict = form.get("verdict", "")
     return service.Word(
@@ -85,7 +86,7 @@ def _word(form: QueryDict, pk: int, plan: revision.Form | None = None) -> servic
 
 
 def _not_decided(
-    request: HttpRequest, pk: int, reason: service.NotDecided, plan: revision.Form | None
+    request: HttpRequest, pk: int, reason: service.NotDecided, plan: plan_edits.Form | None
 ) -> HttpResponse:
     """Why, beside what was typed: nothing of it is lost."""
     problem = str(reason)
@@ -98,7 +99,7 @@ def _not_decided(
     return _typed(request, pk, status=422, problem=problem, draft=plan and plan.draft)
 
 
-def _with_a_step(request: HttpRequest, pk: int, plan: revision.Form) -> HttpResponse:
+def _with_a_step(request: HttpRequest, pk: int, plan: plan_edits.Form) -> HttpResponse:
     picked = request.POST.get(f"plan-{pk}-pick", "")
     return _typed(request, pk, draft=plan.draft.added(picked))
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from agents.intervals import Interval, length, union, within, without
 from agents.models import AgentStep, Approval
+from agents.runs.intervals import Interval, length, union, within, without
 
 # A wait longer than this may be drawn shorter, as so much of what is left of the clock.
 LONG_WAIT = 2.0

@@ -9,7 +9,7 @@ from django.utils.translation import ngettext
 
 from agents.engine.loop.termination import StopReason
 from agents.models import Run
-from agents.sentences import told
+from agents.runs.engine_messages import told
 
 # What the engine says of a workflow that ended by a person's no.
 DECLINED = re.compile(

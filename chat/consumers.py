@@ -13,13 +13,15 @@ from django.db import OperationalError
 from django.utils.functional import Promise as StrPromise
 from django.utils.translation import gettext_lazy as _
 
-from agents import absences, greetings, live, runs
+from agents import greetings, runs
 from agents.consumers import BadFrame, Events, WatchingConsumer
 from agents.db import database
 from agents.db.compiled_queries import prepared
 from agents.engine.events import Type
 from agents.fragments import Watched
 from agents.models import Run
+from agents.runs import disconnections
+from agents.runs import pubsub as live
 from chat import fragments, presence, questions, sessions, sharing
 from chat.conversation import MOST_PK, Conversation
 from chat.models import ChatSession, Message
@@ -90,11 +92,11 @@ class ChatConsumer(WatchingConsumer):
 
     def _came(self, away: int | None) -> None:
         if away is not None:
-            seconds = min(away / 1000, absences.MOST_AWAY.total_seconds())
+            seconds = min(away / 1000, disconnections.MOST_AWAY.total_seconds())
             mine = self._mine(self.watched)
-            absences.came_back(mine, self.page, timedelta(seconds=seconds))
+            disconnections.came_back(mine, self.page, timedelta(seconds=seconds))
         elif live := self._mine(self._live_runs()):
-            absences.opened(live)
+            disconnections.opened(live)
 
     async def gone(self) -> None:
         """Of a page that goes while nothing runs, nothing is written."""
@@ -102,7 +104,7 @@ class ChatConsumer(WatchingConsumer):
             await self._keep(self._left, live)
 
     def _left(self, live: list[int]) -> None:
-        absences.left(self._mine(live), self.page, self.code)
+        disconnections.left(self._mine(live), self.page, self.code)
 
     def _mine(self, runs: Iterable[int]) -> list[int]:
         """What others asked is shown as they saw it: whether we were there is not told."""

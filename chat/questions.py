@@ -9,14 +9,15 @@ from django.conf import settings
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from agents import runs, trace
+from agents import runs
 from agents.access import quotas
 from agents.catalog import agent_factory, planner_factory
 from agents.db.compiled_queries import prepared
 from agents.engine.errors import AgentError
 from agents.engine.state import Message as HistoryMessage
 from agents.models import Agent, Run
-from agents.sentences import told
+from agents.runs import event_store
+from agents.runs.engine_messages import told
 from agents.workflows import starting
 from chat.models import ChatSession, Message
 
@@ -68,7 +69,9 @@ def title_of(text: str) -> str:
 
 def history(session: ChatSession) -> list[HistoryMessage]:
     """What was said so far, as a model is told of it."""
-    return [m for run in reversed(_recent_runs(session.pk)) for m in trace.transcript(run)]
+    return [
+        m for run in reversed(_recent_runs(session.pk)) for m in event_store.transcript(run)
+    ]
 
 
 @prepared

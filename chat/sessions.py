@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents import live, runs
+from agents import runs
 from agents.access import masking, quotas
 from agents.catalog import agent_factory
 from agents.db import database, errors
@@ -21,6 +21,7 @@ from agents.db.compiled_queries import prepared
 from agents.db.fast_writes import update
 from agents.engine import fault_injection
 from agents.models import Run
+from agents.runs import pubsub
 from chat import questions, queue, sharing
 from chat.models import ChatSession, Message
 
@@ -66,11 +67,11 @@ async def ask(session: ChatSession, message: Message) -> None:
     """Have it answered, now or in its turn, and tell every page that shows the session."""
     fault_injection.point("P2")
     if message.is_queued:
-        await live.publish(session.topic, "queue.changed")
+        await pubsub.publish(session.topic, "queue.changed")
         await _answer_next(session)  # what it waits for may have ended in this very moment
         return
     runs.launch(message.run)
-    await live.publish(session.topic, "message.added", message=message.pk, run=message.run_id)
+    await pubsub.publish(session.topic, "message.added", message=message.pk, run=message.run_id)
 
 
 async def go_on(run: Run | None = None) -> None:
@@ -92,7 +93,7 @@ async def send_now(session: ChatSession, user, pk: int | None) -> bool:
         return False
     if run is not None:
         await runs.stop(run)
-    await live.publish(session.topic, "queue.changed")
+    await pubsub.publish(session.topic, "queue.changed")
     await _answer_next(session)
     return True
 
@@ -101,7 +102,7 @@ async def withdraw(session: ChatSession, user, pk: int | None) -> str | None:
     """Take out what waits; give its text to its author, or None where it is not there."""
     text = await database.ask(queue.withdraw, session, user, pk)
     if text is not None:
-        await live.publish(session.topic, "queue.changed")
+        await pubsub.publish(session.topic, "queue.changed")
     return text
 
 

@@ -16,11 +16,11 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from agents import live
 from agents.access import audit
 from agents.db.compiled_queries import prepared
 from agents.review.judging import storable
 from agents.review.sharing import BYTES, LIFETIMES, digest
+from agents.runs import pubsub
 from chat import queue
 from chat.models import ChatSession, Invitation, Member
 
@@ -228,7 +228,7 @@ def _held(session: ChatSession) -> Iterator[None]:
         yield
         shared = guests(session).exists()
         ChatSession.objects.filter(pk=session.pk).update(is_shared=shared)
-        tell = partial(async_to_sync(live.publish), session.topic, "people.changed")
+        tell = partial(async_to_sync(pubsub.publish), session.topic, "people.changed")
         transaction.on_commit(tell)
 
 

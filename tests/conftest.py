@@ -138,9 +138,9 @@ async def asked(query, *, topic="chat.1", user=None, agent=None, history=()):
 
 async def until(run, type):
     """Come back once such an event is kept."""
-    from agents import live
+    from agents.runs import pubsub
 
-    async with asyncio.timeout(PATIENCE), aclosing(live.events(run)) as events:
+    async with asyncio.timeout(PATIENCE), aclosing(pubsub.events(run)) as events:
         async for event in events:
             if event is not None and event.type == type:
                 return
@@ -148,8 +148,8 @@ async def until(run, type):
 
 async def checked(run):
     """The run as it is kept, after making sure that its record is whole."""
-    from agents import trace
     from agents.engine.state import legal
+    from agents.runs import event_store
 
     await run.arefresh_from_db()
     events = [event async for event in run.events.order_by("seq")]
@@ -157,7 +157,7 @@ async def checked(run):
     assert [e.type for e in events].count("run_finished") == 1
     assert events[-1].type == "run_finished"
     assert not await run.steps.filter(ended_at=None).aexists()
-    history = await sync_to_async(trace.transcript)(run)
+    history = await sync_to_async(event_store.transcript)(run)
     assert legal(history) == history
     return run
 

@@ -21,7 +21,7 @@ from django.utils.translation import gettext_lazy as _
 from agents.catalog import planner_factory
 from agents.llm import model_info
 from agents.models import Agent, AgentVersion, GuardrailPattern, LanguageModel
-from agents.sentences import told
+from agents.runs.engine_messages import told
 
 from .drafts import WithTrials
 from .given_tools import ToolsField

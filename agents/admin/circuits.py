@@ -18,7 +18,7 @@ from django.views.decorators.http import require_POST
 from agents.catalog.agent_factory import CIRCUITS
 from agents.engine.resilience.circuit_breaker import CircuitState
 from agents.models import ToolRegistration
-from agents.sentences import told
+from agents.runs.engine_messages import told
 
 PERMISSION = "agents.change_agent"
 MOST_ERROR = 400

@@ -23,7 +23,7 @@ from agents.catalog import planner_factory
 from agents.catalog.agent_factory import CIRCUITS
 from agents.db import data_folder
 from agents.models import Agent, Approval, McpServer, Run, ServerProcess, Upkeep
-from agents.sentences import told
+from agents.runs.engine_messages import told
 
 from . import deployment, isolation
 

@@ -22,7 +22,7 @@ from agents.guarding import hits, sets
 from agents.guarding.backtest import SIZES, Busy, backtest
 from agents.guarding.trial import MOST_CHARACTERS, tried
 from agents.models import GuardrailHit, GuardrailPattern
-from agents.sentences import told
+from agents.runs.engine_messages import told
 
 from .console import ConsoleAdmin
 

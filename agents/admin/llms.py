@@ -22,7 +22,7 @@ from agents.llm import parameters as gate
 from agents.llm.providers import BY_PREFIX
 from agents.models import Agent, LanguageModel
 from agents.models.secret import Unreadable, WriteOnly
-from agents.sentences import told
+from agents.runs.engine_messages import told
 
 from . import trials
 from .console import ConsoleAdmin

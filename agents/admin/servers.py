@@ -25,7 +25,7 @@ from agents.access import audit
 from agents.catalog import mcp_servers
 from agents.models import McpServer, ToolRegistration
 from agents.models.secret import Unreadable, WriteOnly
-from agents.sentences import told
+from agents.runs.engine_messages import told
 from agents.tools.mcp.config import BadServerConfig, Mistake, ServerConfig, read_folders
 from agents.tools.mcp.launch import LaunchRefused, cautions, check_launch, resolved
 

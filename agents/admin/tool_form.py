@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from agents.catalog import tool_factory
 from agents.models import ToolRegistration
 from agents.models.secret import Unreadable, WriteOnly
-from agents.sentences import told
+from agents.runs.engine_messages import told
 
 from .json_field import example
 from .registrations import asks, effect, itself, said

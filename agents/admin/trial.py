@@ -20,7 +20,7 @@ from agents.engine.loop.tool_fallback import FallbackStrategy
 from agents.models import McpServer, ToolRegistration
 from agents.models.secret import Unreadable
 from agents.readable import shown, unpacked
-from agents.sentences import told
+from agents.runs.engine_messages import told
 
 from . import circuits, figures
 from .arguments import ArgumentsForm

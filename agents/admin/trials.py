@@ -18,7 +18,7 @@ from agents.access import audit
 from agents.catalog import planner_factory
 from agents.llm.model_probe import Result, trial
 from agents.models import LanguageModel
-from agents.sentences import told
+from agents.runs.engine_messages import told
 from agents.templatetags.ashiato import cost, duration
 
 LINES = "application/x-ndjson"

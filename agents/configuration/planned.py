@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from agents.engine.plans.definition import read
 from agents.models import Schedule
-from agents.sentences import told
+from agents.runs.engine_messages import told
 from agents.workflows import acceptance, versions
 
 from .columns import no_such, plain, unknown

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from django.utils.translation import gettext as _
 
 from agents.engine.plans.yaml_reader import Path, Problem, Written, read
-from agents.sentences import told
+from agents.runs.engine_messages import told
 
 from .exporting import FORMAT, HEADER
 from .kind import Values

@@ -10,12 +10,12 @@ from django.utils.translation import gettext as _
 
 from agents.engine.plans.graph import differences
 from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
-from agents.meaning import decoded
 from agents.models import Approval
 from agents.outputs import OutputView, spoken
 from agents.prose import render_exact, revealed
 from agents.readable import unfolded
-from agents.revision import MOST_EDITED, WHOLE, Draft, DraftStep, Means, as_text
+from agents.runs.plan_edits import MOST_EDITED, WHOLE, Draft, DraftStep, Means, as_text
+from agents.runs.projection import decoded
 
 from .lines import Line, difference, lines
 from .places import chat_url

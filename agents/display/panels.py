@@ -11,7 +11,7 @@ from django.utils.translation import ngettext
 
 from agents.models import Agent, AgentStep
 from agents.prose import render_markdown
-from agents.sentences import told
+from agents.runs.engine_messages import told
 
 Stand = Literal["chosen", "agrees", "differs", "silent"]
 

@@ -14,7 +14,7 @@ from agents.db.compiled_queries import prepared
 from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
 from agents.graphs import PENDING, State, drawn
 from agents.models import AgentStep, Run, WorkflowVersion
-from agents.sentences import told
+from agents.runs.engine_messages import told
 
 from .lines import Line, difference, lines
 from .places import trace_url

@@ -9,7 +9,7 @@ from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from agents import clocks, meaning, trace, wording
+from agents import wording
 from agents.access import masking
 from agents.access.masking import ANSWER, Row, Veil
 from agents.db.compiled_queries import prepared
@@ -25,7 +25,8 @@ from agents.prose import (
     render_start,
 )
 from agents.readable import MOST_IN_ROW, MOST_SHOWN, shown
-from agents.sentences import told
+from agents.runs import clocks, event_store, projection
+from agents.runs.engine_messages import told
 from agents.waterfall import THINKING, Split, Waterfall
 
 from . import panels
@@ -214,7 +215,7 @@ class RunView:
         """Who is at work just now, and for whom."""
         if not self.run.is_live:
             return ""
-        speaker = self.speaker or trace.last_speaker(self.run)
+        speaker = self.speaker or event_store.last_speaker(self.run)
         if speaker == self.run.agent_name:
             return ""
         named = [s for s in self.steps if s.is_open and s.path]
@@ -240,9 +241,9 @@ class RunView:
         return Waterfall(
             self.run.started_at,
             self.run.ended_at,
-            steps=in_order(trace.brief_steps(self.run)),
+            steps=in_order(event_store.brief_steps(self.run)),
             approvals=list(self.run.approvals.select_related("decided_by")),
-            first_words=trace.first_words(self.run),
+            first_words=event_store.first_words(self.run),
         )
 
     @cached_property
@@ -264,7 +265,7 @@ class RunView:
 
     @cached_property
     def prose(self) -> GrowingProse:
-        said = "" if self.is_untold else trace.said_so_far(self.run, self.until)
+        said = "" if self.is_untold else event_store.said_so_far(self.run, self.until)
         shown = said if self.veil is None else self.veil.begin(ANSWER, said)
         prose = GrowingProse if self.place in UNCUT else BoundedProse
         return prose(shown, f"answer-{self.run.pk}")
@@ -374,7 +375,7 @@ class RunView:
         if not self.run.is_live:
             return self.run.waited * 1000
         asked = [(row.asked_at, row.decided_at) for row in self.questions]
-        return meaning.waited(asked, self._now) * 1000
+        return projection.waited(asked, self._now) * 1000
 
     @property
     def has_waited(self) -> bool:
@@ -524,7 +525,7 @@ def unfolded(
 def _steps(view: RunView, only: Collection[int] | None) -> Iterable[AgentStep]:
     run = view.run
     if view.place in WITHOUT:
-        return trace.brief_steps(run, MOST_SHOWN, without=WITHOUT[view.place])
+        return event_store.brief_steps(run, MOST_SHOWN, without=WITHOUT[view.place])
     if "steps" in getattr(run, "_prefetched_objects_cache", ()):
         return [step for step in run.steps.all() if only is None or step.number in only]
     if only is not None:

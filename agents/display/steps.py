@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 
-from agents import clocks, meaning, trace, wording
+from agents import wording
 from agents.access.masking import Veil
 from agents.engine.loop.approval import AskPerson
 from agents.engine.loop.handoff import ASKS
@@ -19,7 +19,8 @@ from agents.models import AgentStep, Run
 from agents.outputs import OutputView, few_rows, words
 from agents.prose import cut, revealed
 from agents.readable import MOST_IN_ROW, MOST_SHOWN, brief, one_line, only_one, shown, unpacked
-from agents.sentences import told
+from agents.runs import clocks, event_store, projection
+from agents.runs.engine_messages import told
 from agents.waterfall import THINKING, Bar
 
 from . import panels
@@ -294,7 +295,7 @@ class StepView:
             return took
         began, ended = self.step.started_at, self.step.ended_at
         within = [(max(asked, began), said) for asked, said in self.waits if asked < ended]
-        return max(0.0, took - meaning.waited(within, ended) * 1000)
+        return max(0.0, took - projection.waited(within, ended) * 1000)
 
     @property
     def elapsed_ms(self) -> float:
@@ -346,7 +347,7 @@ class StepView:
     def result_text(self) -> str:
         """In a trace only the beginning: whoever wants more opens the step."""
         if self.left_out:
-            return self.step.observation[: trace.MOST_FOUND]
+            return self.step.observation[: event_store.MOST_FOUND]
         if self._found > MOST_SHOWN:  # there may be no more at hand than that
             left_out = _("%(count)d characters left out") % {"count": self._found - self.most}
             return f"{self.step.observation[: self.most]}\n\n[… {left_out} …]"
@@ -359,7 +360,7 @@ class StepView:
     @property
     def left_out(self) -> int:
         """So many characters more were found than the row shows."""
-        return max(0, self._found - trace.MOST_FOUND) if self.is_trace else 0
+        return max(0, self._found - event_store.MOST_FOUND) if self.is_trace else 0
 
     @property
     def excerpt(self) -> str:
@@ -383,7 +384,7 @@ class StepView:
             return ""
         if self.words is not None:
             return self.words[:MOST_THOUGHT]
-        said = trace.thought_so_far(self.run, self.step, self.until)
+        said = event_store.thought_so_far(self.run, self.step, self.until)
         told = said if self.veil is None else self.veil.begin(self.step.number, said)
         return told[:MOST_THOUGHT]
 

@@ -15,7 +15,7 @@ from agents.engine.guardrails.checks import (
 )
 from agents.engine.guardrails.stream_filter import found_in
 from agents.models import GuardrailPattern
-from agents.sentences import told
+from agents.runs.engine_messages import told
 
 MOST_CHARACTERS = 20_000
 Stage = GuardrailPattern.Stage

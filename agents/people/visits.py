@@ -16,11 +16,12 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents import live, runs
+from agents import runs
 from agents.access.audit import request_context
 from agents.db import database
 from agents.models import Run
 from agents.people.models import Visit
+from agents.runs import pubsub
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +71,7 @@ def end(visits: QuerySet[Visit]) -> int:
 
 def ask_again(person: int) -> None:
     """Have everything that somebody looks at ask what they may see, once that is kept."""
-    tell = partial(async_to_sync(live.publish), live.of_person(person), live.LOOK_AGAIN)
+    tell = partial(async_to_sync(pubsub.publish), pubsub.of_person(person), pubsub.LOOK_AGAIN)
     transaction.on_commit(tell)
 
 

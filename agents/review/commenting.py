@@ -7,10 +7,10 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from agents import live
 from agents.models import Membership, Run
 from agents.review.judging import NotTaken, written
 from agents.review.models import Comment
+from agents.runs import pubsub
 
 MOST = 200
 
@@ -47,5 +47,5 @@ def take_back(user, pk: int) -> Comment:
 def _tell(run: Run, step: int) -> None:
     facts = {"run": run.pk, "step": step}
     transaction.on_commit(
-        partial(async_to_sync(live.publish), run.topic, "run.commented", **facts)
+        partial(async_to_sync(pubsub.publish), run.topic, "run.commented", **facts)
     )

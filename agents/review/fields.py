@@ -10,12 +10,12 @@ from django.db.models import F, Q, QuerySet, TextField
 from django.db.models.lookups import Contains
 from django.utils.translation import gettext_lazy as _
 
-from agents.meaning import mark
 from agents.models import Agent, AgentStep, Approval, Run
 from agents.models.runs import ACTIVE, STEP_COUNT, TRIAL
 from agents.review import values
 from agents.review.models import Example, Label, Note, Rating, Review
 from agents.review.values import Range, Word
+from agents.runs.projection import mark
 
 LIVE, NONE, ANY = "live", "none", "any"
 

@@ -16,10 +16,10 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from agents import live
 from agents.access import audit, masking
 from agents.models import Run
 from agents.review.models import A_NAME, Label, Note, Rating, Review
+from agents.runs import pubsub
 
 REVIEWS = "agents.review_runs"
 MOST_WORDS = 10_000
@@ -223,7 +223,7 @@ def _held(run: Run) -> Review:
 
 def _tell(run: Run) -> None:
     """Pages that show the run, once this is kept."""
-    tell = partial(async_to_sync(live.publish), run.topic, "run.judged", run=run.pk)
+    tell = partial(async_to_sync(pubsub.publish), run.topic, "run.judged", run=run.pk)
     transaction.on_commit(tell)
 
 

@@ -17,7 +17,7 @@ from agents.fragments import WORDS
 from agents.models import Absence, Run
 from agents.readable import one_line
 from agents.review.replay import MOST_FRAMES, since
-from agents.sentences import told
+from agents.runs.engine_messages import told
 
 Work = Literal["run", "thought", "tool", "plan", "guardrail"]
 Kind = Work | Literal["waiting", "failed", "stopped", "resumed", "away"]

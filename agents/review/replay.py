@@ -18,8 +18,8 @@ from agents.access.masking import Veil, masked
 from agents.display import RunView
 from agents.engine.events import Event, Type
 from agents.fragments import WORDS, Watched
-from agents.meaning import Rows
 from agents.models import AgentStep, Approval, GuardrailHit, Run, RunEvent
+from agents.runs.projection import Rows
 
 MOST_FRAMES = 250
 MOST_HTML = 1_500_000

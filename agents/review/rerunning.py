@@ -17,7 +17,7 @@ from agents.access import audit, masking, permissions, quotas
 from agents.catalog import agent_factory, planner_factory
 from agents.engine.events import Type
 from agents.models import Agent, AgentStep, Run
-from agents.sentences import told
+from agents.runs.engine_messages import told
 
 MAY = "agents.rerun_runs"
 AS_THE_AGENT = "agent"

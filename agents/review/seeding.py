@@ -11,10 +11,10 @@ from django.db import connection, transaction
 from django.db.models import Max, Model
 from django.utils import timezone
 
-from agents import trace
 from agents.models import Agent, AgentStep, Run, RunEvent
 from agents.review.models import Label, Note, Rating, Review
 from agents.review.stories import Story, Telling, story
+from agents.runs import event_store
 
 STORIES = 1_000
 PEOPLE = 50
@@ -66,7 +66,7 @@ def keep(run: Run, story: Story, began: datetime) -> None:
     """A story as rows, written as those of any run."""
     run.save()
     Run.objects.filter(pk=run.pk).update(started_at=began)
-    trace.keep([(run.pk, event) for event in Telling(story, began).events()])
+    event_store.keep([(run.pk, event) for event in Telling(story, began).events()])
 
 
 def _person(number: int):

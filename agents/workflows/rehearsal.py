@@ -15,7 +15,7 @@ from agents.engine.errors import BadExpression
 from agents.engine.expressions import Expression, filled, parse, pieces
 from agents.engine.plans.graph import order
 from agents.engine.plans.plan import ALWAYS, FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
-from agents.sentences import told
+from agents.runs.engine_messages import told
 
 MOST_SHOWN = 200
 MOST_CHARACTERS = 400

@@ -12,7 +12,7 @@ from agents import runs
 from agents.db import database
 from agents.engine.errors import AgentError
 from agents.models import Run, Schedule
-from agents.sentences import told
+from agents.runs.engine_messages import told
 from agents.workflows import acceptance, starting
 
 logger = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from agents.db.sanitize import NUL
 from agents.engine.plans.definition import Definition, read
 from agents.engine.plans.yaml_reader import MOST_LEVELS
 from agents.models import Run, Workflow, WorkflowVersion
-from agents.sentences import told
+from agents.runs.engine_messages import told
 from agents.workflows import company
 
 NAME = "/workflow"

@@ -20,7 +20,7 @@ from agents.engine.plans.plan import ExecutionStep
 from agents.engine.plans.yaml_reader import Problem
 from agents.models import Run, Schedule, Workflow, WorkflowVersion
 from agents.models.workflows import MAY_CHANGE
-from agents.sentences import told
+from agents.runs.engine_messages import told
 from agents.workflows import acceptance, company, reference, rehearsal, starting, versions
 from agents.workflows.examples import EXAMPLES
 

@@ -7,7 +7,8 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
-from agents import live, runs
+from agents import runs
+from agents.runs import pubsub
 from tests.conftest import asked
 from tests.scripted import Says
 
@@ -81,8 +82,8 @@ async def test_a_live_run_is_streamed_as_it_goes_even_if_nobody_is_told(
     async def lose(topic, kind, **facts):
         """A layer that loses everything."""
 
-    monkeypatch.setattr(live, "publish", lose)
-    monkeypatch.setattr(live, "PATIENCE", 0.02)
+    monkeypatch.setattr(pubsub, "publish", lose)
+    monkeypatch.setattr(pubsub, "PATIENCE", 0.02)
     scripted(Says.call("calculator", input="6 * 7"), Says(answer="It is 42."))
     run = await sync_to_async(runs.prepare)(query="What is it?", topic="chat.1", user=person)
     answer = await client.get(f"/api/runs/{run.pk}/events/")

@@ -8,13 +8,14 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient, Client
 
-from agents import approvals, runs
-from agents.approvals import NotDecided, Word
+from agents import runs
 from agents.catalog import tool_factory
 from agents.engine.tool import ToolResult
 from agents.fragments import Watched
 from agents.models import Agent, AgentStep, Approval, Run, ToolRegistration
 from agents.prose import render_exact
+from agents.runs import approvals
+from agents.runs.approvals import NotDecided, Word
 from tests.conftest import asked, checked
 from tests.scripted import Call, Says
 

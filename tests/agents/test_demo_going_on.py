@@ -7,7 +7,7 @@ from django.utils import translation
 from agents.engine.state import INTERRUPTED
 from agents.llm.demo.history import Question
 from agents.models import Agent
-from agents.trace import transcript
+from agents.runs.event_store import transcript
 from tests.agents.test_demo_model import CALCULATOR, DATABASE, converse, shop, tools
 from tests.conftest import asked
 

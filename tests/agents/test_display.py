@@ -9,7 +9,7 @@ from asgiref.sync import sync_to_async
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from agents import clocks, journal, live, readable, wording
+from agents import readable, wording
 from agents.catalog import planner_factory, tool_factory
 from agents.display import RunView, StepView
 from agents.engine.errors import ModelError
@@ -17,6 +17,7 @@ from agents.engine.tool import ToolResult
 from agents.fragments import Watched
 from agents.models import Agent, AgentStep, Run
 from agents.readable import shown
+from agents.runs import clocks, event_writer, pubsub
 from tests.conftest import asked
 from tests.scripted import Call, Says, ScriptedModel
 
@@ -138,8 +139,10 @@ def watch(monkeypatch):
         async def publish(topic, kind, *, run, events):
             await sync_to_async(follow)(run, events, place, lost)
 
-        monkeypatch.setattr(live, "publish", publish)
-        monkeypatch.setattr(journal, "MOST_UNDER_WAY", 0)  # every event is a batch of its own
+        monkeypatch.setattr(pubsub, "publish", publish)
+        monkeypatch.setattr(
+            event_writer, "MOST_UNDER_WAY", 0
+        )  # every event is a batch of its own
         return pages, batches
 
     return start

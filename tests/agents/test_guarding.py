@@ -6,7 +6,6 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
-from agents import trace
 from agents.models import (
     Agent,
     AgentStep,
@@ -16,6 +15,7 @@ from agents.models import (
     Run,
 )
 from agents.review.replay import Moment
+from agents.runs import event_store
 from tests.conftest import asked
 
 pytestmark = [
@@ -68,7 +68,7 @@ async def test_a_masked_question_stays_masked_for_the_next_question(person):
     await rule(stage="input")
     run = await asked("What is a SwordFish?", user=person)
 
-    told = await sync_to_async(trace.transcript)(run)
+    told = await sync_to_async(event_store.transcript)(run)
 
     assert run.query == "What is a SwordFish?"
     assert told[0]["content"] == "What is a ‹Word›?"

@@ -9,8 +9,9 @@ from channels.layers import get_channel_layer
 from channels.testing import HttpCommunicator
 from django.db import OperationalError
 
-from agents import health, live
+from agents import health
 from agents.models import ServerProcess
+from agents.runs import pubsub
 from project.asgi import application
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db(transaction=True)]
@@ -64,7 +65,7 @@ async def test_a_layer_that_does_not_answer_degrades_and_takes_nobody_away(monke
     async def receive(channel):
         await asyncio.sleep(60)
 
-    monkeypatch.setattr(live, "PING", 0.05)
+    monkeypatch.setattr(pubsub, "PING", 0.05)
     monkeypatch.setattr(get_channel_layer(), "receive", receive)
 
     assert await asked() == (200, {"status": "degraded", "trouble": ["layer"]})
@@ -81,7 +82,7 @@ async def test_asking_leaves_no_channel_behind():
     before = set(layer.channels)
 
     for _ in range(5):
-        await live.ping()
+        await pubsub.ping()
 
     assert set(layer.channels) == before
 

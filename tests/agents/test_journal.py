@@ -6,12 +6,12 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import IntegrityError, OperationalError
 
-from agents import journal as journals
-from agents import live, trace
 from agents.engine.events import Stamp, Type
 from agents.engine.loop.termination import StopReason
-from agents.journal import Journal, RunIsOver
 from agents.models import Run, RunEvent
+from agents.runs import event_store, pubsub
+from agents.runs import event_writer as journals
+from agents.runs.event_writer import Journal, RunIsOver
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db(transaction=True)]
 
@@ -37,7 +37,7 @@ def told(monkeypatch):
         kept = RunEvent.objects.filter(run=run, seq=events[-1]["seq"])
         told.append((run, [event["seq"] for event in events], await kept.aexists()))
 
-    monkeypatch.setattr(live, "publish", publish)
+    monkeypatch.setattr(pubsub, "publish", publish)
     return told
 
 
@@ -81,7 +81,7 @@ async def test_a_number_given_twice_is_kept_once(journal, run, told):
 async def test_nothing_is_added_to_a_run_that_was_closed(journal, run):
     emit = Stamp("helper")
     await journal.keep(run, emit(Type.DELTA, content="a", step=1))
-    await journal.close(run, trace.Ending(StopReason.CANCELLED))
+    await journal.close(run, event_store.Ending(StopReason.CANCELLED))
 
     with pytest.raises(RunIsOver):
         await journal.keep(run, emit(Type.DELTA, content="b", step=1))
@@ -109,7 +109,7 @@ async def test_a_run_that_ends_while_it_is_closed_ends_once(journal, run):
     emit = Stamp("helper")
     data = {"answer": "42", "detail": "", "advice": "", "turns": 1, "tool_calls": 0}
     end = emit(Type.RUN_FINISHED, stopped_reason="completed", **data)
-    close = journal.close(run, trace.Ending(StopReason.CANCELLED))
+    close = journal.close(run, event_store.Ending(StopReason.CANCELLED))
 
     await asyncio.gather(close, journal.keep(run, end))
 
@@ -134,7 +134,7 @@ async def test_a_commit_whose_answer_was_lost_is_not_written_twice(journal, run,
 
 async def test_an_ending_that_no_database_would_take_ends_the_run(journal, run):
     sentence = "The tool said \0 and half of \ud83d."
-    await journal.close(run, trace.Ending(StopReason.ERROR, sentence))
+    await journal.close(run, event_store.Ending(StopReason.ERROR, sentence))
 
     run = await Run.objects.aget(pk=run.pk)
     assert run.status == "failed"
@@ -144,7 +144,7 @@ async def test_an_ending_that_no_database_would_take_ends_the_run(journal, run):
 async def test_a_run_that_is_gone_is_closed_without_a_word(journal, run):
     await Run.objects.all().adelete()
 
-    await journal.close(run, trace.Ending(StopReason.CANCELLED))
+    await journal.close(run, event_store.Ending(StopReason.CANCELLED))
 
     assert not await RunEvent.objects.aexists()
 
@@ -162,4 +162,4 @@ async def test_what_collects_while_one_batch_is_written_is_written_as_one(
 
     assert sum(batches) == 100
     assert len(batches) <= 3
-    assert await sync_to_async(trace.last_seq)(run) == 100
+    assert await sync_to_async(event_store.last_seq)(run) == 100

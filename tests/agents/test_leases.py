@@ -11,12 +11,15 @@ from django.db import InterfaceError, OperationalError
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from agents import approvals, leases, runs, workshop
+from agents import runs
 from agents.catalog import agent_factory, tool_factory
 from agents.engine.events import Stamp, Type
+from agents.engine.loop.termination import StopReason
 from agents.engine.tool import ToolResult
-from agents.journal import Journal, RunIsOver
 from agents.models import AgentStep, Approval, Run
+from agents.runs import approvals, event_store, executor, leases
+from agents.runs import event_writer as event_journal
+from agents.runs.event_writer import Journal, RunIsOver
 from tests.conftest import PATIENCE, asked, checked, until
 from tests.scripted import Says
 
@@ -211,7 +214,7 @@ async def test_whoever_reads_the_journal_hears_that_a_run_was_given_up(monkeypat
     run = await sync_to_async(running)("a", heartbeat_at=late, crashes=leases.MOST_CRASHES)
     heard = []
     monkeypatch.setattr(
-        runs.journal, "readers", [lambda run, events: heard.append((run, events))]
+        event_journal, "readers", [lambda run, events: heard.append((run, events))]
     )
 
     await runs.take_over()
@@ -282,7 +285,7 @@ async def test_a_former_owner_cannot_end_what_is_anothers_now():
     await sync_to_async(leases.take)(await Run.objects.aget(pk=run.pk))
     journal = Journal()
 
-    await journal.close(run, runs.trace.Ending(runs.StopReason.ERROR, "Mine."), run.epoch)
+    await journal.close(run, event_store.Ending(StopReason.ERROR, "Mine."), run.epoch)
 
     await journal.stop()
     assert (await Run.objects.aget(pk=run.pk)).status == "running"
@@ -307,7 +310,7 @@ async def test_a_heart_that_missed_a_beat_beats_on(monkeypatch):
 
     monkeypatch.setattr(leases, "renew", renew)
     tending = asyncio.create_task(runs.tend())
-    workshop.here()
+    executor.here()
     async with asyncio.timeout(10):
         while len(beats) < 3:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
@@ -335,10 +338,10 @@ async def test_a_run_stopped_from_another_process_is_stopped(monkeypatch):
     run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
     runs.launch(run)
     await until(run, "tool_call")
-    task = workshop.here().tasks[run.pk]
+    task = executor.here().tasks[run.pk]
     elsewhere = Journal()
 
-    await elsewhere.close(run, runs.trace.Ending(runs.StopReason.CANCELLED))
+    await elsewhere.close(run, event_store.Ending(StopReason.CANCELLED))
     tool.let_go.set()
     await asyncio.wait([task])
     await elsewhere.stop()

@@ -6,10 +6,11 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db.models import F
 
-from agents import leases, live, runs, workshop
+from agents import runs
 from agents.catalog import tool_factory
 from agents.engine.tool import ToolResult
 from agents.models import Run
+from agents.runs import executor, leases, pubsub
 from tests.conftest import checked, until
 from tests.scripted import Says
 
@@ -47,7 +48,7 @@ async def in_the_tool():
     run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
     runs.launch(run)
     await until(run, "tool_call")
-    return run, workshop.here().tasks[run.pk]
+    return run, executor.here().tasks[run.pk]
 
 
 @pytest.mark.usefixtures("tool")
@@ -77,13 +78,13 @@ async def test_a_call_that_ends_after_another_process_asked_to_stop_is_shown(too
 async def test_a_run_that_pauses_is_not_taken_for_one_that_is_lost(tool, scripted, monkeypatch):
     tool.needs_approval = True
     scripted(Says.call("calculator"), Says(answer="Done."))
-    publish = live.publish
+    publish = pubsub.publish
 
     async def slowly(*about, **facts):
-        await asyncio.sleep(3 * workshop.LOOK)
+        await asyncio.sleep(3 * executor.LOOK)
         await publish(*about, **facts)
 
-    monkeypatch.setattr(live, "publish", slowly)
+    monkeypatch.setattr(pubsub, "publish", slowly)
     run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
     runs.launch(run)
     await runs.wait(run)

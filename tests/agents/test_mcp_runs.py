@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from asgiref.sync import sync_to_async
 
-from agents import approvals, runs
+from agents import runs
 from agents.catalog import mcp_servers
 from agents.models import Agent, Approval, McpServer, ToolRegistration
+from agents.runs import approvals
 from tests.conftest import asked, checked
 from tests.scripted import Says
 

@@ -13,13 +13,14 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
 
-from agents import journal, metrics, pulse
+from agents import metrics, pulse
 from agents.catalog import tool_factory
 from agents.engine.errors import ModelError
 from agents.engine.events import Event, Type, replayed
 from agents.engine.tool import ToolResult
 from agents.models import McpServer, Run, ToolRegistration
 from agents.review import examples
+from agents.runs import event_writer
 from agents.tally import MOST_NAMES, Tally
 from agents.tools.calculator import CalculatorTool
 from agents.watchdog import Watchdog
@@ -35,7 +36,7 @@ TOKEN = "a long walk on the beach"
 @pytest.fixture
 def registry(monkeypatch):
     registry = CollectorRegistry()
-    monkeypatch.setattr(journal, "readers", [Tally(registry).hear])
+    monkeypatch.setattr(event_writer, "readers", [Tally(registry).hear])
     return registry
 
 

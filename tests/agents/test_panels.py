@@ -7,15 +7,16 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Group
 from django.test import AsyncClient
 
-from agents import approvals, runs
+from agents import runs
 from agents.access.masking import Veil, masked
-from agents.approvals import Word
 from agents.catalog import planner_factory
 from agents.display import RunView, panels
 from agents.llm.direct_model import DirectModel
 from agents.management.commands import seed_demo
 from agents.models import Agent
-from agents.sentences import FORMS, SENTENCES
+from agents.runs import approvals
+from agents.runs.approvals import Word
+from agents.runs.engine_messages import FORMS, SENTENCES
 from tests.conftest import asked, checked
 from tests.scripted import Says
 from tests.wire import WireServer, say

@@ -6,7 +6,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.utils import timezone
 
-from agents import approvals, runs, trace
+from agents import runs
 from agents.access import masking
 from agents.catalog import agent_factory, planner_factory
 from agents.engine.loop.cancellation import Fate
@@ -16,6 +16,7 @@ from agents.llm.litellm_model import LiteLLMModel
 from agents.models import Agent, AgentStep, Run, RunEvent
 from agents.models.runs import TRIAL
 from agents.review.details import Details, is_unkept, values_replaced
+from agents.runs import approvals, event_store
 from chat import sessions
 from chat.models import ChatSession, Message
 from tests.agents import test_plans_over_the_wire as plans
@@ -249,8 +250,8 @@ async def test_what_a_stopped_call_found_in_the_last_moment_is_kept_masked():
     await AgentStep.objects.acreate(run=run, number=1, first_seq=1, **about)
     fate = Fate(status="done", result=f"It was {MAIL}.")
 
-    ending = trace.Ending(StopReason.CANCELLED, fates={1: fate})
-    await sync_to_async(trace.close)(run.pk, ending)
+    ending = event_store.Ending(StopReason.CANCELLED, fates={1: fate})
+    await sync_to_async(event_store.close)(run.pk, ending)
 
     assert MAIL not in await everything_kept()
     assert (await run.steps.aget()).observation == "It was ‹email›."

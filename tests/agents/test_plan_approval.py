@@ -8,9 +8,10 @@ import pytest
 from django.db import connection
 from django.test import AsyncClient
 
-from agents import approvals, runs
-from agents.approvals import NoSuchPlan, Word
+from agents import runs
 from agents.models import Approval, Run
+from agents.runs import approvals
+from agents.runs.approvals import NoSuchPlan, Word
 from tests.agents.test_plans import DOUBLE, card, sum_of, written
 from tests.conftest import asked, checked
 from tests.scripted import Says

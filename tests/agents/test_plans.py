@@ -6,12 +6,13 @@ import re
 import pytest
 from asgiref.sync import sync_to_async
 
-from agents import runs, trace
+from agents import runs
 from agents.access.masking import Veil
 from agents.display import RunView
 from agents.engine.events import Stamp, Type
 from agents.fragments import Watched
 from agents.models import AgentStep
+from agents.runs import event_store as trace
 from tests.conftest import asked
 from tests.review.test_replay import compare, plain, relived
 from tests.scripted import Says

@@ -9,10 +9,11 @@ from asgiref.sync import sync_to_async
 from django.db import OperationalError
 from django.utils import timezone
 
-from agents import leases, pulse, runs
+from agents import pulse, runs
 from agents.engine.events import Stamp, Type
-from agents.journal import Journal
 from agents.models import ServerProcess
+from agents.runs import leases
+from agents.runs.event_writer import Journal
 from agents.watchdog import Watchdog
 from chat.models import ChatSession
 from tests.conftest import tab
@@ -139,7 +140,7 @@ def test_silence_is_measured_by_the_clock_of_the_database():
 async def test_the_journal_says_how_long_something_waited_to_be_kept(agent, monkeypatch):
     run = await sync_to_async(runs.prepare)(query="6 * 7", topic="chat.1")
     journal = Journal()
-    monkeypatch.setattr("agents.journal._commit", lambda batch: time.sleep(0.3))
+    monkeypatch.setattr("agents.runs.event_writer._commit", lambda batch: time.sleep(0.3))
     kept = journal.add(run, Stamp("helper")(Type.DELTA, content="a"))
     await asyncio.sleep(0.1)
     while_waiting = journal.lag()

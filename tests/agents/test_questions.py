@@ -5,10 +5,11 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Group
 from django.test import AsyncClient
 
-from agents import approvals, runs, trace
-from agents.approvals import NotDecided, Word
+from agents import runs
 from agents.engine.events import Stamp, Type
 from agents.models import Approval, Run, ToolRegistration
+from agents.runs import approvals, event_store
+from agents.runs.approvals import NotDecided, Word
 from tests.conftest import asked, checked
 from tests.scripted import Says
 
@@ -225,9 +226,9 @@ async def test_a_question_is_withdrawn_when_its_step_is_given_up_or_its_run_ends
     question, expert, type, facts
 ):
     run = await Run.objects.aget(pk=question.run_id)
-    stamp = Stamp("assistant", after=await sync_to_async(trace.last_seq)(run))
+    stamp = Stamp("assistant", after=await sync_to_async(event_store.last_seq)(run))
 
-    await sync_to_async(trace.keep)([(run.pk, stamp(type, step=question.step, **facts))])
+    await sync_to_async(event_store.keep)([(run.pk, stamp(type, step=question.step, **facts))])
 
     await question.arefresh_from_db()
     assert question.verdict == Approval.Verdict.WITHDRAWN

@@ -6,14 +6,15 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import IntegrityError
 
-from agents import runs, workshop
+from agents import runs
 from agents.catalog import tool_factory
 from agents.engine.errors import ModelError
 from agents.engine.planner.stream_batches import Deadlines
 from agents.engine.state import legal
 from agents.engine.tool import ToolResult
 from agents.models import Agent, Run
-from agents.trace import transcript
+from agents.runs import executor
+from agents.runs.event_store import transcript
 from agents.wording import ending
 from tests.conftest import asked, checked, until
 from tests.scripted import Call, Says, delta, finish
@@ -243,7 +244,7 @@ async def test_whoever_waits_for_a_run_is_told_that_it_is_over(monkeypatch, capl
     async def note(run):
         told.append(run and run.pk)
 
-    monkeypatch.setattr(workshop, "followers", [])
+    monkeypatch.setattr(executor, "followers", [])
     for follower in (fail, note):
         runs.when_over(follower)
     run = await asked("6 * 7")

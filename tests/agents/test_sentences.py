@@ -8,7 +8,7 @@ from agents.catalog.agent_factory import NoAgent
 from agents.engine import errors
 from agents.engine.plans.definition import read
 from agents.llm.provider_errors import explain
-from agents.sentences import FORMS, SENTENCES, told
+from agents.runs.engine_messages import FORMS, SENTENCES, told
 
 
 def test_every_sentence_of_an_error_is_known_to_the_translators():
@@ -37,7 +37,7 @@ def test_a_sentence_is_told_in_the_readers_language(said, told_in_japanese):
 def test_a_sentence_that_is_known_word_for_word_has_no_places():
     is_a_form = [form for form in FORMS if form.match("A name is text.")]
 
-    with translation.override("de"), patch("agents.sentences.gettext", str.upper):
+    with translation.override("de"), patch("agents.runs.engine_messages.gettext", str.upper):
         words = told("A name is text.")
 
     assert is_a_form

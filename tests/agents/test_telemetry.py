@@ -13,8 +13,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
-from agents import approvals, journal, runs, sinks, telemetry, trace
-from agents.approvals import Word
+from agents import runs, sinks, telemetry
 from agents.catalog import tool_factory
 from agents.engine.errors import ModelError
 from agents.engine.events import Event, Stamp, Type
@@ -22,6 +21,8 @@ from agents.engine.tool import ToolResult
 from agents.models import Agent, Approval, Run
 from agents.otlp import EPOCH, Exporter
 from agents.review import rerunning
+from agents.runs import approvals, event_store, event_writer
+from agents.runs.approvals import Word
 from agents.spans import Course, Kind, Note, Span, Subject
 from project.environment import Environment
 from tests.collector import Collector
@@ -54,7 +55,7 @@ def listening():
 
     yield start
     telemetry.stop()
-    assert journal.readers == []
+    assert event_writer.readers == []
 
 
 rows = pytest.mark.django_db(transaction=True)
@@ -341,7 +342,7 @@ async def test_what_did_not_fit_into_the_queue_is_read_from_the_rows(
     listening(otlp_endpoint=collector.url)
     [reader] = telemetry._readers
     heard = []
-    monkeypatch.setattr(journal, "readers", [lambda *told: heard.append(told)])
+    monkeypatch.setattr(event_writer, "readers", [lambda *told: heard.append(told)])
     scripted(CALL, Says(answer="It is 42."))
     await asked("What is it?")
     monkeypatch.undo()
@@ -631,7 +632,7 @@ async def test_what_a_run_again_repeats_is_in_the_trace_of_its_origin_only(
 
 def test_nobody_hears_of_anything_unless_that_is_set_up():
     assert not sinks.are_wanted(Environment())
-    assert journal.readers == []
+    assert event_writer.readers == []
     for wish in ({"otlp_endpoint": "http://a"}, {"trace_console": "info"}):
         assert sinks.are_wanted(Environment(**wish))
 
@@ -646,8 +647,8 @@ def test_the_spans_of_a_run_that_was_cut_off_end_with_it():
         stamp(Type.RUN_STARTED, model="openai/gpt", query="?"),
         stamp(Type.STEP_STARTED, step=1, **asks),
     ]
-    trace.keep([(run.pk, event) for event in events])
-    ending = trace.close(run.pk, trace.Ending(trace.StopReason.INTERRUPTED))
+    event_store.keep([(run.pk, event) for event in events])
+    ending = event_store.close(run.pk, event_store.Ending(event_store.StopReason.INTERRUPTED))
 
     over = [span for event in [*events, *ending] for span in course.take(event)]
 

@@ -3,12 +3,12 @@
 import pytest
 from asgiref.sync import sync_to_async
 
-from agents import meaning, trace
 from agents.engine.errors import ModelError
 from agents.engine.events import Stamp, Type
 from agents.engine.loop.termination import StopReason
 from agents.engine.state import INTERRUPTED, legal
 from agents.models import Agent, GuardrailPattern, Run
+from agents.runs import event_store, projection
 from tests.conftest import asked, checked
 from tests.scripted import Call, Says
 
@@ -43,7 +43,7 @@ async def test_every_ending_leaves_a_legal_history(script, status, dialect, scri
     scripted(*script).dialect = dialect
 
     run = await checked(await asked("What is it?"))
-    history = await sync_to_async(trace.transcript)(run)
+    history = await sync_to_async(event_store.transcript)(run)
 
     assert run.status == status
     if status == "blocked":
@@ -57,7 +57,7 @@ async def test_every_ending_leaves_a_legal_history(script, status, dialect, scri
 async def test_a_run_that_was_answered_is_told_of_whole(scripted):
     scripted(CALL, Says(answer="It is **42**."))
 
-    history = await sync_to_async(trace.transcript)(await asked("What is it?"))
+    history = await sync_to_async(event_store.transcript)(await asked("What is it?"))
 
     assert [m["role"] for m in history] == ["user", "assistant", "tool", "assistant"]
     assert history[1]["tool_calls"][0]["function"]["name"] == "calculator"
@@ -97,7 +97,7 @@ def begun(run):
         emit(Type.STEP, step=1, kind="thought", status="done", thought="Let me see"),
         emit(Type.TOOL_CALL, step=2, turn=1, id="c1", function=call, started=NOW),
     ]
-    trace.keep([(run.pk, event) for event in events])
+    event_store.keep([(run.pk, event) for event in events])
 
 
 @pytest.mark.parametrize(
@@ -111,13 +111,13 @@ def begun(run):
 def test_closing_a_run_closes_what_is_open_in_it(run, reason, status, step):
     begun(run)
 
-    events = trace.close(run.pk, trace.Ending(reason, "Because."))
+    events = event_store.close(run.pk, event_store.Ending(reason, "Because."))
     run.refresh_from_db()
 
     assert [event.seq for event in events] == [6, 7]
     assert (run.status, run.detail, run.answer, run.tool_calls) == (status, "Because.", "", 1)
     assert [s.status for s in run.steps.all()] == ["done", step]
-    history = trace.transcript(run)
+    history = event_store.transcript(run)
     assert legal(history) == history
     assert [m["content"] for m in history if m["role"] == "tool"] == [INTERRUPTED]
 
@@ -125,8 +125,8 @@ def test_closing_a_run_closes_what_is_open_in_it(run, reason, status, step):
 def test_closing_a_run_twice_is_closing_it_once(run):
     begun(run)
 
-    assert trace.close(run.pk, trace.Ending(StopReason.CANCELLED))
-    assert trace.close(run.pk, trace.Ending(StopReason.ERROR)) == []
+    assert event_store.close(run.pk, event_store.Ending(StopReason.CANCELLED))
+    assert event_store.close(run.pk, event_store.Ending(StopReason.ERROR)) == []
     run.refresh_from_db()
     assert run.status == "stopped"
 
@@ -135,13 +135,13 @@ def test_what_was_said_counts_from_the_last_thought_on(run):
     begun(run)
     emit = Stamp("helper", after=5)
     words = [emit(Type.DELTA, content=word, step=3) for word in ("It ", "is ", "42.")]
-    trace.keep([(run.pk, event) for event in words])
+    event_store.keep([(run.pk, event) for event in words])
 
-    assert trace.said_so_far(run) == "It is 42."
-    assert trace.said_so_far(run, until=7) == "It is "
-    assert trace.said_so_far(run, until=2) == "Let me see"
+    assert event_store.said_so_far(run) == "It is 42."
+    assert event_store.said_so_far(run, until=7) == "It is "
+    assert event_store.said_so_far(run, until=2) == "Let me see"
 
 
 @pytest.mark.parametrize("text", ["{", "NaN", '{"a": -Infinity}', "[1e999]", "[" * 9_999, ""])
 def test_what_no_database_takes_as_data_stays_text(text):
-    assert meaning.decoded(text) == text
+    assert projection.decoded(text) == text

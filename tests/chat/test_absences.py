@@ -7,8 +7,8 @@ from asgiref.sync import sync_to_async
 from django.db import OperationalError
 from django.utils import timezone
 
-from agents import absences
 from agents.models import Absence, Run
+from agents.runs import disconnections
 from chat.models import ChatSession, Member, Message
 from tests.conftest import tab
 
@@ -128,17 +128,17 @@ async def test_nobody_was_away_for_longer_than_a_week(person, message):
     await visited(person, message, page="one", away="9" * 18)
 
     away = (await kept())[0]
-    assert away.came_back_at - away.left_at == absences.MOST_AWAY
+    assert away.came_back_at - away.left_at == disconnections.MOST_AWAY
 
 
 async def test_a_page_that_never_rests_fills_no_table(message, run):
     def flutter():
-        for _ in range(absences.MOST_OF_A_RUN + 3):
-            absences.came_back([run.pk], "one", timedelta(seconds=1))
+        for _ in range(disconnections.MOST_OF_A_RUN + 3):
+            disconnections.came_back([run.pk], "one", timedelta(seconds=1))
 
     await sync_to_async(flutter)()
 
-    assert len(await kept()) == absences.MOST_OF_A_RUN
+    assert len(await kept()) == disconnections.MOST_OF_A_RUN
 
 
 async def test_a_full_disk_keeps_nobody_from_watching(person, message, monkeypatch, caplog):

@@ -11,8 +11,9 @@ from django.test import AsyncClient, Client
 from django.urls import get_resolver
 from django.urls.resolvers import RoutePattern, URLResolver
 
-from agents import consumers, live, runs
+from agents import consumers, runs
 from agents.models import Run
+from agents.runs import pubsub
 from chat.consumers import ChatConsumer
 from chat.models import ChatSession, Message
 from project.asgi import application
@@ -233,7 +234,7 @@ async def test_a_page_that_was_idle_shows_nothing_to_whoever_has_logged_out(chat
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await frames_until(page, "composer-state")
         await Session.objects.all().adelete()
-        await live.publish(chat.topic, "message.added", message=1, run=1)
+        await pubsub.publish(chat.topic, "message.added", message=1, run=1)
 
         assert await page.receive_output(10) == {
             "type": "websocket.close",

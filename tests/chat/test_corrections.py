@@ -3,9 +3,9 @@
 import pytest
 from asgiref.sync import sync_to_async
 
-from agents import trace
 from agents.models import Run
 from agents.review import judging
+from agents.runs import event_store
 from chat import questions
 from chat.models import Message
 from tests.conftest import asked
@@ -31,14 +31,14 @@ async def test_the_next_turn_is_told_the_answer_and_its_correction(chat, person,
     history = await sync_to_async(questions.history)(chat)
 
     assert [message["role"] for message in history] == ["user", "assistant"]
-    assert history[1]["content"] == f"It is 41.\n\n{trace.CORRECTED}\n\nIt is 42."
+    assert history[1]["content"] == f"It is 41.\n\n{event_store.CORRECTED}\n\nIt is 42."
 
 
 async def test_a_run_without_an_answer_can_be_given_one(chat, person, scripted):
     scripted(*(Says.call("calculator", expression="6 * 7") for _ in range(3)))
     run = await corrected(chat, person)
 
-    [*_, last] = await sync_to_async(trace.transcript)(run)
+    [*_, last] = await sync_to_async(event_store.transcript)(run)
 
     assert last["content"].startswith("(No answer: ")
     assert last["content"].endswith("It is 42.")

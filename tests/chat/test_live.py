@@ -8,11 +8,12 @@ from asgiref.sync import sync_to_async
 from autobahn.exception import Disconnected
 from channels.consumer import AsyncConsumer
 
-from agents import consumers, journal, live, runs, trace
+from agents import consumers, runs
 from agents.engine.events import Stamp, Type
 from agents.fragments import Watched
 from agents.models import Run
 from agents.prose import GrowingProse
+from agents.runs import event_store, event_writer, pubsub
 from chat import fragments, sessions
 from chat.conversation import Conversation
 from chat.models import ChatSession, Message
@@ -72,7 +73,7 @@ async def test_two_tabs_show_the_same(person):
 async def test_a_page_that_was_away_for_hundreds_of_events_is_shown_them_once(chat):
     run = await sync_to_async(runs.prepare)(query="Talk", topic=chat.topic, user=chat.user)
     message = await chat.messages.acreate(author=chat.user, run=run, client_id="a")
-    stamp, keep = Stamp("helper"), sync_to_async(trace.keep)
+    stamp, keep = Stamp("helper"), sync_to_async(event_store.keep)
     words = [stamp(Type.DELTA, content=f"word{at} ", step=1) for at in range(701)]
     path, query = f"/ws/chat/{chat.pk}/", f"after={message.pk}".encode()
     await keep([(run.pk, word) for word in words[:1]])
@@ -83,7 +84,7 @@ async def test_a_page_that_was_away_for_hundreds_of_events_is_shown_them_once(ch
     async with tab(chat.user, path, query=query) as page:
         caught_up = (await frames_until(page, "composer-state"))[0]
         await keep([(run.pk, words[700])])
-        await journal.tell(run, [words[700]])
+        await event_writer.tell(run, [words[700]])
         [*_, new] = await frames_until(page, "word700")
 
     assert [caught_up.count(f"word{at} ") for at in (0, 350, 698)] == [1, 1, 1]
@@ -92,7 +93,7 @@ async def test_a_page_that_was_away_for_hundreds_of_events_is_shown_them_once(ch
 
 def test_a_page_that_is_behind_looks_again_once_and_after_all_that_it_was_told():
     look, first, second = (
-        (live.LOOK_AGAIN, {}),
+        (pubsub.LOOK_AGAIN, {}),
         *(("run.events", {"run": 1, "events": [{"seq": seq}]}) for seq in (1, 2)),
     )
     both = ("run.events", {"run": 1, "events": [{"seq": 1}, {"seq": 2}]})
@@ -133,13 +134,13 @@ async def test_a_page_that_was_idle_when_a_run_began_finds_out_that_it_ended(
     monkeypatch.setattr(consumers, "LOOK_WHILE_LIVE", 0.1)
     chat = await ChatSession.objects.acreate(user=person, title="Sums")
     async with tab(person, f"/ws/chat/{chat.pk}/") as page:
-        whole = live.publish
+        whole = pubsub.publish
 
         async def publish(topic, kind, **facts):
             if kind == "message.added":
                 await whole(topic, kind, **facts)
 
-        monkeypatch.setattr(live, "publish", publish)
+        monkeypatch.setattr(pubsub, "publish", publish)
         await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
         frames = await frames_until(page, FINISHED)
 
@@ -155,12 +156,14 @@ async def test_a_message_that_is_told_of_when_its_run_is_over_is_shown_whole(
         await page.receive_from()  # it has looked, and there was nothing
         message = await sync_to_async(sessions.say)(chat, person, "6 * 7", "a")
         with monkeypatch.context() as lost:
-            lost.setattr(live, "publish", AsyncMock())
+            lost.setattr(pubsub, "publish", AsyncMock())
             await sessions.ask(chat, message)
             while await Run.objects.live().aexists():  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
             await runs.wait(message.run)
-        await live.publish(chat.topic, "message.added", message=message.pk, run=message.run_id)
+        await pubsub.publish(
+            chat.topic, "message.added", message=message.pk, run=message.run_id
+        )
         frames = await frames_until(page, FINISHED)
 
     assert "calculator: 6 * 7" in frames[-1]
@@ -170,7 +173,7 @@ async def test_a_message_that_is_told_of_when_its_run_is_over_is_shown_whole(
 @pytest.fixture
 def untold(monkeypatch):
     """Nothing that is told arrives."""
-    monkeypatch.setattr(live, "publish", AsyncMock())
+    monkeypatch.setattr(pubsub, "publish", AsyncMock())
 
 
 @pytest.mark.usefixtures("untold")
@@ -230,7 +233,7 @@ async def test_what_was_asked_elsewhere_before_is_shown_before(chat, monkeypatch
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await page.receive_from()
         with monkeypatch.context() as lost:
-            lost.setattr(live, "publish", AsyncMock())
+            lost.setattr(pubsub, "publish", AsyncMock())
             first = await sync_to_async(sessions.say)(chat, chat.user, "1 + 1", "a")
             await sessions.ask(chat, first)
             await runs.wait(first.run)
@@ -276,7 +279,7 @@ def test_how_a_run_begins_is_shown_as_its_rows_have_it(chat):
     watched = Watched(run.pk)
     watched.begin(run)
 
-    trace.keep([(run.pk, event) for event in (began, step)])
+    event_store.keep([(run.pk, event) for event in (began, step)])
     frames = watched.changes([event.to_dict() for event in (began, step)])
 
     shown, read = _but_for_the_clock(frames), _but_for_the_clock(Watched(run.pk).snapshot())

@@ -11,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from agents import journal, runs, trace
+from agents import runs
 from agents.display import RunView, step_views
 from agents.engine.events import Stamp, Type
 from agents.fragments import Watched
@@ -20,6 +20,7 @@ from agents.models import AgentStep, Run
 from agents.prose import MOST_ANSWER
 from agents.readable import MOST_QUESTION
 from agents.review.models import Comment
+from agents.runs import event_store, event_writer
 from agents.templatetags import alike
 from chat import fragments
 from chat.models import Member, Message
@@ -181,7 +182,7 @@ async def test_a_page_that_shows_a_very_long_answer_can_be_connected(chat):
 async def test_an_answer_that_outgrows_its_page_is_told_of_in_small_frames(chat, client):
     run = await sync_to_async(runs.prepare)(query="Talk", topic=chat.topic, user=chat.user)
     message = await chat.messages.acreate(author=chat.user, run=run, client_id="a")
-    stamp, keep, pieces = Stamp("helper"), sync_to_async(trace.keep), 400
+    stamp, keep, pieces = Stamp("helper"), sync_to_async(event_store.keep), 400
     words = "A sentence of an answer. " * 10 + "\n\n"
     path, query = f"/ws/chat/{chat.pk}/", f"after={message.pk}".encode()
     async with tab(chat.user, path, query=query) as page:
@@ -189,7 +190,7 @@ async def test_an_answer_that_outgrows_its_page_is_told_of_in_small_frames(chat,
         for _ in range(pieces):
             event = stamp(Type.DELTA, content=words, step=1)
             await keep([(run.pk, event)])
-            await journal.tell(run, [event])
+            await event_writer.tell(run, [event])
         frames = await frames_until(page, f"{len(words) * pieces:,} so far.")
 
     sent = sum(map(size, frames))
@@ -210,7 +211,7 @@ def test_a_cut_answer_is_the_same_watched_and_reloaded(chat, client, answer):
     watched.begun = None
     for at in range(0, min(len(answer), 60_000), 1_000):
         event = stamp(Type.DELTA, content=answer[at : at + 1_000], step=1)
-        trace.keep([(run.pk, event)])
+        event_store.keep([(run.pk, event)])
         frame = watched.words([event.to_dict()])
         assert size(frame) <= MOST_SENT
     if answer == LONG:  # of a heavy block, how far it was read depends on how it came
@@ -218,7 +219,7 @@ def test_a_cut_answer_is_the_same_watched_and_reloaded(chat, client, answer):
 
     about = {"stopped_reason": "completed", "detail": "", "advice": "", "turns": 1}
     over = stamp(Type.RUN_FINISHED, answer=answer, tool_calls=0, **about)
-    trace.keep([(run.pk, over)])
+    event_store.keep([(run.pk, over)])
     frame = watched.changes([over.to_dict()])
 
     assert size(frame) <= MOST_SENT
@@ -300,7 +301,7 @@ def test_what_is_queued_or_given_back_fits_in_a_frame(chat):
 def discussed(chat, step, count=60):
     [message] = said(chat, 1)
     Member.objects.create(session=chat, user=chat.user, topic=chat.topic, may_write=True)
-    trace.keep([(message.run_id, Stamp("helper")(Type.STATUS, kind="x", step=1))])
+    event_store.keep([(message.run_id, Stamp("helper")(Type.STATUS, kind="x", step=1))])
     about = {"run": message.run, "author": chat.user, "step": step}
     words = [f"word {at}\n" + '"<&' * 3_000 for at in range(count)]
     Comment.objects.bulk_create(Comment(**about, text=each) for each in words)

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 from asgiref.sync import sync_to_async
 
-from agents import live
+from agents.runs import pubsub
 from chat import fragments, presence, sharing
 from chat.presence import Person, Presence
 from tests.conftest import frames_until, tab
@@ -50,7 +50,7 @@ async def test_whoever_falls_silent_is_gone(chat, path, person, monkeypatch):
     async with tab(person, path) as owner:
         await frames_until(owner, "composer-state")
         about = {"tab": "lost", "user": 99, "name": "kim", "is_new": False}
-        await live.publish(chat.topic, "presence.here", **about)
+        await pubsub.publish(chat.topic, "presence.here", **about)
         await frames_until(owner, 'title="kim"')
 
         await frames_until(owner, NOBODY)
@@ -60,7 +60,7 @@ async def test_where_nobody_else_can_be_nothing_is_told(chat, person, monkeypatc
     monkeypatch.setattr(presence, "EVERY", 0.05)
     told = []
     async with (
-        live.following(chat.topic, lambda kind, facts: told.append(kind)),
+        pubsub.following(chat.topic, lambda kind, facts: told.append(kind)),
         tab(person, f"/ws/chat/{chat.pk}/") as owner,
     ):
         await frames_until(owner, "composer-state")

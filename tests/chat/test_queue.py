@@ -7,9 +7,10 @@ from asgiref.sync import sync_to_async
 from channels.db import database_sync_to_async
 from django.test import AsyncClient
 
-from agents import live, runs, workshop
+from agents import runs
 from agents.catalog import planner_factory
 from agents.models import Agent, Run
+from agents.runs import executor, pubsub
 from agents.workflows import starting
 from chat import queue, sessions, sharing
 from chat.models import ChatSession, Message
@@ -79,7 +80,7 @@ async def answered(chat, count):
     told = asyncio.Event()
     async with (
         asyncio.timeout(20),
-        live.following(chat.topic, lambda kind, facts: told.set()),
+        pubsub.following(chat.topic, lambda kind, facts: told.set()),
     ):
         while await completed.acount() < count:
             await told.wait()
@@ -348,7 +349,7 @@ async def test_whoever_notices_it_is_begun_once(chat, model):
 
 async def test_a_message_that_comes_as_the_run_ends_does_not_lie(chat, model, monkeypatch):
     """The run's owner looked, and nothing waited yet; the one who queues looks again."""
-    monkeypatch.setattr(workshop, "followers", [])
+    monkeypatch.setattr(executor, "followers", [])
     await said(chat, "one")
     run = await Run.objects.aget()
     message = await sync_to_async(sessions.say)(chat, chat.user, "two", "two")

@@ -9,11 +9,12 @@ from asgiref.sync import sync_to_async
 from channels.db import database_sync_to_async
 from django.test import AsyncClient
 
-from agents import leases, live, runs, trace, workshop
+from agents import runs
 from agents.catalog import planner_factory, tool_factory
 from agents.engine.loop.function_tool import FunctionTool
 from agents.engine.tool import ToolResult
 from agents.models import Run
+from agents.runs import event_store, executor, leases, pubsub, service
 from chat import questions, queue, sessions
 from chat.models import ChatSession, Message
 from tests.conftest import asked, checked, frames_until, tab, until
@@ -128,7 +129,7 @@ async def test_what_cannot_be_stopped_any_more_is_shown_with_its_result(monkeypa
     step = [step async for step in run.steps.all()][-1]
     assert (run.status, step.status, step.observation) == ("stopped", "done", "Sent.")
     assert [note["kind"] for note in step.notes] == ["finished_anyway"]
-    assert "Sent." in str(await sync_to_async(trace.transcript)(run))
+    assert "Sent." in str(await sync_to_async(event_store.transcript)(run))
 
 
 async def test_a_thread_that_goes_on_leaves_the_outcome_unknown(monkeypatch):
@@ -150,13 +151,13 @@ async def test_a_thread_that_goes_on_leaves_the_outcome_unknown(monkeypatch):
 
 
 async def test_a_process_that_does_not_obey_leaves_the_outcome_unknown(monkeypatch):
-    monkeypatch.setattr(runs, "STOP_WITHIN", 0.1)
+    monkeypatch.setattr(service, "STOP_WITHIN", 0.1)
     monkeypatch.setattr(leases, "orders", lambda runs: (set(), set()))
     act_with(monkeypatch, Slow())
     run = await launched()
     await until(run, "tool_call")
-    task = workshop.here().tasks.pop(run.pk)
-    del workshop.here().runs[run.pk]
+    task = executor.here().tasks.pop(run.pk)
+    del executor.here().runs[run.pk]
 
     await runs.stop(run)
 
@@ -171,7 +172,7 @@ async def test_the_process_that_drives_a_run_stops_it_when_another_one_asks(monk
     act_with(monkeypatch, tool)
     run = await launched()
     await until(run, "tool_call")
-    task = workshop.here().tasks[run.pk]
+    task = executor.here().tasks[run.pk]
 
     await sync_to_async(leases.ask_to_stop)(run)
     await asyncio.wait([task], timeout=5)
@@ -182,7 +183,7 @@ async def test_the_process_that_drives_a_run_stops_it_when_another_one_asks(monk
 
 
 async def test_a_tool_that_does_not_let_go_is_cut_off(monkeypatch):
-    monkeypatch.setattr(workshop, "STOP_WITHIN", 0.1)
+    monkeypatch.setattr(executor, "STOP_WITHIN", 0.1)
     tool = Stubborn()
     tool.let_go = asyncio.Event()
     act_with(monkeypatch, tool)
@@ -259,7 +260,7 @@ async def test_a_run_that_is_closed_with_its_process_leaves_a_tools_outcome_open
 
 
 async def test_a_process_that_ends_leaves_its_runs_to_the_next_one(monkeypatch):
-    monkeypatch.setattr(workshop, "STOP_WITHIN", 0.1)
+    monkeypatch.setattr(executor, "STOP_WITHIN", 0.1)
     tool = Stubborn()
     tool.let_go = asyncio.Event()
     act_with(monkeypatch, tool)
@@ -337,7 +338,7 @@ async def test_a_page_goes_on_when_what_it_watches_is_gone(chat, caplog):
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         await frames_until(page, f"run-{run.pk}")
         await Run.objects.all().adelete()
-        await live.publish(chat.topic, "run.events", run=run.pk, events=[end])
+        await pubsub.publish(chat.topic, "run.events", run=run.pk, events=[end])
         await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "b"})
         await frames_until(page, 'class="run" data-status="completed"')
 

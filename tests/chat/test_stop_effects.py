@@ -7,7 +7,7 @@ from asgiref.sync import sync_to_async
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from agents import leases, runs, trace, workshop
+from agents import runs
 from agents.catalog import planner_factory, tool_factory
 from agents.display import BARE, RunView
 from agents.display.effects import MOST_CALLS
@@ -16,6 +16,7 @@ from agents.engine.loop.termination import StopReason
 from agents.engine.state import NOT_STARTED, legal
 from agents.engine.tool import ToolResult
 from agents.models import AgentStep, Approval, Run
+from agents.runs import event_store, executor, leases, service
 from tests.conftest import asked, checked
 from tests.scripted import Call, Says, ScriptedModel
 
@@ -88,7 +89,7 @@ async def test_calls_of_a_turn_that_were_not_begun_get_a_row(letter):
         ("calculator: b", "may have been done"),
         ("calculator: c", "not started"),
     ]
-    history = await sync_to_async(trace.transcript)(run)
+    history = await sync_to_async(event_store.transcript)(run)
     assert legal(history) == history
     assert [m["content"] for m in history if m["role"] == "tool"][-1] == NOT_STARTED
 
@@ -105,11 +106,11 @@ async def test_a_call_that_waits_for_approval_was_not_started(letter):
 
 
 async def test_a_call_of_a_process_that_is_gone_may_have_been_done(letter, monkeypatch):
-    monkeypatch.setattr(runs, "STOP_WITHIN", 0.05)
+    monkeypatch.setattr(service, "STOP_WITHIN", 0.05)
     run = await begun()
     await letter.is_slow.wait()
-    task = workshop.here().tasks.pop(run.pk)
-    del workshop.here().runs[run.pk]
+    task = executor.here().tasks.pop(run.pk)
+    del executor.here().runs[run.pk]
     await sync_to_async(leases.release)(run)
 
     await runs.stop(run)
@@ -143,8 +144,8 @@ def run():
 
 
 def close(run, *events, reason=StopReason.CANCELLED, **about):
-    trace.keep([(run.pk, event) for event in events])
-    trace.close(run.pk, trace.Ending(reason, **about))
+    event_store.keep([(run.pk, event) for event in events])
+    event_store.close(run.pk, event_store.Ending(reason, **about))
     return [(s.action, s.parent, s.status) for s in run.steps.filter(kind="tool")]
 
 
@@ -240,7 +241,7 @@ def test_what_is_only_read_is_cancelled_by_a_stop_that_nobody_obeys(run):
 
 def ended(run, effect, status="done", how="completed"):
     emit = Stamp("helper")
-    trace.keep(
+    event_store.keep(
         [
             (run.pk, emit(Type.STEP_STARTED, step=1, turn=1, kind="thought", request={})),
             (run.pk, decided(emit, 1, "a")),

@@ -6,8 +6,8 @@ import threading
 import pytest
 from django.db import OperationalError, connection
 
-from agents import approvals, journal
 from agents.db import errors
+from agents.runs import approvals, event_writer
 from chat import questions, sessions
 from chat.models import Message
 from tests.conftest import frames_until, tab
@@ -59,14 +59,14 @@ def test_a_database_that_is_away_is_another_trouble_than_a_full_one():
 async def test_a_page_is_told_that_nothing_can_be_kept_and_when_it_can_again(
     chat, person, monkeypatch
 ):
-    monkeypatch.setattr(journal, "LATE", 0.05)
+    monkeypatch.setattr(event_writer, "LATE", 0.05)
     let_go, is_held = threading.Event(), threading.Event()
-    monkeypatch.setattr(journal, "_commit", _held(journal._commit, is_held, let_go))
+    monkeypatch.setattr(event_writer, "_commit", _held(event_writer._commit, is_held, let_go))
     async with tab(person, f"/ws/chat/{chat.pk}/") as page:
         await page.send_json_to({"type": "message", "text": "6 * 7", "client_id": "a"})
         await asyncio.to_thread(is_held.wait, 10)
         late = await frames_until(page, "Nothing can be saved at the moment.")
-        monkeypatch.setattr(journal, "LATE", 10)  # a busy machine is late as well
+        monkeypatch.setattr(event_writer, "LATE", 10)  # a busy machine is late as well
         let_go.set()
         frames = await frames_until(page, 'data-status="completed"')
 

@@ -8,9 +8,9 @@ from asgiref.sync import sync_to_async
 from django.test import Client
 from django.utils import timezone
 
-from agents import live
 from agents.access import audit
 from agents.models import AgentStep, Approval, AuditEntry, Membership, Run
+from agents.runs import pubsub
 from chat import sessions, sharing
 from chat.models import ChatSession, Invitation, Message
 from tests.conftest import frames_until, tab
@@ -190,7 +190,7 @@ def test_whoever_may_write_decides_and_the_event_says_who(
     right, status, chat, question, stranger, person, monkeypatch
 ):
     # Nobody would be there to see it to its end.
-    monkeypatch.setattr("agents.approvals.runs.resume", lambda run: None)
+    monkeypatch.setattr("agents.runs.approvals.runs.resume", lambda run: None)
     client = in_with(chat, stranger, right)
     asked = {"step": 1, "id": "c", "turn": 1}
     question.run.events.create(
@@ -278,7 +278,7 @@ async def test_whoever_looks_at_what_was_deleted_is_not_told_that_they_were_show
     async with tab(stranger, f"/ws/chat/{chat.pk}/") as socket:
         await frames_until(socket, "composer-state")
         await ChatSession.objects.filter(pk=chat.pk).adelete()
-        await live.publish(chat.topic, "people.changed")
+        await pubsub.publish(chat.topic, "people.changed")
 
         assert await closing(socket) == 4404
 

@@ -2,10 +2,10 @@
 
 import random
 
-from agents import live
+from agents.runs import pubsub
 
 LOST = 0.3
-_whole = live.publish
+_whole = pubsub.publish
 
 
 async def _publish(topic, kind, **facts):
@@ -13,4 +13,4 @@ async def _publish(topic, kind, **facts):
         await _whole(topic, kind, **facts)
 
 
-live.publish = _publish
+pubsub.publish = _publish

@@ -9,13 +9,13 @@ import pytest
 from django.apps import apps
 from django.utils import timezone
 
-from agents import trace
 from agents.display import RunView, StepView
 from agents.engine.events import Event, Type
 from agents.models import AgentStep, Approval, Run
 from agents.review import exports, listing
 from agents.review.charts import p95
 from agents.review.filters import parse
+from agents.runs import event_store
 from agents.templatetags.alike import run_head
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db]
@@ -37,7 +37,7 @@ class Told:
     def __call__(self, second, type, **data):
         self.seq += 1
         event = Event(type=type, data=data, agent="helper", time=at(second), seq=self.seq)
-        trace.keep([(self.run.pk, event)])
+        event_store.keep([(self.run.pk, event)])
 
 
 def asks(told, second, step, call, until=None):

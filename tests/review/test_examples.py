@@ -4,12 +4,13 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import Client
 
-from agents import approvals, runs
-from agents.approvals import Word
+from agents import runs
 from agents.models import Agent, Approval, AuditEntry, Run, ToolRegistration
 from agents.review import examples
 from agents.review.likeness import likeness
 from agents.review.models import Example
+from agents.runs import approvals
+from agents.runs.approvals import Word
 from tests.agents.test_plans import sum_of, written
 from tests.conftest import asked
 from tests.scripted import Says

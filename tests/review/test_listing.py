@@ -12,13 +12,13 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from agents import migrations
-from agents.meaning import Rows
 from agents.models import Agent, AgentStep, ReviewScope, Run, RunEvent
 from agents.review import listing
 from agents.review.charts import charts, p95
 from agents.review.filters import parse
 from agents.review.listing import Found, neighbours
 from agents.review.models import Label, Rating, Review, SavedView
+from agents.runs.projection import Rows
 from tests.conftest import asked
 from tests.scripted import Says
 

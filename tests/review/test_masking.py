@@ -6,7 +6,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
-from agents import consumers, live, runs
+from agents import consumers, runs
 from agents.access import masking
 from agents.access.masking import Veil, masked_value
 from agents.engine.events import Event, Type
@@ -15,6 +15,7 @@ from agents.models import AgentStep, Approval, AuditEntry, Run, RunEvent
 from agents.review import listing
 from agents.review.filters import parse
 from agents.review.models import Rating, Review
+from agents.runs import pubsub
 from tests.conftest import ORIGIN, frames_until, tab
 from tests.review.conftest import MAIL, PERSONAL, PHONE, client_of, may
 from tests.scripted import Says
@@ -336,7 +337,7 @@ async def test_a_socket_is_closed_once_it_must_be_masked(personal_run, auditor, 
     async with tab(auditor, f"/ws/runs/{pk}/", headers=(ORIGIN, cookie)) as page:
         await frames_until(page, MAIL)
         await sync_to_async(client.post)(f"/traces/{pk}/unmask/", {"again": ""})
-        await live.publish(personal_run.topic, "message.added", message=1, run=1)
+        await pubsub.publish(personal_run.topic, "message.added", message=1, run=1)
 
         assert (await page.receive_output(10))["code"] == consumers.NOT_FOUND
 

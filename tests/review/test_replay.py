@@ -9,17 +9,18 @@ from asgiref.sync import sync_to_async
 from django.template.loader import render_to_string
 from django.test import Client
 
-from agents import approvals, leases, runs, trace
-from agents.approvals import Word
+from agents import runs
 from agents.catalog import tool_factory
 from agents.display import RunView
 from agents.engine.errors import ModelError
 from agents.engine.events import Stamp, Type
 from agents.engine.tool import ToolResult
-from agents.meaning import Rows
 from agents.models import Absence, Agent, Approval, AuditEntry, Run
 from agents.review import judging, replay
 from agents.review.moments import Timeline, number
+from agents.runs import approvals, event_store, leases
+from agents.runs.approvals import Word
+from agents.runs.projection import Rows
 from tests.agents.test_display import Page, Tree, scripts
 from tests.conftest import asked
 from tests.review.conftest import MAIL, PERSONAL, PHONE
@@ -69,7 +70,7 @@ def relived(run, place):
     Run.objects.filter(pk=again.pk).update(started_at=run.started_at)
     page = Page(again.pk, place)
     for row in run.events.order_by("seq"):
-        trace.keep([(again.pk, row.value)])
+        event_store.keep([(again.pk, row.value)])
         waiting = again.approvals.waiting()
         if row.type == Type.APPROVAL_RESOLVED and not waiting.exists():
             leases.wake(again)
@@ -147,7 +148,7 @@ async def test_what_one_agent_does_for_another_is_shown_again_below_its_step(scr
 async def test_its_last_moment_is_the_page_of_the_run(decided, place):
     def pages():
         whole = render_to_string("_run.html", {"view": RunView(decided, place)})
-        return replay.shown(decided, trace.last_seq(decided), place).snapshot(), whole
+        return replay.shown(decided, event_store.last_seq(decided), place).snapshot(), whole
 
     last, whole = await sync_to_async(pages)()
 
@@ -158,7 +159,7 @@ async def test_what_was_said_of_a_run_later_is_not_in_its_replay(decided, person
     def last_moment():
         judging.correct(reviewer, decided, "It is *sent*.", "")
         judging.rate(person, decided, judging.Thumb(is_good=False))
-        return replay.shown(decided, trace.last_seq(decided), "chat").snapshot()
+        return replay.shown(decided, event_store.last_seq(decided), "chat").snapshot()
 
     shown = await sync_to_async(last_moment)()
 
@@ -217,7 +218,7 @@ async def test_a_long_run_comes_in_parts_that_fit_together(monkeypatch, decided,
         seqs += [seq for seq, _ms, _html in part["frames"]]
         after = part["until"]
 
-    assert seqs == list(range(1, await sync_to_async(trace.last_seq)(decided) + 1))
+    assert seqs == list(range(1, await sync_to_async(event_store.last_seq)(decided) + 1))
 
 
 async def test_a_part_ends_early_where_its_html_is_large(monkeypatch, decided):
@@ -269,7 +270,7 @@ def test_a_takeover_is_a_moment_and_is_told_in_the_head_from_then_on(db):
         stamp(Type.STEP_STARTED, step=1, **about),
         stamp(Type.STATUS, kind="resumed", step=1),
     ]
-    trace.keep([(run.pk, event) for event in events])
+    event_store.keep([(run.pk, event) for event in events])
 
     assert [mark.kind for mark in Timeline(run).marks] == ["thought", "resumed"]
     assert "continued after a restart" not in replay.shown(run, 1).snapshot()
@@ -330,7 +331,7 @@ def parted(person):
     steps = [stamp(Type.STEP_STARTED, step=number, **about) for number in (1, 2, 3)]
     for at, event in enumerate(steps, 1):
         event = replace(event, time=run.started_at + timedelta(seconds=at))
-        trace.keep([(run.pk, event)])
+        event_store.keep([(run.pk, event)])
     left, back = (run.started_at + timedelta(seconds=at) for at in (1.5, 2.5))
     Absence.objects.create(run=run, page="one", left_at=left, came_back_at=back)
     return run

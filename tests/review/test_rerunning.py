@@ -7,8 +7,7 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Permission
 from django.test import AsyncClient
 
-from agents import approvals, runs, trace
-from agents.approvals import Word
+from agents import runs
 from agents.catalog import agent_factory, planner_factory, tool_factory
 from agents.display import RunView
 from agents.engine.tool import ToolResult
@@ -23,6 +22,8 @@ from agents.models import (
 )
 from agents.review import rerunning
 from agents.review.rerunning import Setup
+from agents.runs import approvals, event_store
+from agents.runs.approvals import Word
 from chat.models import ChatSession
 from tests.conftest import asked, checked
 from tests.scripted import Call, Says
@@ -336,7 +337,7 @@ async def test_killed_while_it_was_told_again_it_goes_on(kept, origin, tool, scr
     course = await agent_factory.resume(run)
     events = [await anext(course) for _ in range(kept)]
     await course.aclose()
-    await sync_to_async(trace.keep)([(run.pk, event) for event in events])
+    await sync_to_async(event_store.keep)([(run.pk, event) for event in events])
     scripted(END)
 
     assert await runs.take_over() == 1

@@ -7,12 +7,13 @@ from asgiref.sync import sync_to_async
 from django.db import transaction
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from agents import approvals, jobs, leases, runs, workshop
-from agents.approvals import Word
+from agents import runs
 from agents.catalog import tool_factory
 from agents.engine.tool import ToolResult
 from agents.models import Approval, Run
 from agents.review import rerunning
+from agents.runs import approvals, executor, job_queue, leases
+from agents.runs.approvals import Word
 from tests.conftest import checked, until
 from tests.scripted import Says
 
@@ -74,7 +75,7 @@ def test_a_run_stands_in_line_once():
     run = prepared()
 
     with transaction.atomic():
-        jobs.add(run.pk)
+        job_queue.add(run.pk)
         other = prepared(topic="chat.2")  # what comes after it in the transaction is kept
 
     assert in_line() == [run.pk, other.pk]
@@ -85,7 +86,7 @@ async def test_launching_is_left_to_a_worker():
 
     runs.launch(run)
 
-    assert workshop.here().tasks == {}
+    assert executor.here().tasks == {}
 
 
 async def test_a_worker_sees_a_run_to_its_end():
@@ -114,7 +115,7 @@ async def test_a_run_whose_worker_died_is_lined_up_again():
     await runs.take_over()
 
     assert await sync_to_async(in_line)() == [run.pk]
-    assert workshop.here().tasks == {}
+    assert executor.here().tasks == {}
 
 
 async def test_what_does_not_end_within_the_grace_is_lined_up_for_another_worker(monkeypatch):
@@ -142,7 +143,7 @@ async def test_stopping_a_run_that_stands_in_line_ends_it():
 
 async def test_a_worker_ends_what_a_web_process_stops(monkeypatch):
     run, _, driving = await driven(monkeypatch)
-    shop = workshop.here()
+    shop = executor.here()
     task = shop.tasks[run.pk]
 
     await sync_to_async(leases.ask_to_stop)(run)

@@ -7,8 +7,8 @@ from django.test import AsyncClient
 
 from agents import runs, wording
 from agents.engine.events import Event, Type
-from agents.meaning import Rows
 from agents.models import Approval, Run
+from agents.runs.projection import Rows
 from agents.workflows import starting, versions
 from tests.conftest import checked
 

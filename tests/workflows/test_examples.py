@@ -3,9 +3,10 @@
 import pytest
 from asgiref.sync import sync_to_async
 
-from agents import approvals, runs
-from agents.approvals import Word
+from agents import runs
 from agents.models import Approval
+from agents.runs import approvals
+from agents.runs.approvals import Word
 from agents.workflows import starting, versions
 from agents.workflows.examples import SALES
 from tests.conftest import checked

@@ -4,10 +4,11 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
-from agents import approvals, runs
-from agents.approvals import Word
+from agents import runs
 from agents.fragments import Watched
 from agents.models import Approval, Run, ToolRegistration, Workflow
+from agents.runs import approvals
+from agents.runs.approvals import Word
 from agents.workflows import starting, versions
 from agents.workflows.starting import NotStarted
 from chat import questions, sessions

@@ -6,12 +6,13 @@ from uuid import uuid4
 
 from django.core.management.base import CommandError
 
-from agents import approvals, live, runs, trace
-from agents.approvals import AtTerminal, NotDecided, Word
+from agents import runs
 from agents.engine.errors import AgentError
 from agents.engine.events import Event, Type
 from agents.management.terminal import TerminalCommand, visible_line
 from agents.models import Agent, Approval, Run
+from agents.runs import approvals, event_store, pubsub
+from agents.runs.approvals import AtTerminal, NotDecided, Word
 
 ANSWERED = {"completed", "tool_failure_degraded"}
 WAITS = 3
@@ -64,7 +65,7 @@ class Command(TerminalCommand):
         """Ask about what waits, outside of the event loop: a prompt would hold it up."""
         words = [(call.pk, self._word(call)) for call in run.approvals.waiting()]
         try:
-            return asyncio.run(self._decide(run, words, trace.last_seq(run)))
+            return asyncio.run(self._decide(run, words, event_store.last_seq(run)))
         except NotDecided as error:
             raise CommandError(error) from error
 
@@ -78,7 +79,7 @@ class Command(TerminalCommand):
 
     async def _follow(self, run: Run, after: int = 0) -> Event:
         """Print what happens; gives the last of it, be it an end or a pause."""
-        async with aclosing(live.events(run, after)) as rows:
+        async with aclosing(pubsub.events(run, after)) as rows:
             async for row in rows:
                 if row is not None:
                     last = row.value

@@ -8,8 +8,9 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
-from agents import leases, warmup
+from agents import warmup
 from agents.catalog import mcp_servers, planner_factory
+from agents.runs import leases
 
 
 class Command(BaseCommand):

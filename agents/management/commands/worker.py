@@ -9,10 +9,11 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from agents import jobs, leases, pulse, runs, warmup
+from agents import pulse, runs, warmup
 from agents.catalog import sample_data
 from agents.management.commands.serve import check_egress, check_model
 from agents.models import ServerProcess
+from agents.runs import job_queue, leases
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +86,7 @@ async def _keep_working(at_once: int, is_over: asyncio.Event) -> None:
     """
     while not is_over.is_set():
         try:
-            await jobs.work(runs.drive, at_once)
+            await job_queue.work(runs.drive, at_once)
         except Exception as error:
             logger.warning("The line of runs cannot be reached: %s", error)
         await asyncio.sleep(PAUSE)

@@ -7,11 +7,11 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_GET
 
-from agents import trace
 from agents.models import Run
 from agents.review import replay
 from agents.review.moments import Timeline, number
 from agents.review.reading import read
+from agents.runs import event_store
 
 SPEEDS = ["0.5", "1", "2", "4", "8"]
 
@@ -42,7 +42,7 @@ def replayed(request: HttpRequest, pk: int) -> HttpResponse:
 def scene(request: HttpRequest, pk: int) -> JsonResponse:
     """A part of it, for the page to play."""
     found = read(request, pk, "replay")
-    after = number(request.GET.get("after"), trace.last_seq(found.run))
+    after = number(request.GET.get("after"), event_store.last_seq(found.run))
     part = replay.scene(found.run, after, veil=found.veil)
     frames = [[frame.seq, frame.ms, frame.html] for frame in part.frames]
     return JsonResponse(

@@ -8,13 +8,13 @@ from django.shortcuts import get_object_or_404, render
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
-from agents import trace
 from agents.access import masking
 from agents.display import RunView, StepView
 from agents.models import AgentStep
 from agents.review.details import Details, Excerpt, is_unkept, values_replaced
 from agents.review.listing import neighbours
 from agents.review.reading import Reading, read
+from agents.runs import event_store
 
 TABS = {
     "result": _("Result"),
@@ -111,7 +111,7 @@ def _answer(found: Reading) -> str:
     """What was said so far, while it is being said."""
     if not found.row.is_live:
         return found.run.answer
-    said = trace.said_so_far(found.row)
+    said = event_store.said_so_far(found.row)
     return masking.masked_text(said) if found.is_masked else said
 
 

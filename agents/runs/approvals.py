@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from agents import journal, revision, runs, trace
+from agents import runs
 from agents.access import audit, masking
 from agents.catalog import agent_factory
 from agents.db import database, errors
@@ -17,6 +17,8 @@ from agents.engine.errors import BadSchema
 from agents.engine.events import Event, Type
 from agents.engine.json_schema import TooManyChecks, usable, violations
 from agents.models import Agent, Approval, Run, RunEvent
+
+from . import event_store, event_writer, plan_edits
 
 MOST_ARGUMENTS = 100_000
 MOST_PLAN = 1_000_000
@@ -32,7 +34,7 @@ class NotDecided(Exception):
 class NoSuchPlan(NotDecided):
     """A plan that a person has changed cannot be carried out; `problems` says why, by step."""
 
-    def __init__(self, problems: revision.Problems) -> None:
+    def __init__(self, problems: plan_edits.Problems) -> None:
         super().__init__(_("This plan cannot be carried out as it is."))
         self.problems = problems
 
@@ -78,7 +80,7 @@ async def decide(user, pk: int, word: Word) -> Run:
     faults.point("P12")
     if goes_on:
         runs.resume(run)
-    await journal.tell(run, [event])
+    await event_writer.tell(run, [event])
     return run
 
 
@@ -94,7 +96,7 @@ def _take(user, pk: int, word: Word) -> tuple[Run, Event, bool]:
         approval = mine.get(pk=pk)  # again, now that nobody else can change it
         _check(approval, run, word)
         event = _event(approval, run, user, *_kept(run, word, changed))
-        trace.keep([(run.pk, event)])
+        event_store.keep([(run.pk, event)])
         woken = None if run.approvals.waiting().exists() else runs.wake(run)
         told = {"step": approval.step, "tool": approval.tool, "approved": word.is_approved}
         audit.record(user, audit.DECIDED, run, changed=changed is not None, **told)
@@ -145,7 +147,7 @@ def _kept(run: Run, word: Word, changed: str | None) -> tuple[Word, str | None]:
 def _event(approval: Approval, run: Run, user, word: Word, changed: str | None) -> Event:
     questions = run.events.filter(type=Type.APPROVAL_REQUESTED, data__step=approval.step)
     asked = questions.latest("seq").value  # it may have been asked again, after a restart
-    stamp = trace.stamp_of(run, asked.agent)
+    stamp = event_store.stamp_of(run, asked.agent)
     stamp.parent = asked.data.get("parent")
     return stamp(
         Type.APPROVAL_RESOLVED,
@@ -175,10 +177,10 @@ def _changed(approval: Approval, run: Run, word: Word) -> str | None:
 
 
 def _changed_plan(approval: Approval, value: dict[str, Any]) -> str | None:
-    plan, problems = revision.checked(value, revision.Means.of(approval))
+    plan, problems = plan_edits.checked(value, plan_edits.Means.of(approval))
     if problems:
         raise NoSuchPlan(problems)
-    if plan == revision.original(approval):
+    if plan == plan_edits.original(approval):
         return None
     return json.dumps(plan.to_dict(), ensure_ascii=False)
 

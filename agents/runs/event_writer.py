@@ -17,11 +17,12 @@ from typing import TypeVar
 
 from django.db import InterfaceError, OperationalError, connection, connections, transaction
 
-from agents import leases, live, trace
 from agents.db.sanitize import storable
 from agents.engine import fault_injection
 from agents.engine.events import Event, Type
 from agents.models import Run, RunEvent
+
+from . import event_store, leases, pubsub
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +61,7 @@ class _Entry:
     kept: asyncio.Future[None]
     pk: int = field(init=False)  # the run's, which is asked for more often than anything
     event: Event | None = None
-    ending: trace.Ending | None = None
+    ending: event_store.Ending | None = None
     epoch: int | None = None
     told: list[Event] = field(default_factory=list)
     error: Exception | None = None
@@ -89,7 +90,9 @@ class Journal:
         """Done once this is in the database, and everything that was added before it."""
         return self._add(_Entry(run, _future(), event=storable(event)))
 
-    async def close(self, run: Run, ending: trace.Ending, epoch: int | None = None) -> None:
+    async def close(
+        self, run: Run, ending: event_store.Ending, epoch: int | None = None
+    ) -> None:
         """End a run from outside: whatever is still open in it is closed.
 
         With an epoch, only while that lasts: a former owner cannot end what is another's now.
@@ -204,7 +207,7 @@ def _seen(kept: asyncio.Future[None]) -> None:
 
 async def _tell_late(topics: set[str]) -> None:
     for topic in topics:
-        await live.publish(topic, "storage.late")
+        await pubsub.publish(topic, "storage.late")
 
 
 async def tell(run: Run, events: list[Event]) -> None:
@@ -213,7 +216,7 @@ async def tell(run: Run, events: list[Event]) -> None:
     for read in readers:
         read(run, events)
     facts = [event.to_dict() for event in events]
-    await live.publish(run.topic, "run.events", run=run.pk, events=facts)
+    await pubsub.publish(run.topic, "run.events", run=run.pk, events=facts)
 
 
 def _commit(batch: list[_Entry]) -> None:
@@ -270,10 +273,10 @@ def _commit_together(batch: list[_Entry], is_again: bool) -> None:
             if held.get(entry.pk) != entry.run.epoch:
                 entry.error = RunIsOver()
         events = [entry for entry in events if entry.error is None]
-        trace.keep([(entry.pk, entry.event) for entry in events])
+        event_store.keep([(entry.pk, entry.event) for entry in events])
         for entry in batch:
             if entry.ending is not None:
-                entry.told = trace.close(entry.pk, entry.ending, entry.epoch)
+                entry.told = event_store.close(entry.pk, entry.ending, entry.epoch)
     for entry in [*known, *events]:
         entry.told = [entry.event]
 

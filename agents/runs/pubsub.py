@@ -14,8 +14,9 @@ from typing import Any
 from channels.layers import InMemoryChannelLayer, get_channel_layer
 
 from agents.db import database
-from agents.leases import PROCESS
 from agents.models import Run, RunEvent
+
+from .leases import PROCESS
 
 logger = logging.getLogger(__name__)
 

@@ -13,8 +13,9 @@ from agents.db.compiled_queries import prepared
 from agents.db.fast_writes import More, update
 from agents.engine.events import Event, Type
 from agents.engine.loop.termination import StopReason
-from agents.intervals import length, union
 from agents.models import AgentStep, Approval, GuardrailHit, Run
+
+from .intervals import length, union
 
 STATUS_OF = {
     StopReason.COMPLETED: Run.Status.COMPLETED,

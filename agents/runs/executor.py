@@ -5,14 +5,15 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 
-from agents import clocks, leases, trace
 from agents.engine import clock, fault_injection
 from agents.engine.errors import AgentError
 from agents.engine.loop.cancellation import Fate, noting
 from agents.engine.loop.runtime import Events
 from agents.engine.loop.termination import StopReason
-from agents.journal import AWAY, Journal, Pages, RunIsOver
 from agents.models import Run
+
+from . import clocks, event_store, leases
+from .event_writer import AWAY, Journal, Pages, RunIsOver
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +49,9 @@ class Workshop:
         ended, _ = await asyncio.wait([task], timeout=STOP_WITHIN)
         return bool(ended)
 
-    async def close(self, run: Run, ending: trace.Ending, epoch: int | None = None) -> None:
+    async def close(
+        self, run: Run, ending: event_store.Ending, epoch: int | None = None
+    ) -> None:
         with suppress(RunIsOver):
             await self.journal.close(run, ending, epoch)
         if run.pk not in self.tasks:
@@ -79,7 +82,7 @@ class Workshop:
             await asyncio.wait(tasks, timeout=STOP_WITHIN)
         for run in left if why == SHUTDOWN else ():
             # In any case: a task that was cancelled before its first step has done nothing.
-            await self.close(run, trace.Ending(StopReason.INTERRUPTED), run.epoch)
+            await self.close(run, event_store.Ending(StopReason.INTERRUPTED), run.epoch)
         self.pulse.cancel()
         await asyncio.wait([self.pulse])
         await self.journal.stop()
@@ -106,10 +109,10 @@ class Workshop:
                     await pages.write(event)
         except asyncio.CancelledError as cancelled:
             if cancelled.args not in LEFT:
-                ending = trace.Ending(StopReason.CANCELLED, fates=fates)
+                ending = event_store.Ending(StopReason.CANCELLED, fates=fates)
                 await self.close(run, ending, run.epoch)
         except AgentError as error:
-            ending = trace.Ending(StopReason.ERROR, str(error), error.advice, fates)
+            ending = event_store.Ending(StopReason.ERROR, str(error), error.advice, fates)
             await self.close(run, ending, run.epoch)
         except RunIsOver:
             logger.info("Run %s went on after it was cut off.", run.pk)
@@ -119,7 +122,7 @@ class Workshop:
         except Exception:
             logger.exception("Run %s failed.", run.pk)
             sentence = "Something went wrong on the server."
-            ending = trace.Ending(StopReason.ERROR, sentence, ADVICE, fates)
+            ending = event_store.Ending(StopReason.ERROR, sentence, ADVICE, fates)
             await self.close(run, ending, run.epoch)
         finally:
             pages.leave()

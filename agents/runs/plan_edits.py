@@ -22,7 +22,8 @@ from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
 from agents.engine.plans.validation import missing
 from agents.engine.plans.yaml_reader import MOST_PROBLEMS
 from agents.models import Approval, RunEvent
-from agents.sentences import told
+
+from .engine_messages import told
 
 # More steps than these are changed as JSON.
 MOST_EDITED = 40

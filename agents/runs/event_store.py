@@ -12,7 +12,6 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Min
 from django.db.models.functions import Left, Length
 
-from agents import clocks
 from agents.db.compiled_queries import prepared
 from agents.db.raw_cursor import document, execute_many, moment
 from agents.db.sanitize import storable
@@ -22,8 +21,10 @@ from agents.engine.loop.cancellation import Fate
 from agents.engine.loop.termination import StopReason
 from agents.engine.privacy.redaction import Redaction
 from agents.engine.state import INTERRUPTED, NOT_STARTED, Message, legal
-from agents.meaning import Rows, mark
 from agents.models import Agent, AgentStep, Approval, Run, RunEvent
+
+from . import clocks
+from .projection import Rows, mark
 
 PREVIEW = 200
 WORDS = (Type.DELTA, Type.THOUGHT_DELTA)
