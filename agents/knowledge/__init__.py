@@ -1,9 +1,9 @@
 """Documents are read, split into passages, and found again."""
 
-from .library import Ingested, add, asearch, ingest, search
-from .reading import MAX_BYTES, Unreadable, decode, files_in, read
-from .sections import CHUNK_SIZE, Section, split
-from .words import MAX_TERMS, terms_of
+from .chunking import CHUNK_SIZE, Section, split
+from .documents import Ingested, add, asearch, ingest, search
+from .readers import MAX_BYTES, Unreadable, decode, files_in, read
+from .tokenizer import MAX_TERMS, terms_of
 
 __all__ = [
     "CHUNK_SIZE",

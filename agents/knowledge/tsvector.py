@@ -15,7 +15,7 @@ from django.db import connection
 from agents.models import Chunk
 
 from .index import Scores
-from .words import index_terms, is_character, phrase
+from .tokenizer import index_terms, is_character, phrase
 
 Places = dict[str, list[str]]
 

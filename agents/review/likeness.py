@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from difflib import SequenceMatcher
 
-from agents.knowledge.words import CJK, plain
+from agents.knowledge.tokenizer import CJK, plain
 
 WORD = re.compile(rf"[{CJK}]|[^\W{CJK}]+(?:[.,][^\W{CJK}]+)*")
 # Beyond this, order is left out of account: to follow it would take too long.

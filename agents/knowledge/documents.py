@@ -16,10 +16,10 @@ from agents.models import Chunk, Document
 from agents.tools.search import Passage
 
 from . import fts5, tsvector
+from .chunking import Section, split
 from .index import Index, Scores
-from .reading import Unreadable, read
-from .sections import Section, split
-from .words import is_japanese, language_of, terms_of
+from .readers import Unreadable, read
+from .tokenizer import is_japanese, language_of, terms_of
 
 INDEXES: dict[str, Index] = {"sqlite": fts5, "postgresql": tsvector}
 OWN_LANGUAGE = 1.5  # how much more a passage in the language of the question is worth
