@@ -5,8 +5,8 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
 
-from agents import sinks
 from agents.engine import fault_injection
+from agents.observability import log_sinks
 
 
 class AgentsConfig(AppConfig):
@@ -25,11 +25,11 @@ class AgentsConfig(AppConfig):
 
         runs.when_over(schedules.look_around)
         signals.start(self)
-        if sinks.are_wanted(settings.ENVIRONMENT):
-            from agents import telemetry
+        if log_sinks.are_wanted(settings.ENVIRONMENT):
+            from agents.observability import telemetry
 
             telemetry.start(settings.ENVIRONMENT)
         if settings.METRICS:
-            from agents import metrics
+            from agents.observability import metrics
 
             metrics.start()

@@ -22,7 +22,7 @@ from django.utils import timezone, translation
 from django.utils.functional import Promise as StrPromise
 from django.utils.translation import gettext_lazy as _
 
-from agents import connections, frames, greetings, pulse
+from agents import connections, frames, greetings
 from agents.access import audit, authentication, masking
 from agents.access.authentication import SessionStore
 from agents.access.masking import Veil
@@ -31,6 +31,7 @@ from agents.engine.concurrency.thread import SMALL
 from agents.engine.resilience.rate_limiter import TokenBucket
 from agents.fragments import Watched
 from agents.models import Run
+from agents.observability import process_status
 from agents.runs import pubsub as live
 
 logger = logging.getLogger(__name__)
@@ -77,7 +78,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         self.told: list[Told] = []
         self.woken = asyncio.Event()
         try:
-            with pulse.socket():
+            with process_status.socket():
                 async with asyncio.TaskGroup() as self.tasks, AsyncExitStack() as self.stack:
                     await super().__call__(scope, receive, send)
         except* StopConsumer:

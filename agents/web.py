@@ -18,8 +18,9 @@ from django.utils.module_loading import import_string
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 
-from agents import health, pulse, runs, warmup
+from agents import health, runs, warmup
 from agents.models import ServerProcess
+from agents.observability import process_status
 from agents.request_timeout import use_request_timeouts
 from agents.sockets import Patient, use_prompt_sockets
 
@@ -80,7 +81,7 @@ def _close_connections(**about) -> None:
 
 def _tend() -> None:
     _tasks.append(asyncio.ensure_future(runs.tend()))
-    asyncio.get_event_loop().call_soon(pulse.start, ServerProcess.Kind.WEB)
+    asyncio.get_event_loop().call_soon(process_status.start, ServerProcess.Kind.WEB)
 
 
 def _shut_down() -> Deferred:
@@ -94,4 +95,4 @@ async def _leave(grace: float) -> None:
     try:
         await runs.shut_down(grace)
     finally:
-        await pulse.stop()
+        await process_status.stop()

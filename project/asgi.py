@@ -49,7 +49,7 @@ doors = [
     path("readyz", health.ready),
 ]
 if settings.METRICS:
-    from agents import metrics
+    from agents.observability import metrics
 
     doors.append(path("metrics", metrics.answer))
 

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core import checks
 from django.utils.translation import gettext as _
 
-from agents import pulse
+from agents.observability import process_status
 
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 PACKAGES = {
@@ -39,7 +39,7 @@ def remarks() -> list[Remark]:
 
 def versions() -> Iterator[tuple[str, str]]:
     """Of the product and of what it stands on, as they are installed."""
-    yield "Ashiato", pulse.version()
+    yield "Ashiato", process_status.version()
     yield "Python", platform.python_version()
     for name, package in PACKAGES.items():
         yield name, metadata.version(package)

@@ -13,17 +13,17 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
 
-from agents import metrics, pulse
 from agents.catalog import tool_factory
 from agents.engine.errors import ModelError
 from agents.engine.events import Event, Type, replayed
 from agents.engine.tool import ToolResult
 from agents.models import McpServer, Run, ToolRegistration
+from agents.observability import metrics, process_status
+from agents.observability.counters import MOST_NAMES, Tally
+from agents.observability.loop_watchdog import Watchdog
 from agents.review import examples
 from agents.runs import event_writer
-from agents.tally import MOST_NAMES, Tally
 from agents.tools.calculator import CalculatorTool
-from agents.watchdog import Watchdog
 from project.asgi import doors
 from tests.conftest import asked
 from tests.scripted import Says
@@ -108,7 +108,7 @@ async def test_an_open_door_needs_no_token(opened):
     status, body = await scraped()
 
     assert status == 200
-    assert value(body, "ashiato_build_info", version=pulse.version()) == 1
+    assert value(body, "ashiato_build_info", version=process_status.version()) == 1
 
 
 # What is counted
@@ -260,7 +260,7 @@ async def test_a_process_says_how_late_its_loop_is(opened, monkeypatch):
     opened()
     dog = Watchdog()
     try:
-        monkeypatch.setattr(pulse, "_latest", pulse._figures(dog))
+        monkeypatch.setattr(process_status, "_latest", process_status._figures(dog))
         _, body = await scraped()
     finally:
         dog.stop()

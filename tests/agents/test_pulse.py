@@ -9,12 +9,13 @@ from asgiref.sync import sync_to_async
 from django.db import OperationalError
 from django.utils import timezone
 
-from agents import pulse, runs
+from agents import runs
 from agents.engine.events import Stamp, Type
 from agents.models import ServerProcess
+from agents.observability import process_status
+from agents.observability.loop_watchdog import Watchdog
 from agents.runs import leases
 from agents.runs.event_writer import Journal
-from agents.watchdog import Watchdog
 from chat.models import ChatSession
 from tests.conftest import tab
 
@@ -27,10 +28,10 @@ pytestmark = [
 
 @pytest.fixture
 async def beating(monkeypatch):
-    monkeypatch.setattr(pulse, "EVERY", 0.05)
-    pulse.start("web")
+    monkeypatch.setattr(process_status, "EVERY", 0.05)
+    process_status.start("web")
     yield
-    await pulse.stop()
+    await process_status.stop()
 
 
 async def told(**facts):
@@ -56,7 +57,7 @@ def silent(name, seconds):
 async def test_a_process_is_seen_while_it_lives_and_says_goodbye(beating):
     row = await told()
     later = await told(seen_at__gt=row.seen_at)
-    await pulse.stop()
+    await process_status.stop()
 
     assert (row.kind, row.version) == ("web", "0.1.0")
     assert row.memory > 10_000_000
@@ -102,7 +103,10 @@ async def test_a_loop_that_hangs_is_seen_while_it_hangs(beating):
 
 
 async def test_a_process_tells_again_once_the_database_is_back(beating, monkeypatch, caplog):
-    tell, failures = pulse.tell, [OperationalError("away"), OperationalError("still away")]
+    tell, failures = (
+        process_status.tell,
+        [OperationalError("away"), OperationalError("still away")],
+    )
 
     def sometimes(*about):
         if failures:
@@ -110,7 +114,7 @@ async def test_a_process_tells_again_once_the_database_is_back(beating, monkeypa
         tell(*about)
 
     before = await told()
-    monkeypatch.setattr(pulse, "tell", sometimes)
+    monkeypatch.setattr(process_status, "tell", sometimes)
     await told(seen_at__gt=before.seen_at + timedelta(milliseconds=100))
 
     assert not failures
@@ -119,10 +123,10 @@ async def test_a_process_tells_again_once_the_database_is_back(beating, monkeypa
 
 async def test_those_who_have_been_silent_for_long_are_forgotten():
     dog = Watchdog()
-    await sync_to_async(silent)("gone", pulse.FORGOTTEN.total_seconds() + 5)
+    await sync_to_async(silent)("gone", process_status.FORGOTTEN.total_seconds() + 5)
     await sync_to_async(silent)("late", 60)
 
-    await sync_to_async(pulse.tell)("worker", dog)
+    await sync_to_async(process_status.tell)("worker", dog)
     dog.stop()
 
     names = [row.name async for row in ServerProcess.objects.order_by("name")]

@@ -13,17 +13,18 @@ import pytest
 from asgiref.sync import sync_to_async
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
-from agents import runs, sinks, telemetry
+from agents import runs
 from agents.catalog import tool_factory
 from agents.engine.errors import ModelError
 from agents.engine.events import Event, Stamp, Type
 from agents.engine.tool import ToolResult
 from agents.models import Agent, Approval, Run
-from agents.otlp import EPOCH, Exporter
+from agents.observability import log_sinks, telemetry
+from agents.observability.otlp import EPOCH, Exporter
+from agents.observability.spans import Course, Kind, Note, Span, Subject
 from agents.review import rerunning
 from agents.runs import approvals, event_store, event_writer
 from agents.runs.approvals import Word
-from agents.spans import Course, Kind, Note, Span, Subject
 from project.environment import Environment
 from tests.collector import Collector
 from tests.conftest import asked
@@ -156,7 +157,7 @@ def test_the_standard_variables_of_opentelemetry_switch_it_off(monkeypatch, name
 def test_without_the_exporter_a_sentence_says_what_to_install(monkeypatch, caplog):
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setitem(sys.modules, OTLPSpanExporter.__module__, None)
-    monkeypatch.delitem(sys.modules, "agents.otlp")
+    monkeypatch.delitem(sys.modules, "agents.observability.otlp")
 
     assert telemetry._sinks(Environment()) == []
     [record] = caplog.records
@@ -568,7 +569,7 @@ def test_events_are_told_from_the_level_at_which_they_matter(level, type, data, 
 
     for at in order:
         path = tmp_path / at
-        sink = sinks.Lines.in_file(path, at)
+        sink = log_sinks.Lines.in_file(path, at)
         sink.take(SimpleNamespace(pk=7), [event])
         sink.close()
         assert (path.read_text() != "") == (order.index(at) >= order.index(level)), at
@@ -581,20 +582,20 @@ def test_a_failed_call_and_a_failed_run_are_errors():
         stamp(Type.RUN_FINISHED, stopped_reason="error"),
     ]
 
-    assert [sinks.level_of(event) for event in failed] == [logging.ERROR, logging.ERROR]
+    assert [log_sinks.level_of(event) for event in failed] == [logging.ERROR, logging.ERROR]
 
 
 def test_what_a_person_wrote_is_content():
     stamp = Stamp("helper")
     event = stamp(Type.APPROVAL_RESOLVED, is_approved=False, reason="Call 090-1234", step=2)
 
-    assert "090" not in sinks.line(7, event, logging.INFO)
-    assert "090" in sinks.line(7, event, logging.DEBUG, with_content=True)
+    assert "090" not in log_sinks.line(7, event, logging.INFO)
+    assert "090" in log_sinks.line(7, event, logging.DEBUG, with_content=True)
 
 
 def test_a_file_is_turned_over_when_it_is_large(tmp_path, monkeypatch):
-    monkeypatch.setattr(sinks, "MOST_BYTES", 2000)
-    sink = sinks.Lines.in_file(tmp_path / "{pid}.jsonl", "info")
+    monkeypatch.setattr(log_sinks, "MOST_BYTES", 2000)
+    sink = log_sinks.Lines.in_file(tmp_path / "{pid}.jsonl", "info")
     event = Stamp("helper")(Type.RUN_PAUSED, reason="approval")
 
     for _ in range(100):
@@ -602,7 +603,7 @@ def test_a_file_is_turned_over_when_it_is_large(tmp_path, monkeypatch):
     sink.close()
 
     files = list(tmp_path.iterdir())
-    assert len(files) == 1 + sinks.KEPT_FILES
+    assert len(files) == 1 + log_sinks.KEPT_FILES
     assert all(file.stat().st_size <= 2000 for file in files)
 
 
@@ -631,10 +632,10 @@ async def test_what_a_run_again_repeats_is_in_the_trace_of_its_origin_only(
 
 
 def test_nobody_hears_of_anything_unless_that_is_set_up():
-    assert not sinks.are_wanted(Environment())
+    assert not log_sinks.are_wanted(Environment())
     assert event_writer.readers == []
     for wish in ({"otlp_endpoint": "http://a"}, {"trace_console": "info"}):
-        assert sinks.are_wanted(Environment(**wish))
+        assert log_sinks.are_wanted(Environment(**wish))
 
 
 @rows

@@ -11,8 +11,8 @@ import pytest
 import uvloop
 from twisted.internet.asyncioreactor import AsyncioSelectorReactor
 
-from agents import watchdog
-from agents.watchdog import Stalls, Watchdog
+from agents.observability import loop_watchdog
+from agents.observability.loop_watchdog import Stalls, Watchdog
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_a_loop_that_has_nothing_to_do_is_nowhere():
     idle = threading.Thread(target=asyncio.run, args=[wait()])
     idle.start()
     time.sleep(0.1)
-    where = watchdog.place(sys._current_frames().get(idle.ident))
+    where = loop_watchdog.place(sys._current_frames().get(idle.ident))
     idle.join()
 
     assert where == ""
@@ -110,10 +110,10 @@ def reactor():
 
 
 def test_the_loop_of_a_web_process_is_seen_through_as_well(reactor):
-    idle = watchdog.place(sys._current_frames().get(reactor.thread.ident))
+    idle = loop_watchdog.place(sys._current_frames().get(reactor.thread.ident))
     reactor.callFromThread(hold_up)
     time.sleep(0.2)
-    busy = watchdog.place(sys._current_frames().get(reactor.thread.ident))
+    busy = loop_watchdog.place(sys._current_frames().get(reactor.thread.ident))
 
     assert idle == ""
     assert busy.startswith("agents/test_watchdog.py:hold_up")

@@ -6,9 +6,9 @@ from django.test import AsyncClient, Client
 
 from agents.display import RunView
 from agents.fragments import Watched
+from agents.observability.spans import Course, Subject
 from agents.review.comparison import Comparison
 from agents.review.moments import Timeline
-from agents.spans import Course, Subject
 from tests.agents.test_plans import checked as judged
 from tests.agents.test_plans import planner, sum_of, written  # noqa: F401
 from tests.conftest import asked

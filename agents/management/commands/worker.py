@@ -9,10 +9,11 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from agents import pulse, runs, warmup
+from agents import runs, warmup
 from agents.catalog import sample_data
 from agents.management.commands.serve import check_egress, check_model
 from agents.models import ServerProcess
+from agents.observability import process_status
 from agents.runs import job_queue, leases
 
 logger = logging.getLogger(__name__)
@@ -53,7 +54,7 @@ def open_metrics() -> None:
     """Nobody else is there to answer whoever asks for figures."""
     port = settings.ENVIRONMENT.metrics_port
     if settings.METRICS and port:
-        from agents import metrics
+        from agents.observability import metrics
 
         try:
             metrics.listen(settings.ENVIRONMENT.host, port)
@@ -68,7 +69,7 @@ async def _work(at_once: int, announce: Callable[[int], None]) -> None:
         asyncio.get_running_loop().add_signal_handler(sign, is_over.set)
     # Only now: a signal that came earlier would end the process without handing anything over.
     announce(at_once)
-    pulse.start(ServerProcess.Kind.WORKER)
+    process_status.start(ServerProcess.Kind.WORKER)
     working = asyncio.create_task(_keep_working(at_once, is_over))
     tending = asyncio.create_task(runs.tend())
     await is_over.wait()
@@ -76,7 +77,7 @@ async def _work(at_once: int, announce: Callable[[int], None]) -> None:
     working.cancel()
     await runs.shut_down(settings.ENVIRONMENT.grace)
     await asyncio.wait([working], timeout=PAUSE)
-    await pulse.stop()
+    await process_status.stop()
 
 
 async def _keep_working(at_once: int, is_over: asyncio.Event) -> None:

@@ -21,7 +21,7 @@ from opentelemetry.sdk.trace.export import SpanExportResult
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
-from agents.spans import Kind, Note, Span, Value
+from .spans import Kind, Note, Span, Value
 
 logger = logging.getLogger(__name__)
 

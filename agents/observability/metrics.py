@@ -24,11 +24,12 @@ from prometheus_client.core import (
 )
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
-from agents import pulse
 from agents.catalog.agent_factory import CIRCUITS
 from agents.models import Approval, McpServer, Run
 from agents.runs import event_writer
-from agents.tally import MOST_NAMES, Tally
+
+from . import process_status
+from .counters import MOST_NAMES, Tally
 
 logger = logging.getLogger(__name__)
 
@@ -41,9 +42,9 @@ class ThisProcess:
     """How this process was when it last told of itself."""
 
     def collect(self) -> Iterator[Metric]:
-        about = {"version": pulse.version()}
+        about = {"version": process_status.version()}
         yield InfoMetricFamily("ashiato_build", "What runs here.", value=about)
-        told = pulse.latest()
+        told = process_status.latest()
         for figure, (name, words) in GAUGES.items():
             if figure in told:
                 yield GaugeMetricFamily(f"ashiato_{name}", words, value=told[figure])

@@ -23,7 +23,8 @@ from django.db.models.functions import Now
 
 from agents.models import ServerProcess
 from agents.runs import executor, leases
-from agents.watchdog import Watchdog
+
+from .loop_watchdog import Watchdog
 
 logger = logging.getLogger(__name__)
 

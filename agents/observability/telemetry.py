@@ -19,16 +19,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from django.db import connection
 
-from agents import pulse
 from agents.access import masking
 from agents.engine.events import Event
 from agents.models import Run, RunEvent
 from agents.runs import event_writer
-from agents.sinks import MOST_CONTENT, Lines
-from agents.spans import Course, Span, Subject
+
+from . import process_status
+from .log_sinks import MOST_CONTENT, Lines
+from .spans import Course, Span, Subject
 
 if TYPE_CHECKING:
-    from agents.otlp import Exporter
+    from .otlp import Exporter
 
 logger = logging.getLogger(__name__)
 
@@ -221,11 +222,11 @@ def _sinks(environment: Any) -> list[Sink]:
 
 def _spans(environment: Any) -> Iterator[Spans]:
     try:
-        from agents.otlp import Exporter  # the extra `otlp`, which costs memory, too
+        from .otlp import Exporter  # the extra `otlp`, which costs memory, too
     except ModuleNotFoundError as error:
         logger.warning("Spans aren't sent: %s is missing. Run: make otlp", error.name)
         return
-    resource = {"service.name": "ashiato", "service.version": pulse.version()}
+    resource = {"service.name": "ashiato", "service.version": process_status.version()}
     headers = environment.all_otlp_headers()
     exporter = Exporter(environment.otlp_endpoint, headers, resource)
     content, personal = environment.otlp_content, environment.otlp_personal
