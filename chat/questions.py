@@ -18,7 +18,7 @@ from agents.engine.state import Message as HistoryMessage
 from agents.models import Agent, Run
 from agents.runs import event_store
 from agents.runs.engine_messages import told
-from agents.workflows import starting
+from agents.workflows import start
 from chat.models import ChatSession, Message
 
 logger = logging.getLogger(__name__)
@@ -98,11 +98,11 @@ def _agents(user, name):
     return Agent.objects.open_to(user).filter(name=name, enabled=True)
 
 
-def wished(text: str, user) -> starting.Wish | None:
+def wished(text: str, user) -> start.Wish | None:
     """The workflow that a message asks for, if it does."""
     try:
-        return starting.wished(text, user)
-    except starting.NotStarted as reason:
+        return start.wished(text, user)
+    except start.NotStarted as reason:
         raise NotSaid(str(reason)) from reason
 
 

@@ -17,7 +17,7 @@ from agents.display import model_label
 from agents.models import Agent, AgentStep, Workflow
 from agents.prose import MOST_ANSWER
 from agents.readable import MOST_SHOWN
-from agents.workflows import starting
+from agents.workflows import start as starting
 from chat import fragments, listing, questions, queue, sessions, sharing
 from chat.conversation import MOST_HTML, MOST_ON_PAGE
 from chat.fragments import MessageView

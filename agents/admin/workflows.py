@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.engine.plans.definition import read
 from agents.models import Schedule, Workflow
-from agents.workflows import acceptance, schedules, starting
+from agents.workflows import acceptance, schedules, start
 
 from .console import ConsoleAdmin
 from .json_field import ObjectField
@@ -77,8 +77,8 @@ class ScheduleForm(forms.ModelForm):
         workflow, given = cleaned.get("workflow"), cleaned.get("parameters")
         if workflow is not None and isinstance(given, dict) and workflow.newest is not None:
             try:
-                starting.parameters(read(workflow.newest.text), starting.as_typed(given))
-            except starting.NotStarted as error:
+                start.parameters(read(workflow.newest.text), start.as_typed(given))
+            except start.NotStarted as error:
                 self.add_error("parameters", str(error))
         self.instance.trouble = ""
         return cleaned

@@ -13,7 +13,8 @@ from agents.db import database
 from agents.engine.errors import AgentError
 from agents.models import Run, Schedule
 from agents.runs.engine_messages import told
-from agents.workflows import acceptance, starting
+
+from . import acceptance, start
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +60,7 @@ def _started(schedule: Schedule, now: datetime) -> Run | None:
     try:
         with transaction.atomic():
             return _run(schedule) if _take(schedule, now, last_run_at=now) else None
-    except (starting.NotStarted, runs.StillAnswering, AgentError) as reason:
+    except (start.NotStarted, runs.StillAnswering, AgentError) as reason:
         sentence = told(str(reason)) or _("The last run is not over yet.")
         logger.warning("Schedule %s was not started: %s", schedule.pk, sentence)
         _take(schedule, now, trouble=sentence)
@@ -78,10 +79,10 @@ def _take(schedule: Schedule, now: datetime, **facts: object) -> bool:
 
 def _run(schedule: Schedule) -> Run:
     if not schedule.user.is_active:
-        raise starting.NotStarted(_("The person of this schedule is switched off."))
+        raise start.NotStarted(_("The person of this schedule is switched off."))
     version = schedule.workflow.newest
     if held := acceptance.why_held(schedule, version):
-        raise starting.NotStarted(held)
-    given = starting.as_typed(schedule.parameters)
-    wish = starting.wish(schedule.workflow, given, schedule.user, version=version)
-    return starting.start(wish, schedule.user, f"schedule.{schedule.pk}")
+        raise start.NotStarted(held)
+    given = start.as_typed(schedule.parameters)
+    wish = start.wish(schedule.workflow, given, schedule.user, version=version)
+    return start.start(wish, schedule.user, f"schedule.{schedule.pk}")

@@ -21,8 +21,9 @@ from agents.engine.plans.yaml_reader import Problem
 from agents.models import Run, Schedule, Workflow, WorkflowVersion
 from agents.models.workflows import MAY_CHANGE
 from agents.runs.engine_messages import told
-from agents.workflows import acceptance, company, reference, rehearsal, starting, versions
 from agents.workflows.examples import EXAMPLES
+
+from . import acceptance, dry_run, reference, resources, start, versions
 
 SHOWN_RUNS = 10
 SHOWN_VERSIONS = 50
@@ -48,11 +49,11 @@ class Field:
 
     @property
     def key(self) -> str:
-        return f"{starting.FIELD}{self.name}"
+        return f"{start.FIELD}{self.name}"
 
     @property
     def is_on(self) -> bool:
-        return self.value.lower() in starting.TRUE
+        return self.value.lower() in start.TRUE
 
 
 class Sheet:
@@ -76,7 +77,7 @@ class Sheet:
     @cached_property
     def missing(self) -> list[Trouble]:
         """What it needs and is not there: that can be seen to later."""
-        found = company.present().missing(self.definition.plan)
+        found = resources.present().missing(self.definition.plan)
         return [_trouble(self.definition.placed(problem)) for problem in found]
 
     @cached_property
@@ -96,9 +97,9 @@ class Sheet:
         return [_field(name, value, self.typed.get(name)) for name, value in declared]
 
     @cached_property
-    def rehearsed(self) -> list[rehearsal.Act]:
+    def rehearsed(self) -> list[dry_run.Act]:
         """What it would do with what was typed; what does not fit is as ever."""
-        return rehearsal.rehearse(self.definition.plan, self._parameters[0])
+        return dry_run.rehearse(self.definition.plan, self._parameters[0])
 
     @property
     def complaint(self) -> str:
@@ -110,8 +111,8 @@ class Sheet:
         declared = self.definition.plan.parameters
         given = {name: text for name, text in self.typed.items() if name in declared}
         try:
-            return starting.parameters(self.definition, given), ""
-        except starting.NotStarted as reason:
+            return start.parameters(self.definition, given), ""
+        except start.NotStarted as reason:
             return {}, str(reason)
 
     def _line(self, place: int) -> int:
@@ -204,7 +205,7 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
 @permission_required(MAY_CHANGE, raise_exception=True)
 def check(request: HttpRequest) -> HttpResponse:
     """What is wrong with a text that is being written, and what it would do."""
-    sheet = Sheet(_text(request), starting.given(request.POST))
+    sheet = Sheet(_text(request), start.given(request.POST))
     return render(request, "workflows/edit.html#checked", {"sheet": sheet})
 
 
@@ -265,7 +266,7 @@ def _editor(
     newest = reason.newest if isinstance(reason, versions.Overtaken) else None
     context = {
         "workflow": found,
-        "sheet": Sheet(text, starting.given(request.POST)),
+        "sheet": Sheet(text, start.given(request.POST)),
         # Whoever saves now has seen the other text.
         "base": newest.number if newest else base,
         "reason": reason,
@@ -315,7 +316,7 @@ def _trouble(problem: Problem) -> Trouble:
 
 def _field(name: str, default: Any, typed: str | None) -> Field:
     kinds = {bool: "flag", int: "whole", float: "number", list: "json", dict: "json"}
-    written = "" if default is None else starting.written(default)
+    written = "" if default is None else start.written(default)
     return Field(
         name=name,
         value=written if typed is None else typed,

@@ -10,7 +10,7 @@ from agents.access import permissions
 from agents.catalog import agent_factory
 from agents.models import Agent, Run, Schedule, ToolRegistration, Workflow
 from agents.review import rerunning
-from agents.workflows import acceptance, schedules, starting
+from agents.workflows import acceptance, schedules, start
 from chat import questions, sessions
 from tests.conftest import asked
 
@@ -129,16 +129,16 @@ async def test_a_colleague_for_others_is_not_offered(agent, person, stranger, le
 def test_a_workflow_with_a_step_for_others_does_not_start(person, stranger, finance, workflow):
     closed("calculator", finance)
 
-    assert starting.wished("/workflow sum", person) is not None
-    with pytest.raises(starting.NotStarted, match="calculator"):
-        starting.wished("/workflow sum", stranger)
+    assert start.wished("/workflow sum", person) is not None
+    with pytest.raises(start.NotStarted, match="calculator"):
+        start.wished("/workflow sum", stranger)
 
 
 async def test_a_workflow_does_not_go_on_with_an_agent_that_was_closed_meanwhile(
     agent, stranger, finance, workflow
 ):
-    wish = await sync_to_async(starting.wished)("/workflow sum", stranger)
-    run = await sync_to_async(starting.start)(wish, stranger, "chat.1")
+    wish = await sync_to_async(start.wished)("/workflow sum", stranger)
+    run = await sync_to_async(start.start)(wish, stranger, "chat.1")
     await agent.groups.aadd(finance)
 
     runs.launch(run)

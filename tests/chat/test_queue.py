@@ -11,7 +11,7 @@ from agents import runs
 from agents.catalog import planner_factory
 from agents.models import Agent, Run
 from agents.runs import executor, pubsub
-from agents.workflows import starting
+from agents.workflows import start
 from chat import queue, sessions, sharing
 from chat.models import ChatSession, Message
 from tests.conftest import checked, frames_until, tab
@@ -431,14 +431,14 @@ async def test_a_page_with_a_message_that_nobody_can_read_is_shown(
 
 def _breaks(monkeypatch, text):
     """Have this text be one that the product cannot cope with."""
-    wished = starting.wished
+    wished = start.wished
 
     def broken(said, user):
         if said == text:
             raise RecursionError
         return wished(said, user)
 
-    monkeypatch.setattr(starting, "wished", broken)
+    monkeypatch.setattr(start, "wished", broken)
 
 
 async def test_a_session_deleted_while_messages_wait_begins_none_of_them(chat, model, client):

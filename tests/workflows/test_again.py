@@ -10,7 +10,7 @@ from agents.catalog import agent_factory
 from agents.models import GuardrailPattern, Run
 from agents.review import rerunning
 from agents.review.models import Example
-from agents.workflows import starting, versions
+from agents.workflows import start, versions
 from tests.conftest import checked
 
 pytestmark = [
@@ -21,8 +21,8 @@ pytestmark = [
 
 @pytest.fixture
 async def finished(workflow, person):
-    wish = await sync_to_async(starting.wished)("/workflow アンケート集計レポート", person)
-    run = await sync_to_async(starting.start)(wish, person, "chat.1")
+    wish = await sync_to_async(start.wished)("/workflow アンケート集計レポート", person)
+    run = await sync_to_async(start.start)(wish, person, "chat.1")
     runs.launch(run)
     await runs.wait(run)
     return await checked(run)
@@ -52,8 +52,8 @@ steps:
 async def errand(editor, person):
     """A workflow that asks the agent whose model and limits it has."""
     await sync_to_async(versions.save)(ERRAND, editor)
-    wish = await sync_to_async(starting.wished)("/workflow Errand", person)
-    run = await sync_to_async(starting.start)(wish, person, "chat.1")
+    wish = await sync_to_async(start.wished)("/workflow Errand", person)
+    run = await sync_to_async(start.start)(wish, person, "chat.1")
     runs.launch(run)
     await runs.wait(run)
     return await checked(run)

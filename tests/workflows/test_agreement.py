@@ -9,7 +9,7 @@ from agents import runs, wording
 from agents.engine.events import Event, Type
 from agents.models import Approval, Run
 from agents.runs.projection import Rows
-from agents.workflows import starting, versions
+from agents.workflows import start, versions
 from tests.conftest import checked
 
 pytestmark = [
@@ -34,8 +34,8 @@ def legal(db):
 async def gate(editor, person, legal):
     """What a run asks that `person` has started, and that Legal has to agree to."""
     await sync_to_async(versions.save)(GATE, editor)
-    wish = await sync_to_async(starting.wished)("/workflow Gate", person)
-    run = await sync_to_async(starting.start)(wish, person, "chat.1")
+    wish = await sync_to_async(start.wished)("/workflow Gate", person)
+    run = await sync_to_async(start.start)(wish, person, "chat.1")
     runs.launch(run)
     await runs.wait(run)
     return await Approval.objects.aget(run=run)

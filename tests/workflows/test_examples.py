@@ -7,7 +7,7 @@ from agents import runs
 from agents.models import Approval
 from agents.runs import approvals
 from agents.runs.approvals import Word
-from agents.workflows import starting, versions
+from agents.workflows import start, versions
 from agents.workflows.examples import SALES
 from tests.conftest import checked
 
@@ -18,8 +18,8 @@ pytestmark = [
 
 
 async def started(query, person):
-    wish = await sync_to_async(starting.wished)(query, person)
-    run = await sync_to_async(starting.start)(wish, person, "chat.1")
+    wish = await sync_to_async(start.wished)(query, person)
+    run = await sync_to_async(start.start)(wish, person, "chat.1")
     runs.launch(run)
     await runs.wait(run)
     asked = await Approval.objects.aget(run=run)

@@ -9,8 +9,8 @@ from agents.fragments import Watched
 from agents.models import Approval, Run, ToolRegistration, Workflow
 from agents.runs import approvals
 from agents.runs.approvals import Word
-from agents.workflows import starting, versions
-from agents.workflows.starting import NotStarted
+from agents.workflows import start, versions
+from agents.workflows.start import NotStarted
 from chat import questions, sessions
 from tests.conftest import checked
 from tests.workflows import pipeline
@@ -49,8 +49,8 @@ steps:
 
 
 async def carried_out(text, user):
-    wish = await sync_to_async(starting.wished)(text, user)
-    run = await sync_to_async(starting.start)(wish, user, "chat.1")
+    wish = await sync_to_async(start.wished)(text, user)
+    run = await sync_to_async(start.start)(wish, user, "chat.1")
     runs.launch(run)
     await runs.wait(run)
     return await checked(run)
@@ -90,11 +90,11 @@ async def test_a_workflow_asks_an_agent_of_its_own_name(editor, person):
     ],
 )
 def test_a_message_names_a_workflow_and_what_it_gets(greeting, person, text, parameters):
-    wish = starting.wished(text, person)
+    wish = start.wished(text, person)
 
     assert wish.version.workflow.name == "Greeting card"
     assert parameters.items() <= wish.parameters.items()
-    again = starting.wished(wish.query, person)
+    again = start.wished(wish.query, person)
     assert again.parameters == wish.parameters
 
 
@@ -120,19 +120,19 @@ def test_a_message_names_a_workflow_and_what_it_gets(greeting, person, text, par
 )
 def test_what_cannot_be_started_says_why(greeting, person, text, sentence):
     with pytest.raises(NotStarted, match=re.escape(sentence)):
-        starting.wished(text, person)
+        start.wished(text, person)
 
 
 @pytest.mark.parametrize("text", ["workflow x", "/workflows", "what is /workflow", "/work"])
 def test_other_messages_are_messages(text, person):
-    assert starting.wished(text, person) is None
+    assert start.wished(text, person) is None
 
 
 def test_a_workflow_whose_tools_are_gone_is_not_started(greeting, person):
     ToolRegistration.objects.filter(name="report_writer").update(enabled=False)
 
     with pytest.raises(NotStarted, match="needs the tool 'report_writer'"):
-        starting.wished("/workflow Greeting card to=a", person)
+        start.wished("/workflow Greeting card to=a", person)
 
 
 async def test_it_is_started_from_a_message_in_the_chat(workflow, person):
@@ -190,8 +190,8 @@ async def test_what_is_off_is_not_started(greeting, person):
 
 async def test_a_person_agrees_to_a_step_and_the_run_goes_on(pipeline_tools, editor, person):
     await sync_to_async(versions.save)(GATE, editor)
-    wish = await sync_to_async(starting.wished)("/workflow Gate", person)
-    run = await sync_to_async(starting.start)(wish, person, "chat.1")
+    wish = await sync_to_async(start.wished)("/workflow Gate", person)
+    run = await sync_to_async(start.start)(wish, person, "chat.1")
     runs.launch(run)
     await runs.wait(run)
     asked = await Approval.objects.aget(run=run)
@@ -216,8 +216,8 @@ async def test_a_step_that_is_declined_ends_the_run_with_a_reason(
     pipeline_tools, editor, person
 ):
     await sync_to_async(versions.save)(GATE, editor)
-    wish = await sync_to_async(starting.wished)("/workflow Gate", person)
-    run = await sync_to_async(starting.start)(wish, person, "chat.1")
+    wish = await sync_to_async(start.wished)("/workflow Gate", person)
+    run = await sync_to_async(start.start)(wish, person, "chat.1")
     runs.launch(run)
     await runs.wait(run)
     asked = await Approval.objects.aget(run=run)

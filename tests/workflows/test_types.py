@@ -9,7 +9,7 @@ from agents.engine.expressions.functions import FUNCTIONS
 from agents.engine.loop.function_tool import function_tool
 from agents.engine.plans.outcome import output_of
 from agents.engine.tool import ToolResult
-from agents.workflows import reference, starting, versions
+from agents.workflows import reference, start, versions
 from tests.conftest import checked
 
 pytestmark = [
@@ -37,8 +37,8 @@ def six(administrator):
 
 
 async def test_what_the_calculator_gives_is_a_number(six, person):
-    wish = await sync_to_async(starting.wish)(six, {}, person)
-    run = await sync_to_async(starting.start)(wish, person, "chat.1")
+    wish = await sync_to_async(start.wish)(six, {}, person)
+    run = await sync_to_async(start.start)(wish, person, "chat.1")
     runs.launch(run)
     await runs.wait(run)
 

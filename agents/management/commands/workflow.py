@@ -11,7 +11,7 @@ from agents.engine.errors import AgentError
 from agents.engine.plans.definition import Definition, read
 from agents.management.commands import ask
 from agents.models import Run, Workflow
-from agents.workflows import company, starting
+from agents.workflows import resources, start
 
 
 class Command(ask.Command):
@@ -37,7 +37,7 @@ class Command(ask.Command):
             self.see_to_its_end(_prepared(options["name"], options["param"]))
 
     def _check(self, file: str) -> None:
-        definition, here = read(_text(file)), company.present()
+        definition, here = read(_text(file)), resources.present()
         missing = here.missing(definition.plan)
         for problem in [*definition.problems, *map(definition.placed, missing)]:
             self.stdout.write(f"{file}:{problem.line}:{problem.column}: {problem.message}")
@@ -76,10 +76,10 @@ def _prepared(name: str, given: Iterable[str]) -> Run:
     if unclear := [key for key, sign, _value in pairs if not sign]:
         raise CommandError(f"Write it as KEY=VALUE, and not {unclear[0]!r}.")
     try:
-        workflow = starting.named(name, Workflow.objects.filter(enabled=True))
-        wish = starting.wish(workflow, {key: value for key, _sign, value in pairs})
-        return starting.start(wish, None, f"workflow.{uuid4().hex}")
-    except starting.NotStarted as error:
+        workflow = start.named(name, Workflow.objects.filter(enabled=True))
+        wish = start.wish(workflow, {key: value for key, _sign, value in pairs})
+        return start.start(wish, None, f"workflow.{uuid4().hex}")
+    except start.NotStarted as error:
         raise CommandError(error) from error
     except AgentError as error:
         raise CommandError(f"{error} {error.advice}") from error

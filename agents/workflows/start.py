@@ -16,7 +16,8 @@ from agents.engine.plans.definition import Definition, read
 from agents.engine.plans.yaml_reader import MOST_LEVELS
 from agents.models import Run, Workflow, WorkflowVersion
 from agents.runs.engine_messages import told
-from agents.workflows import company
+
+from . import resources
 
 NAME = "/workflow"
 COMMAND = re.compile(rf"{NAME}(?!\S)(.*)", re.DOTALL)
@@ -74,7 +75,7 @@ def wish(
     if version is None or not workflow.enabled:
         raise NotStarted(_("%(name)s is switched off.") % {"name": workflow.name})
     definition = read(version.text)
-    problems = definition.problems or company.present(user).missing(definition.plan)
+    problems = definition.problems or resources.present(user).missing(definition.plan)
     if problems:
         raise NotStarted(told(problems[0].message))
     return Wish(version=version, parameters=parameters(definition, given))
