@@ -1,6 +1,6 @@
 from django.urls import path
 
-from agents import api, views
+from agents.web import api, views
 
 app_name = "runs"
 urlpatterns = [

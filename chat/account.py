@@ -12,9 +12,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from agents.access import audit
-from agents.downloads import download
 from agents.people import door, throttle
 from agents.people.views.signing_in import too_often
+from agents.web.downloads import download
 from chat import belongings, erasure
 
 

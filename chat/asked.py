@@ -10,10 +10,10 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
 
-from agents.display import RunView
 from agents.models import Run
 from agents.templatetags.alike import form
 from agents.templatetags.ashiato import A_NUMBER, scrolls
+from agents.web.presentation import RunView
 from chat.models import Message
 
 MOST_SEEN = 240  # of a question: what is longer may have to be scrolled

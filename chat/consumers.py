@@ -13,15 +13,16 @@ from django.db import OperationalError
 from django.utils.functional import Promise as StrPromise
 from django.utils.translation import gettext_lazy as _
 
-from agents import greetings, runs
-from agents.consumers import BadFrame, Events, WatchingConsumer
+from agents import runs
 from agents.db import database
 from agents.db.compiled_queries import prepared
 from agents.engine.events import Type
-from agents.fragments import Watched
 from agents.models import Run
 from agents.runs import disconnections
 from agents.runs import pubsub as live
+from agents.web import first_frames
+from agents.web.consumers import BadFrame, Events, WatchingConsumer
+from agents.web.presentation.live_run import Watched
 from chat import fragments, presence, questions, sessions, sharing
 from chat.conversation import MOST_PK, Conversation
 from chat.models import ChatSession, Message
@@ -71,7 +72,7 @@ class ChatConsumer(WatchingConsumer):
         """Bring the page up to date, in its turn; those that are alike are shown the same."""
         about = self.conversation.last, "away" in self.asked, self.may_write, self.language
         key = (self.session.pk, self.scope["user"].pk, *about)
-        shown, frames = await greetings.shared(key, self._greeting)
+        shown, frames = await first_frames.shared(key, self._greeting)
         async with self.turn:
             # It may have waited for its turn, and been shown out meanwhile.
             if await database.ask(self.find_topic) is None:

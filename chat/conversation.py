@@ -16,9 +16,9 @@ from django.utils import translation
 
 from agents.db import database
 from agents.db.compiled_queries import prepared
-from agents.fragments import Watched
 from agents.models import Run
 from agents.review.models import Comment
+from agents.web.presentation.live_run import Watched
 from chat import fragments, sharing
 from chat.models import ChatSession, Message
 

@@ -10,10 +10,10 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from agents.display import RunView, text_url
 from agents.models import Run
-from agents.prose import cut, render_markdown
-from agents.readable import MOST_QUESTION
+from agents.web.presentation import RunView, text_url
+from agents.web.presentation.formatting import MOST_QUESTION
+from agents.web.presentation.markdown import cut, render_markdown
 from chat import asked, listing, sessions
 from chat.models import ChatSession, Message
 from chat.presence import Person

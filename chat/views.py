@@ -13,10 +13,10 @@ from django.views.decorators.http import require_GET, require_POST
 from agents import runs
 from agents.catalog import planner_factory
 from agents.db import database
-from agents.display import model_label
 from agents.models import Agent, AgentStep, Workflow
-from agents.prose import MOST_ANSWER
-from agents.readable import MOST_SHOWN
+from agents.web.presentation import model_label
+from agents.web.presentation.formatting import MOST_SHOWN
+from agents.web.presentation.markdown import MOST_ANSWER
 from agents.workflows import start as starting
 from chat import fragments, listing, questions, queue, sessions, sharing
 from chat.conversation import MOST_HTML, MOST_ON_PAGE

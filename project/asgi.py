@@ -11,8 +11,8 @@ from channels.sessions import CookieMiddleware  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.urls import path, re_path  # noqa: E402
 
-from agents import health  # noqa: E402
-from agents.consumers import RunConsumer  # noqa: E402
+from agents.web import health  # noqa: E402
+from agents.web.consumers import RunConsumer  # noqa: E402
 from chat.consumers import ChatConsumer  # noqa: E402
 
 DENIED = WebsocketDenier.as_asgi()

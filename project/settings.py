@@ -53,14 +53,14 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "agents.middleware.remembering",
-    "agents.middleware.NothingUnrecorded",
+    "agents.web.middleware.remembering",
+    "agents.web.middleware.NothingUnrecorded",
 ]
 # Of whom more than a password is demanded.
 REQUIRE_MFA = ENVIRONMENT.require_mfa
 if REQUIRE_MFA != "off":
     after = MIDDLEWARE.index("django.contrib.auth.middleware.AuthenticationMiddleware") + 1
-    MIDDLEWARE.insert(after, "agents.middleware.EnoughProof")
+    MIDDLEWARE.insert(after, "agents.web.middleware.EnoughProof")
 ROOT_URLCONF = "project.urls"
 ASGI_APPLICATION = "project.asgi.application"
 TEMPLATES = [

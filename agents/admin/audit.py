@@ -26,8 +26,8 @@ from django.views.decorators.http import require_POST
 from agents.access import audit, masking
 from agents.access.audit import hash_chain, request_context
 from agents.access.audit import messages as wording
-from agents.downloads import download
 from agents.models import AuditEntry, AuditPerson, Upkeep
+from agents.web.downloads import download
 
 from .read_only import ReadOnlyAdmin
 

@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 
 from agents.catalog import agent_spec
 from agents.catalog.agent_spec import Description
-from agents.differences import Difference, Reader
 from agents.models import Agent, AgentTool
+from agents.web.presentation.text_diff import Difference, Reader
 
 from .json_field import pretty
 

@@ -23,7 +23,7 @@ from agents.configuration.exporting import Selection, export, readable
 from agents.configuration.importing import Outcome, State, Thing, look, take
 from agents.configuration.kinds import KINDS
 from agents.configuration.reading import MOST_BYTES
-from agents.differences import Difference, Reader
+from agents.web.presentation.text_diff import Difference, Reader
 
 PERMISSION = "agents.view_agent"
 CODE = {"definition", "output_schema", "options", "parameters", "pattern", "text", "schedules"}

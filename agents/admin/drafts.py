@@ -18,9 +18,9 @@ from agents import runs
 from agents.catalog import agent_spec
 from agents.db import database
 from agents.db import errors as storage
-from agents.display import RunView, trace_url
 from agents.models import Agent, Run
 from agents.models.runs import TRIAL
+from agents.web.presentation import RunView, trace_url
 
 from .console import ConsoleAdmin
 

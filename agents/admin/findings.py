@@ -18,12 +18,12 @@ from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents import health
 from agents.catalog import planner_factory
 from agents.catalog.agent_factory import CIRCUITS
 from agents.db import data_folder
 from agents.models import Agent, Approval, McpServer, Run, ServerProcess, Upkeep
 from agents.runs.engine_messages import told
+from agents.web import health
 
 from . import deployment, isolation
 

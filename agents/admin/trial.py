@@ -19,8 +19,8 @@ from agents.engine.loop.approval import AskPerson
 from agents.engine.loop.tool_fallback import FallbackStrategy
 from agents.models import McpServer, ToolRegistration
 from agents.models.secret import Unreadable
-from agents.readable import shown, unpacked
 from agents.runs.engine_messages import told
+from agents.web.presentation.formatting import shown, unpacked
 
 from . import circuits, figures
 from .arguments import ArgumentsForm

@@ -13,11 +13,11 @@ from django.db.models import QuerySet
 from django.db.models.functions import Left
 
 from agents.access import audit, masking
-from agents.display import trace_url
 from agents.engine.guardrails.checks import GuardrailAction, Pattern
 from agents.engine.guardrails.stream_filter import Match, found_in
 from agents.engine.privacy.masking import Growing, find
 from agents.models import AgentStep, GuardrailPattern, Run
+from agents.web.presentation import trace_url
 
 SIZES = (100, 1_000, 5_000)
 SECONDS = 8.0

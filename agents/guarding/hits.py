@@ -9,8 +9,8 @@ from django.db.models import F, Func, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from agents.access import audit
-from agents.display import trace_url
 from agents.models import GuardrailHit, GuardrailPattern, GuardrailVerdict
+from agents.web.presentation import trace_url
 
 A_PAGE = 50
 WORDS = {"right": True, "wrong": False, "open": None}

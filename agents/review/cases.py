@@ -12,11 +12,11 @@ from django.utils.safestring import SafeString
 
 from agents.access import masking
 from agents.access.masking import Veil
-from agents.display import RunView
 from agents.models import Run
-from agents.prose import render_markdown
 from agents.review import judging
 from agents.review.models import Example, Label, Note, Rating, Review
+from agents.web.presentation import RunView
+from agents.web.presentation.markdown import render_markdown
 
 A_PAGE = 30
 PEOPLE = [f"review__{who}" for who in ("flagged_by", "assignee", "decided_by", "corrected_by")]

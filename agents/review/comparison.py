@@ -10,12 +10,12 @@ from typing import Any, Literal
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from agents.differences import Difference, Reader, words
-from agents.display import RunView, StepView
 from agents.engine.events import Type
 from agents.models import AgentStep, Run
-from agents.readable import shown
 from agents.review.alignment import align
+from agents.web.presentation import RunView, StepView
+from agents.web.presentation.formatting import shown
+from agents.web.presentation.text_diff import Difference, Reader, words
 
 Why = Literal[
     "", "yet", "kind", "tool", "arguments", "plan", "observation", "words", "only", "ended"

@@ -11,7 +11,7 @@ from agents.catalog.agent_factory import TRIED
 from agents.engine.events import Type
 from agents.engine.state import Message
 from agents.models import Agent, AgentStep, AgentVersion, Run, RunEvent
-from agents.readable import unfolded, unpacked
+from agents.web.presentation.formatting import unfolded, unpacked
 
 HEAD, TAIL = 12_000, 4_000
 MOST_EVENTS = 200

@@ -14,12 +14,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from agents.access import masking
-from agents.display import RunView, StepView
 from agents.engine.events import Type
 from agents.models import Absence, AgentStep, Approval, Run, RunEvent
 from agents.review.moments import told_away
 from agents.review.replay import since
 from agents.templatetags.ashiato import cost, count, duration
+from agents.web.presentation import RunView, StepView
 
 SCHEMA = "ashiato.trace/1"
 A_PAGE = 100

@@ -15,12 +15,12 @@ from typing import Any
 from django.db.models import QuerySet
 
 from agents.access.masking import is_open, masked, with_origins
-from agents.display import RunView
 from agents.models import Run
 from agents.models.runs import ACTIVE
 from agents.review import discretion
 from agents.review.filters import Filter, parse
 from agents.review.models import Rating, Review
+from agents.web.presentation import RunView
 
 A_PAGE = 50
 MOST_FOUND = 3_000

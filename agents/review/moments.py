@@ -10,14 +10,14 @@ from typing import Any, Literal
 
 from django.utils.translation import gettext as _
 
-from agents import wording
 from agents.access.masking import masked_text
 from agents.engine.events import Event, Type
-from agents.fragments import WORDS
 from agents.models import Absence, Run
-from agents.readable import one_line
 from agents.review.replay import MOST_FRAMES, since
 from agents.runs.engine_messages import told
+from agents.web.presentation import status_text
+from agents.web.presentation.formatting import one_line
+from agents.web.presentation.live_run import WORDS
 
 Work = Literal["run", "thought", "tool", "plan", "guardrail"]
 Kind = Work | Literal["waiting", "failed", "stopped", "resumed", "away"]
@@ -285,11 +285,11 @@ def _waited(event: Event) -> tuple[Kind, str] | None:
             return "waiting", (yes if data["is_approved"] else no) % who
         case Type.RUN_PAUSED:
             return "waiting", _("It waits for a person")
-        case Type.STATUS if words := wording.note(dict(data)):
+        case Type.STATUS if words := status_text.note(dict(data)):
             return ("resumed" if data["kind"] == "resumed" else "run"), words
     return None
 
 
 def _ended(run: Run) -> tuple[Kind, str]:
     kinds: dict[str, Kind] = {Run.Status.COMPLETED: "run", Run.Status.FAILED: "failed"}
-    return kinds.get(run.status, "stopped"), wording.ending(run) or _("The answer is there")
+    return kinds.get(run.status, "stopped"), status_text.ending(run) or _("The answer is there")

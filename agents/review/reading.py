@@ -7,8 +7,8 @@ from django.shortcuts import get_object_or_404
 
 from agents.access import audit, masking
 from agents.access.masking import Row, Veil
-from agents.display import RunView
 from agents.models import Run
+from agents.web.presentation import RunView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

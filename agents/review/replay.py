@@ -15,11 +15,11 @@ from django.contrib.auth import get_user_model
 from django.db.models import QuerySet
 
 from agents.access.masking import Veil, masked
-from agents.display import RunView
 from agents.engine.events import Event, Type
-from agents.fragments import WORDS, Watched
 from agents.models import AgentStep, Approval, GuardrailHit, Run, RunEvent
 from agents.runs.projection import Rows
+from agents.web.presentation import RunView
+from agents.web.presentation.live_run import WORDS, Watched
 
 MOST_FRAMES = 250
 MOST_HTML = 1_500_000

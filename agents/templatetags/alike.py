@@ -15,9 +15,9 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
 
-from agents.display import BARE, BRIEF, FULL, RunView, StepView
 from agents.models import AgentStep, Approval, Run
 from agents.templatetags.ashiato import A_NUMBER, cost, count, duration, whole
+from agents.web.presentation import BARE, BRIEF, FULL, RunView, StepView
 
 register = template.Library()
 

@@ -11,9 +11,9 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
-from agents.display import RunView
 from agents.models import Approval, Run
-from agents.prose import cut
+from agents.web.presentation import RunView
+from agents.web.presentation.markdown import cut
 
 register = template.Library()
 

@@ -13,14 +13,13 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from agents import graphs
-from agents.display import RunView
 from agents.engine.plans.definition import Definition, read
 from agents.engine.plans.plan import ExecutionStep
 from agents.engine.plans.yaml_reader import Problem
 from agents.models import Run, Schedule, Workflow, WorkflowVersion
 from agents.models.workflows import MAY_CHANGE
 from agents.runs.engine_messages import told
+from agents.web.presentation import RunView, plan_graph
 from agents.workflows.examples import EXAMPLES
 
 from . import acceptance, dry_run, reference, resources, start, versions
@@ -85,11 +84,11 @@ class Sheet:
         steps = self.definition.plan.steps
         lines = {step.name: self._line(place) for place, step in enumerate(steps)}
 
-        def href(step: ExecutionStep, state: graphs.State) -> str:
+        def href(step: ExecutionStep, state: plan_graph.State) -> str:
             return "" if self.editor is None else f"{self.editor}#line-{lines[step.name]}"
 
         label = _("The steps of this workflow")
-        return graphs.drawn(self.definition.plan, {}, href, label=label)
+        return plan_graph.drawn(self.definition.plan, {}, href, label=label)
 
     @cached_property
     def fields(self) -> list[Field]:

@@ -8,9 +8,9 @@ import pytest
 from django.template.loader import render_to_string
 from django.utils import timezone, translation
 
-from agents.display import RunView, StepView
 from agents.models import AgentStep, Approval, Run
 from agents.templatetags.alike import alike, run_head, step_row
+from agents.web.presentation import RunView, StepView
 
 LANGUAGES = ("en", "ja")
 BEGAN = timezone.now()

@@ -11,11 +11,11 @@ from django.test import AsyncClient, Client
 from agents import runs
 from agents.catalog import tool_factory
 from agents.engine.tool import ToolResult
-from agents.fragments import Watched
 from agents.models import Agent, AgentStep, Approval, Run, ToolRegistration
-from agents.prose import render_exact
 from agents.runs import approvals
 from agents.runs.approvals import NotDecided, Word
+from agents.web.presentation.live_run import Watched
+from agents.web.presentation.markdown import render_exact
 from tests.conftest import asked, checked
 from tests.scripted import Call, Says
 

@@ -2,7 +2,6 @@ import pytest
 from django.template.loader import render_to_string
 from django.utils import timezone, translation
 
-from agents.display import RunView
 from agents.models import Run
 from agents.templatetags.ashiato import (
     cost,
@@ -13,6 +12,7 @@ from agents.templatetags.ashiato import (
     scrolls,
     untold,
 )
+from agents.web.presentation import RunView
 
 
 @pytest.mark.parametrize(

@@ -9,15 +9,14 @@ from asgiref.sync import sync_to_async
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from agents import readable, wording
 from agents.catalog import planner_factory, tool_factory
-from agents.display import RunView, StepView
 from agents.engine.errors import ModelError
 from agents.engine.tool import ToolResult
-from agents.fragments import Watched
 from agents.models import Agent, AgentStep, Run
-from agents.readable import shown
 from agents.runs import clocks, event_writer, pubsub
+from agents.web.presentation import RunView, StepView, formatting, status_text
+from agents.web.presentation.formatting import shown
+from agents.web.presentation.live_run import Watched
 from tests.conftest import asked
 from tests.scripted import Call, Says, ScriptedModel
 
@@ -302,7 +301,7 @@ def test_a_row_says_in_one_line_what_it_does(fields, intent):
     view = StepView(step(**fields), Run(pk=1))
 
     assert view.intent.startswith(intent)
-    assert len(view.intent) <= readable.MOST_INTENT
+    assert len(view.intent) <= formatting.MOST_INTENT
     assert "\n" not in view.intent
 
 
@@ -338,13 +337,15 @@ def test_any_result_can_be_shown(value):
     ],
 )
 def test_every_end_has_its_sentence(reason, said):
-    words = wording.ending(Run(stopped_reason=reason, detail="because", max_steps=10))
+    words = status_text.ending(Run(stopped_reason=reason, detail="because", max_steps=10))
 
     assert said in words
 
 
 def test_a_stop_without_a_reason_was_a_persons():
-    assert wording.ending(Run(stopped_reason="cancelled")).startswith("You stopped this run.")
+    assert status_text.ending(Run(stopped_reason="cancelled")).startswith(
+        "You stopped this run."
+    )
 
 
 @pytest.mark.parametrize(
@@ -370,7 +371,7 @@ def test_a_stop_without_a_reason_was_a_persons():
     ],
 )
 def test_what_happened_on_the_way_is_a_sentence(note, said):
-    assert said in wording.note(note)
+    assert said in status_text.note(note)
 
 
 @pytest.mark.parametrize(
@@ -383,11 +384,11 @@ def test_what_happened_on_the_way_is_a_sentence(note, said):
     ],
 )
 def test_a_step_that_waits_says_for_what(notes, said):
-    assert wording.now(notes) == said
+    assert status_text.now(notes) == said
 
 
 def test_a_run_that_simply_completed_needs_no_sentence():
-    assert wording.ending(Run(stopped_reason="completed")) == ""
+    assert status_text.ending(Run(stopped_reason="completed")) == ""
 
 
 @pytest.mark.django_db(transaction=True)

@@ -5,8 +5,8 @@ from unittest.mock import AsyncMock
 import pytest
 from channels.consumer import AsyncConsumer
 
-from agents import frames
-from agents.consumers import WatchingConsumer
+from agents.web import frames
+from agents.web.consumers import WatchingConsumer
 
 
 def row(name, size=200_000):

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 
 from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
-from agents.graphs import State, drawn, shortened, squeezed
+from agents.web.presentation.plan_graph import State, drawn, shortened, squeezed
 
 EVIL = '</text><script>alert("x")</script>'
 

@@ -5,8 +5,8 @@ from asgiref.sync import sync_to_async
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from agents.display import RunView, StepView
 from agents.models import Agent, AgentStep, Run
+from agents.web.presentation import RunView, StepView
 from tests.conftest import asked
 from tests.scripted import Says
 

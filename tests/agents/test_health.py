@@ -9,9 +9,9 @@ from channels.layers import get_channel_layer
 from channels.testing import HttpCommunicator
 from django.db import OperationalError
 
-from agents import health
 from agents.models import ServerProcess
 from agents.runs import pubsub
+from agents.web import health
 from project.asgi import application
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db(transaction=True)]

@@ -10,10 +10,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from agents import health
 from agents.admin import deployment, findings, isolation
 from agents.catalog.agent_factory import CIRCUITS
 from agents.models import Approval, McpServer, Run, ServerProcess
+from agents.web import health
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

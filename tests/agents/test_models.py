@@ -8,10 +8,11 @@ from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
 from django.test import Client
 
-from agents import runs, wording
+from agents import runs
 from agents.catalog import planner_factory
 from agents.engine.errors import ModelError
 from agents.models import Agent, AgentStep, LanguageModel, Run
+from agents.web.presentation import status_text
 from chat import questions, sessions
 from tests.conftest import asked
 from tests.wire import WireServer, fail, say
@@ -271,7 +272,7 @@ async def test_a_run_that_waits_for_its_turn_says_so_and_is_answered(agent):
     notes = [step.notes async for step in AgentStep.objects.all()]
     waits = [note for some in notes for note in some if note["kind"] == "limited"]
     sentence = "It waited for its turn: crowded answers at most 1 at once."
-    assert [wording.note(note) for note in waits] == [sentence]
+    assert [status_text.note(note) for note in waits] == [sentence]
     assert await Run.objects.filter(status="completed").acount() == 2
 
 
@@ -286,7 +287,7 @@ async def test_a_run_that_waits_for_its_turn_says_so_and_is_answered(agent):
 def test_which_limit_is_waited_for_is_said(limit, sentence):
     facts = {"kind": "limited", "limit": limit, "most": 3, "model": "fast"}
 
-    assert wording.now([facts]) == sentence
+    assert status_text.now([facts]) == sentence
 
 
 async def test_a_key_that_its_provider_repeats_is_kept_and_logged_nowhere(agent, caplog):

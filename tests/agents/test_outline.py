@@ -3,7 +3,7 @@ from itertools import permutations
 
 import pytest
 
-from agents.display.outline import Outline, in_order
+from agents.web.presentation.step_order import Outline, in_order
 
 
 @dataclass(frozen=True)

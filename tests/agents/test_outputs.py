@@ -5,7 +5,7 @@ import pytest
 from django.template.loader import render_to_string
 from django.utils import translation
 
-from agents.outputs import few_rows, shown_output, spoken, words
+from agents.web.presentation.structured_output import few_rows, shown_output, spoken, words
 
 ROWS = [
     {"city": "Kyoto", "people": 1_440_000, "is_old": True},

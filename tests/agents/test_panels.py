@@ -10,13 +10,13 @@ from django.test import AsyncClient
 from agents import runs
 from agents.access.masking import Veil, masked
 from agents.catalog import planner_factory
-from agents.display import RunView, panels
 from agents.llm.direct_model import DirectModel
 from agents.management.commands import seed_demo
 from agents.models import Agent
 from agents.runs import approvals
 from agents.runs.approvals import Word
 from agents.runs.engine_messages import FORMS, SENTENCES
+from agents.web.presentation import RunView, panel_view
 from tests.conftest import asked, checked
 from tests.scripted import Says
 from tests.wire import WireServer, say
@@ -229,7 +229,7 @@ FACTS = {
     ],
 )
 def test_it_is_said_in_words_where_each_head_stands(changes, labels):
-    view = panels.PanelView(FACTS | changes, "2 of 3 agree: a, b.")
+    view = panel_view.PanelView(FACTS | changes, "2 of 3 agree: a, b.")
 
     assert [head.label for head in view.heads] == labels
     assert view.heads[0].answer == "<p><strong>42</strong></p>\n"

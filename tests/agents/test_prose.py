@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agents import prose
 from agents.engine.guardrails.normalize import readings
-from agents.prose import ATTRIBUTES, TAGS, GrowingProse, render_markdown
+from agents.web.presentation import markdown
+from agents.web.presentation.markdown import ATTRIBUTES, TAGS, GrowingProse, render_markdown
 from tests.examples import many
 from tests.nasty import nasty, ordinary
 
@@ -271,16 +271,16 @@ def test_a_list_goes_on_after_an_empty_line():
     ],
 )
 def test_a_plain_line_is_shown_as_markdown_would_show_it(line):
-    assert GrowingProse(line).tail_html == prose._rendered(line, {})
-    assert render_markdown(f"{line}\n\n") == prose._rendered(f"{line}\n\n", {})
+    assert GrowingProse(line).tail_html == markdown._rendered(line, {})
+    assert render_markdown(f"{line}\n\n") == markdown._rendered(f"{line}\n\n", {})
 
 
 @given(st.text("ab日9 ,.;:?()%/@-_*\n", max_size=30))
 def test_the_short_way_and_the_long_way_lead_to_the_same(text):
     assert GrowingProse(text.replace("\n", "")).tail_html == (
-        prose._rendered(text.replace("\n", ""), {})
+        markdown._rendered(text.replace("\n", ""), {})
     )
-    assert render_markdown(text) == prose._rendered(text, {})
+    assert render_markdown(text) == markdown._rendered(text, {})
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
@@ -363,8 +363,8 @@ def test_what_is_read_of_an_answer_grows_with_it_and_no_faster(name):
     flushes = len(text) // FLUSH + 1
     growing, sent = streamed(text)
 
-    small = 3 * prose.SMALL * flushes  # an open block below the limit, at every flush
-    assert growing.work <= prose.LOOKED * prose.weight(text) + small
+    small = 3 * markdown.SMALL * flushes  # an open block below the limit, at every flush
+    assert growing.work <= markdown.LOOKED * markdown.weight(text) + small
     assert sent < 40 * len(text)
 
 
@@ -431,7 +431,7 @@ def test_code_is_over_with_its_last_fence():
 
 
 def test_a_text_with_too_many_marks_is_shown_as_it_is_from_there_on():
-    text = "**a** " * 10 + "\n\n" + "**a** " * prose.MOST_MARKS + "\n\n**b**"
+    text = "**a** " * 10 + "\n\n" + "**a** " * markdown.MOST_MARKS + "\n\n**b**"
     html = render_markdown(text)
 
     assert html.count("<strong>") == 10
@@ -439,16 +439,16 @@ def test_a_text_with_too_many_marks_is_shown_as_it_is_from_there_on():
 
 
 def test_a_text_of_too_many_lines_is_shown_as_it_is():
-    text = "- <b>\n" * (prose.MOST_LINES + 1)
+    text = "- <b>\n" * (markdown.MOST_LINES + 1)
 
     html = render_markdown(text)
     assert html.startswith('<div class="prose-rest">- &lt;b&gt;\n')
     assert not GrowingProse(text).is_whole(text)
-    assert "<td>" not in render_markdown("|a|\n|-|\n" + "|b" * prose.MOST_BARS)
+    assert "<td>" not in render_markdown("|a|\n|-|\n" + "|b" * markdown.MOST_BARS)
 
 
 def test_only_what_looks_like_code_is_coloured():
-    words, long = "a " * 5_000, "x" * (prose.LONGEST_LINE + 1)
+    words, long = "a " * 5_000, "x" * (markdown.LONGEST_LINE + 1)
 
     for code in (words, long, "a\n" * 2_000):
         assert "<span" not in render_markdown(f"```java\n{code}\n```")

@@ -15,7 +15,7 @@ from agents.engine.tool import ToolResult
 from agents.models import Agent, Run
 from agents.runs import executor
 from agents.runs.event_store import transcript
-from agents.wording import ending
+from agents.web.presentation.status_text import ending
 from tests.conftest import asked, checked, until
 from tests.scripted import Call, Says, delta, finish
 

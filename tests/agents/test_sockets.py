@@ -8,7 +8,7 @@ from twisted.internet.tcp import Connection
 from websockets.frames import Frame, Opcode
 from websockets.streams import StreamReader
 
-from agents.sockets import PromptSocket
+from agents.web.daphne_sockets import PromptSocket
 
 MUCH = b"abcdefgh" * 1_000_000
 

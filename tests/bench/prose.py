@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable
 
-from agents import prose
+from agents.web.presentation import markdown
 from tests.bench.rounds import Size, medians
 from tests.nasty import nasty, ordinary
 
@@ -28,9 +28,9 @@ def _row(name: str, rounds: Iterable[dict[str, dict]]) -> dict:
 
 
 def _costs(text: str) -> dict[str, float]:
-    for cache in (prose._few_blocks, prose._many_blocks):
+    for cache in (markdown._few_blocks, markdown._many_blocks):
         cache.cache_clear()
-    growing, longest, began = prose.GrowingProse(), 0.0, time.process_time()
+    growing, longest, began = markdown.GrowingProse(), 0.0, time.process_time()
     for at in range(0, len(text), FLUSH):
         before = time.process_time()
         growing.feed(text[at : at + FLUSH])
@@ -39,6 +39,6 @@ def _costs(text: str) -> dict[str, float]:
         longest = max(longest, time.process_time() - before)
     grown = time.process_time() - began
     began = time.process_time()
-    prose.render_markdown(text)
+    markdown.render_markdown(text)
     whole = time.process_time() - began
     return {"grown": grown * 1000, "flush": longest * 1000, "whole": whole * 1000}

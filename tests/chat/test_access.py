@@ -11,9 +11,10 @@ from django.test import AsyncClient, Client
 from django.urls import get_resolver
 from django.urls.resolvers import RoutePattern, URLResolver
 
-from agents import consumers, runs
+from agents import runs
 from agents.models import Run
 from agents.runs import pubsub
+from agents.web import consumers
 from chat.consumers import ChatConsumer
 from chat.models import ChatSession, Message
 from project.asgi import application

@@ -4,8 +4,8 @@ import pytest
 from django.template.loader import render_to_string
 from django.utils import timezone, translation
 
-from agents.display import RunView
 from agents.models import Run
+from agents.web.presentation import RunView
 from chat import asked
 from chat.fragments import MessageView
 from chat.models import Message

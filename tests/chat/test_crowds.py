@@ -7,7 +7,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from channels.exceptions import StopConsumer
 
-from agents import connections, consumers, greetings
+from agents.web import connections, consumers, first_frames
 from chat.consumers import SHOWN_OUT
 from chat.models import ChatSession
 from tests.chat.test_long import said
@@ -56,7 +56,7 @@ async def test_a_page_that_comes_back_takes_the_place_of_its_lost_socket(chat, s
 
 
 async def test_where_too_many_come_at_once_a_page_is_told_to_come_again(chat, monkeypatch):
-    monkeypatch.setattr(greetings, "MOST_WAITING", 0)
+    monkeypatch.setattr(first_frames, "MOST_WAITING", 0)
     async with tab(chat.user, f"/ws/chat/{chat.pk}/") as page:
         assert await closed(page) == consumers.TRY_AGAIN
 
@@ -67,10 +67,10 @@ async def test_whoever_is_removed_while_waiting_to_be_shown_a_chat_is_shown_noth
     guest = await django_user_model.objects.acreate(username="guest")
     await sync_to_async(chat.members.create)(user=guest, topic=chat.topic)
     await sync_to_async(said)(chat, 1, text="For members only")
-    async with greetings.turn(), greetings.turn():
+    async with first_frames.turn(), first_frames.turn():
         tab_of = tab(guest, f"/ws/chat/{chat.pk}/")
         page = await tab_of.__aenter__()
-        await _until(lambda: greetings._line().waiting)
+        await _until(lambda: first_frames._line().waiting)
         await chat.members.filter(user=guest).adelete()
     assert await closed(page) == SHOWN_OUT
     await tab_of.__aexit__(None, None, None)
@@ -82,10 +82,10 @@ async def test_whoever_may_not_see_a_run_any_more_is_shown_nothing_of_it(
     guest = await django_user_model.objects.acreate(username="guest")
     await sync_to_async(chat.members.create)(user=guest, topic=chat.topic)
     [message] = await sync_to_async(said)(chat, 1, text="For members only")
-    async with greetings.turn(), greetings.turn():
+    async with first_frames.turn(), first_frames.turn():
         tab_of = tab(guest, f"/ws/runs/{message.run_id}/")
         page = await tab_of.__aenter__()
-        await _until(lambda: greetings._line().waiting)
+        await _until(lambda: first_frames._line().waiting)
         await chat.members.filter(user=guest).adelete()
     assert await closed(page) == consumers.NOT_FOUND
     await tab_of.__aexit__(None, None, None)

@@ -8,12 +8,13 @@ from asgiref.sync import sync_to_async
 from autobahn.exception import Disconnected
 from channels.consumer import AsyncConsumer
 
-from agents import consumers, runs
+from agents import runs
 from agents.engine.events import Stamp, Type
-from agents.fragments import Watched
 from agents.models import Run
-from agents.prose import GrowingProse
 from agents.runs import event_store, event_writer, pubsub
+from agents.web import consumers
+from agents.web.presentation.live_run import Watched
+from agents.web.presentation.markdown import GrowingProse
 from chat import fragments, sessions
 from chat.conversation import Conversation
 from chat.models import ChatSession, Message

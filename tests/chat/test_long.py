@@ -12,16 +12,16 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from agents import runs
-from agents.display import RunView, step_views
 from agents.engine.events import Stamp, Type
-from agents.fragments import Watched
-from agents.frames import MOST_SENT
 from agents.models import AgentStep, Run
-from agents.prose import MOST_ANSWER
-from agents.readable import MOST_QUESTION
 from agents.review.models import Comment
 from agents.runs import event_store, event_writer
 from agents.templatetags import alike
+from agents.web.frames import MOST_SENT
+from agents.web.presentation import RunView, step_views
+from agents.web.presentation.formatting import MOST_QUESTION
+from agents.web.presentation.live_run import Watched
+from agents.web.presentation.markdown import MOST_ANSWER
 from chat import fragments
 from chat.models import Member, Message
 from tests.conftest import frames_until, tab

@@ -9,14 +9,14 @@ from django.utils import timezone
 
 from agents import runs
 from agents.catalog import planner_factory, tool_factory
-from agents.display import BARE, RunView
-from agents.display.effects import MOST_CALLS
 from agents.engine.events import Stamp, Type
 from agents.engine.loop.termination import StopReason
 from agents.engine.state import NOT_STARTED, legal
 from agents.engine.tool import ToolResult
 from agents.models import AgentStep, Approval, Run
 from agents.runs import event_store, executor, leases, service
+from agents.web.presentation import BARE, RunView
+from agents.web.presentation.effects import MOST_CALLS
 from tests.conftest import asked, checked
 from tests.scripted import Call, Says, ScriptedModel
 

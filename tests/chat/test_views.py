@@ -5,8 +5,8 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient, Client
 
 from agents import runs
-from agents.consumers import _language
 from agents.models import Agent, Run
+from agents.web.consumers import _language
 from chat.conversation import MOST_ON_PAGE as SHOWN
 from chat.models import ChatSession, Message
 from tests.conftest import checked, frames_until, tab

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import aiohttp
 
-from agents.frames import MOST_SENT
+from agents.web.frames import MOST_SENT
 from tests.bench.rounds import percentile
 from tests.faults.ground import Ground, Result, resident_mb
 from tests.faults.rows import order, row, unless

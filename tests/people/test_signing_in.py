@@ -416,7 +416,7 @@ def test_whoever_is_trusted_with_others_sets_up_an_app_first(client, ada, sign_i
 def test_a_session_that_proves_too_little_is_none(client, ada, sign_in, settings):
     sign_in()
     settings.REQUIRE_MFA = "all"
-    middleware = "agents.middleware.EnoughProof"
+    middleware = "agents.web.middleware.EnoughProof"
     settings.MIDDLEWARE = [*settings.MIDDLEWARE, middleware]
 
     browser = Client()

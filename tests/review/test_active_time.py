@@ -9,7 +9,6 @@ import pytest
 from django.apps import apps
 from django.utils import timezone
 
-from agents.display import RunView, StepView
 from agents.engine.events import Event, Type
 from agents.models import AgentStep, Approval, Run
 from agents.review import exports, listing
@@ -17,6 +16,7 @@ from agents.review.charts import p95
 from agents.review.filters import parse
 from agents.runs import event_store
 from agents.templatetags.alike import run_head
+from agents.web.presentation import RunView, StepView
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db]
 

@@ -9,11 +9,11 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.differences import Reader, words
-from agents.display import RunView
 from agents.models import Agent, AuditEntry, Run, ToolRegistration
 from agents.review.alignment import align
 from agents.review.comparison import Comparison
+from agents.web.presentation import RunView
+from agents.web.presentation.text_diff import Reader, words
 from tests.conftest import asked
 from tests.scripted import Says
 

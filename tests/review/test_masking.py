@@ -6,16 +6,17 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
-from agents import consumers, runs
+from agents import runs
 from agents.access import masking
 from agents.access.masking import Veil, masked_value
 from agents.engine.events import Event, Type
-from agents.fragments import Watched
 from agents.models import AgentStep, Approval, AuditEntry, Run, RunEvent
 from agents.review import listing
 from agents.review.filters import parse
 from agents.review.models import Rating, Review
 from agents.runs import pubsub
+from agents.web import consumers
+from agents.web.presentation.live_run import Watched
 from tests.conftest import ORIGIN, frames_until, tab
 from tests.review.conftest import MAIL, PERSONAL, PHONE, client_of, may
 from tests.scripted import Says

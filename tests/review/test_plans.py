@@ -4,11 +4,11 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient, Client
 
-from agents.display import RunView
-from agents.fragments import Watched
 from agents.observability.spans import Course, Subject
 from agents.review.comparison import Comparison
 from agents.review.moments import Timeline
+from agents.web.presentation import RunView
+from agents.web.presentation.live_run import Watched
 from tests.agents.test_plans import checked as judged
 from tests.agents.test_plans import planner, sum_of, written  # noqa: F401
 from tests.conftest import asked

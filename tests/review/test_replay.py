@@ -11,7 +11,6 @@ from django.test import Client
 
 from agents import runs
 from agents.catalog import tool_factory
-from agents.display import RunView
 from agents.engine.errors import ModelError
 from agents.engine.events import Stamp, Type
 from agents.engine.tool import ToolResult
@@ -21,6 +20,7 @@ from agents.review.moments import Timeline, number
 from agents.runs import approvals, event_store, leases
 from agents.runs.approvals import Word
 from agents.runs.projection import Rows
+from agents.web.presentation import RunView
 from tests.agents.test_display import Page, Tree, scripts
 from tests.conftest import asked
 from tests.review.conftest import MAIL, PERSONAL, PHONE

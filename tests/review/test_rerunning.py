@@ -9,7 +9,6 @@ from django.test import AsyncClient
 
 from agents import runs
 from agents.catalog import agent_factory, planner_factory, tool_factory
-from agents.display import RunView
 from agents.engine.tool import ToolResult
 from agents.models import (
     Agent,
@@ -24,6 +23,7 @@ from agents.review import rerunning
 from agents.review.rerunning import Setup
 from agents.runs import approvals, event_store
 from agents.runs.approvals import Word
+from agents.web.presentation import RunView
 from chat.models import ChatSession
 from tests.conftest import asked, checked
 from tests.scripted import Call, Says

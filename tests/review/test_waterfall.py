@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agents.ledger import Ledger
 from agents.models import AgentStep, Approval
-from agents.waterfall import Waterfall
+from agents.web.presentation.side_effects import Ledger
+from agents.web.presentation.waterfall import Waterfall
 
 START = datetime(2026, 11, 1, tzinfo=UTC)
 

@@ -5,10 +5,11 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Group
 from django.test import AsyncClient
 
-from agents import runs, wording
+from agents import runs
 from agents.engine.events import Event, Type
 from agents.models import Approval, Run
 from agents.runs.projection import Rows
+from agents.web.presentation import status_text
 from agents.workflows import start, versions
 from tests.conftest import checked
 
@@ -161,6 +162,6 @@ async def test_what_was_agreed_to_and_still_went_wrong_has_failed(gate, lawyer):
 def test_only_a_no_is_called_one():
     late = "“agree”: It took longer than 3 seconds."
 
-    ended = wording.ending(Run(stopped_reason="cancelled", detail=late))
+    ended = status_text.ending(Run(stopped_reason="cancelled", detail=late))
 
     assert ended == f"Cancelled: {late}"

@@ -5,10 +5,10 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
 from agents import runs
-from agents.fragments import Watched
 from agents.models import Approval, Run, ToolRegistration, Workflow
 from agents.runs import approvals
 from agents.runs.approvals import Word
+from agents.web.presentation.live_run import Watched
 from agents.workflows import start, versions
 from agents.workflows.start import NotStarted
 from chat import questions, sessions

@@ -8,9 +8,9 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
-from agents import warmup
 from agents.catalog import mcp_servers, planner_factory
 from agents.runs import leases
+from agents.web import warmup
 
 
 class Command(BaseCommand):
@@ -35,9 +35,9 @@ class Command(BaseCommand):
         self.stdout.write("Stop      Ctrl-C\n")
         sys.stdout.flush()
         warmup.start_early()
-        from agents import web  # which takes the event loop of this process
+        from agents.web import server  # which takes the event loop of this process
 
-        web.serve(host, port)
+        server.serve(host, port)
 
 
 def check_free(host: str, port: int) -> None:

@@ -9,12 +9,13 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from agents import runs, warmup
+from agents import runs
 from agents.catalog import sample_data
 from agents.management.commands.serve import check_egress, check_model
 from agents.models import ServerProcess
 from agents.observability import process_status
 from agents.runs import job_queue, leases
+from agents.web import warmup
 
 logger = logging.getLogger(__name__)
 

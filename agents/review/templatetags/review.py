@@ -2,10 +2,10 @@
 
 from django import template
 
-from agents.display import RunView
 from agents.models import GuardrailHit, Run
 from agents.review import cases, judging
 from agents.review.models import Review
+from agents.web.presentation import RunView
 
 register = template.Library()
 

@@ -1,7 +1,7 @@
 from django import template
 
-from agents.display import RunView
 from agents.review import sharing
+from agents.web.presentation import RunView
 
 register = template.Library()
 

@@ -6,12 +6,12 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from agents.db import errors
-from agents.display import Thread
 from agents.models import Run
 from agents.review import commenting
 from agents.review.judging import NotTaken
 from agents.review.models import Comment
 from agents.review.views.judging import there
+from agents.web.presentation import Thread
 
 NO_STEP = 10**8
 

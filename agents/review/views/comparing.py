@@ -9,10 +9,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
 from agents.access.masking import is_open, masked, with_origins
-from agents.display import RunView
 from agents.models import Run
 from agents.review.comparison import Comparison
 from agents.review.reading import Reading, read
+from agents.web.presentation import RunView
 
 DOOR = "compare"
 A_FEW = 20

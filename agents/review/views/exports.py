@@ -5,9 +5,9 @@ from django.views.decorators.http import require_GET
 
 from agents.access import audit, masking
 from agents.db import database
-from agents.downloads import download
 from agents.review import exports
 from agents.review.reading import Reading, read
+from agents.web.downloads import download
 
 
 @require_GET

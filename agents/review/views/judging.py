@@ -15,12 +15,12 @@ from django.views.decorators.http import require_GET, require_POST
 
 from agents.access import audit
 from agents.db import errors
-from agents.display import RunView
 from agents.guarding import hits
 from agents.models import Run
-from agents.referrer import page_before
 from agents.review import cases, examples, judging
 from agents.review.models import Note, Review
+from agents.web.presentation import RunView
+from agents.web.referrer import page_before
 
 SHOWN = ("open", "mine", "unassigned", "decided")
 DOOR = "queue"

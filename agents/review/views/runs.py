@@ -9,12 +9,12 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
 from agents.access import masking
-from agents.display import RunView, StepView
 from agents.models import AgentStep
 from agents.review.details import Details, Excerpt, is_unkept, values_replaced
 from agents.review.listing import neighbours
 from agents.review.reading import Reading, read
 from agents.runs import event_store
+from agents.web.presentation import RunView, StepView
 
 TABS = {
     "result": _("Result"),

@@ -11,15 +11,15 @@ from django.utils.translation import gettext as _
 from agents.engine.plans.graph import differences
 from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
 from agents.models import Approval
-from agents.outputs import OutputView, spoken
-from agents.prose import render_exact, revealed
-from agents.readable import unfolded
 from agents.runs.plan_edits import MOST_EDITED, WHOLE, Draft, DraftStep, Means, as_text
 from agents.runs.projection import decoded
 
-from .lines import Line, difference, lines
-from .places import chat_url
-from .plans import MOST_LINES
+from .formatting import unfolded
+from .links import chat_url
+from .markdown import render_exact, revealed
+from .plan_lines import Line, difference, lines
+from .plan_view import MOST_LINES
+from .structured_output import OutputView, spoken
 
 # What there is room for in a row: characters of the arguments, and of the HTML that shows them.
 MOST_ARGUMENTS, MOST_EXACT = 20_000, 40_000

@@ -15,9 +15,10 @@ from django.conf import settings
 from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from agents import greetings
 from agents.models import ServerProcess
 from agents.runs import pubsub
+
+from . import first_frames
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +47,7 @@ async def ready(scope, receive, send) -> None:
     """200 where this process may be sent people; 503 while it must not be."""
     trouble = ["leaving"] if _is_leaving else await _obstacles()
     # Many have just come, and wait: whoever comes now is better off elsewhere.
-    trouble += ["connections"] if greetings.is_full() else []
+    trouble += ["connections"] if first_frames.is_full() else []
     await _send(send, 503 if trouble else 200, "not ready" if trouble else "ready", trouble)
 
 
@@ -73,7 +74,7 @@ async def _send(send: Callable[..., Any], code: int, status: str, trouble: list[
 
 async def _troubles() -> list[str]:
     layer = [] if await layer_delay() is not None else ["layer"]
-    crowd = ["connections"] if greetings.is_full() else []
+    crowd = ["connections"] if first_frames.is_full() else []
     return layer + (["disk"] if space_left() < LEAST_SPACE else []) + crowd
 
 

@@ -18,11 +18,13 @@ from django.utils.module_loading import import_string
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 
-from agents import health, runs, warmup
+from agents import runs
 from agents.models import ServerProcess
 from agents.observability import process_status
-from agents.request_timeout import use_request_timeouts
-from agents.sockets import Patient, use_prompt_sockets
+
+from . import health, warmup
+from .daphne_sockets import Patient, use_prompt_sockets
+from .request_timeout import use_request_timeouts
 
 SOON = 1.0  # seconds, so that the first page doesn't wait for what the first message needs
 

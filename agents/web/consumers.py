@@ -22,17 +22,18 @@ from django.utils import timezone, translation
 from django.utils.functional import Promise as StrPromise
 from django.utils.translation import gettext_lazy as _
 
-from agents import connections, frames, greetings
 from agents.access import audit, authentication, masking
 from agents.access.authentication import SessionStore
 from agents.access.masking import Veil
 from agents.db import database, errors
 from agents.engine.concurrency.thread import SMALL
 from agents.engine.resilience.rate_limiter import TokenBucket
-from agents.fragments import Watched
 from agents.models import Run
 from agents.observability import process_status
 from agents.runs import pubsub as live
+
+from . import connections, first_frames, frames
+from .presentation.live_run import Watched
 
 logger = logging.getLogger(__name__)
 
@@ -101,7 +102,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         self.asked = parse_qs(query, keep_blank_values=True)
         self.language = _language(self.scope, self.asked.get("language", [""])[0])
         await self.accept()
-        if greetings.is_full():
+        if first_frames.is_full():
             await self.close(TRY_AGAIN)
             return
         topic = await database.ask_later(self.find_topic)
@@ -128,7 +129,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
         """What a page sends meanwhile is not held up by what it is shown first."""
         try:
             await self.greet()
-        except greetings.TooMany:
+        except first_frames.TooMany:
             await self._end(TRY_AGAIN)
         self._go_on(self._show_told())
         self._go_on(self._beat())
@@ -346,7 +347,7 @@ class RunConsumer(WatchingConsumer):
 
     async def greet(self) -> None:
         try:
-            async with greetings.turn():
+            async with first_frames.turn():
                 shown = await self.show(self.look_in, ask=database.ask_later)
             if shown is None:
                 await self._end(self.last_word)

@@ -2,11 +2,11 @@
 
 from .approvals import ApprovalView
 from .comments import Thread
-from .outline import Outline
-from .places import text_url, trace_url
-from .plans import PlanView
-from .runs import BARE, BRIEF, FULL, RunView, model_label, rows, step_views, unfolded
-from .steps import MOST_THOUGHT, StepView
+from .links import text_url, trace_url
+from .plan_view import PlanView
+from .run_view import BARE, BRIEF, FULL, RunView, model_label, rows, step_views, unfolded
+from .step_order import Outline
+from .step_view import MOST_THOUGHT, StepView
 
 __all__ = [
     "BARE",

@@ -6,13 +6,14 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
-from agents import display
 from agents.access import masking
 from agents.db import database
 from agents.models import Approval, Run
-from agents.referrer import page_before
 from agents.runs import approvals as service
 from agents.runs import plan_edits
+
+from . import presentation
+from .referrer import page_before
 
 ADD = "add"
 
@@ -35,7 +36,7 @@ def newly_asked(request: HttpRequest) -> HttpResponse:
     return render(request, "approvals.html#newly_asked", {**_sorted(new), "gone": sorted(gone)})
 
 
-def _sorted(waiting: list[display.ApprovalView], **more: object) -> dict[str, object]:
+def _sorted(waiting: list[presentation.ApprovalView], **more: object) -> dict[str, object]:
     return {
         "questions": [view for view in waiting if view.asks_person],
         "calls": [view for view in waiting if not view.asks_person],
@@ -126,24 +127,24 @@ def _back(request: HttpRequest, run: Run) -> str:
     if before and before != request.path:
         return before
     is_inside = run.is_shown_where_asked(request.user)
-    home = display.RunView(run).chat_url if is_inside else ""
+    home = presentation.RunView(run).chat_url if is_inside else ""
     return home or reverse("runs:approvals")
 
 
-def _waiting(request: HttpRequest) -> list[display.ApprovalView]:
+def _waiting(request: HttpRequest) -> list[presentation.ApprovalView]:
     waiting = Approval.objects.for_user(request.user).waiting().select_related("run__user")
     return [_view(request, approval) for approval in waiting]
 
 
-def _view(request: HttpRequest, approval: Approval) -> display.ApprovalView:
+def _view(request: HttpRequest, approval: Approval) -> presentation.ApprovalView:
     """Of a run again of what somebody else asked: masked, and then it is not decided here.
 
     Whoever is asked for what they know is shown the question as it is, and nothing else.
     """
     if approval.asks_person and not approval.run.is_shown_where_asked(request.user):
-        return display.ApprovalView(approval, is_inside=False)
+        return presentation.ApprovalView(approval, is_inside=False)
     if not masking.hides(approval.run, request.user, request.session):
-        return display.ApprovalView(approval)
+        return presentation.ApprovalView(approval)
     hidden = masking.masked(approval)
     hidden.run = masking.masked(approval.run)
-    return display.ApprovalView(hidden, may_decide=False)
+    return presentation.ApprovalView(hidden, may_decide=False)

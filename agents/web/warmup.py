@@ -14,11 +14,12 @@ from threading import Thread
 
 from django.db import connections
 
-from agents import prose
 from agents.catalog import planner_factory
 from agents.llm import http, litellm_model, model_info, parameters, tokens
 from agents.models import Agent, McpServer
 from agents.tools import egress
+
+from .presentation import markdown
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +62,7 @@ def run() -> None:
 STEPS: tuple[Callable[[], object], ...] = (
     http.warm,
     lambda: model_info.window("warm"),
-    prose.warm,
+    markdown.warm,
     egress.warm,
 )
 

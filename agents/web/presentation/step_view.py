@@ -8,7 +8,6 @@ from typing import Any
 from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 
-from agents import wording
 from agents.access.masking import Veil
 from agents.engine.loop.approval import AskPerson
 from agents.engine.loop.handoff import ASKS
@@ -16,18 +15,18 @@ from agents.engine.plans.answer_merging import JUDGE, MODERATOR
 from agents.engine.plans.evaluation import MONITOR
 from agents.engine.plans.plan_writer import PLANNER
 from agents.models import AgentStep, Run
-from agents.outputs import OutputView, few_rows, words
-from agents.prose import cut, revealed
-from agents.readable import MOST_IN_ROW, MOST_SHOWN, brief, one_line, only_one, shown, unpacked
 from agents.runs import clocks, event_store, projection
 from agents.runs.engine_messages import told
-from agents.waterfall import THINKING, Bar
 
-from . import panels
+from . import panel_view, status_text
 from .approvals import ApprovalView
 from .comments import Thread
-from .places import milliseconds, trace_url
-from .plans import PlanFacts
+from .formatting import MOST_IN_ROW, MOST_SHOWN, brief, one_line, only_one, shown, unpacked
+from .links import milliseconds, trace_url
+from .markdown import cut, revealed
+from .plan_view import PlanFacts
+from .structured_output import OutputView, few_rows, words
+from .waterfall import THINKING, Bar
 
 MOST_EXCERPT = 300
 MOST_THOUGHT = 8_000  # of what is being thought; all of it is in the trace afterwards
@@ -194,8 +193,8 @@ class StepView:
     def intent(self) -> str:
         """What the row says in one line."""
         step = self.step
-        if panels.is_panel(step):
-            return one_line(panels.words(step))
+        if panel_view.is_panel(step):
+            return one_line(panel_view.words(step))
         match step.kind:
             case AgentStep.Kind.TOOL if self.colleague:
                 return one_line(self._handing_on)
@@ -213,7 +212,7 @@ class StepView:
                 return one_line(self._check)
             case AgentStep.Kind.ANSWER if not step.thought and not self.job:
                 return _("Writes the answer")
-        if step.is_live and (waits := wording.now(step.notes)):
+        if step.is_live and (waits := status_text.now(step.notes)):
             return one_line(waits)
         if step.status == AgentStep.Status.FAILED and step.observation:
             return one_line(step.observation)
@@ -268,9 +267,9 @@ class StepView:
         return PlanFacts.of(self.step) if is_plan else PlanFacts()
 
     @property
-    def panel(self) -> panels.PanelView | None:
+    def panel(self) -> panel_view.PanelView | None:
         """What a panel made of its answers, if that is what this row is about."""
-        return panels.of(self.step)
+        return panel_view.of(self.step)
 
     @property
     def is_met(self) -> bool:
@@ -283,7 +282,7 @@ class StepView:
 
     @property
     def notes(self) -> list[str]:
-        return [words for note in self.step.notes if (words := wording.note(note))]
+        return [words for note in self.step.notes if (words := status_text.note(note))]
 
     @property
     def duration_ms(self) -> float | None:

@@ -13,7 +13,12 @@ from django.utils.safestring import SafeString, mark_safe
 from agents.access import masking
 from agents.access.masking import ANSWER, Veil
 from agents.db.compiled_queries import prepared
-from agents.display import (
+from agents.engine.events import Type
+from agents.models import Run, RunEvent
+from agents.runs import event_store
+from agents.templatetags import alike
+
+from . import (
     MOST_THOUGHT,
     Outline,
     PlanView,
@@ -25,11 +30,7 @@ from agents.display import (
     trace_url,
     unfolded,
 )
-from agents.engine.events import Type
-from agents.models import Run, RunEvent
-from agents.prose import BoundedProse, GrowingProse
-from agents.runs import event_store
-from agents.templatetags import alike
+from .markdown import BoundedProse, GrowingProse
 
 WORDS = {Type.DELTA, Type.THOUGHT_DELTA}
 NEW_ROW = {

@@ -12,12 +12,12 @@ from django.utils.translation import gettext as _
 
 from agents.db.compiled_queries import prepared
 from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
-from agents.graphs import PENDING, State, drawn
 from agents.models import AgentStep, Run, WorkflowVersion
 from agents.runs.engine_messages import told
 
-from .lines import Line, difference, lines
-from .places import trace_url
+from .links import trace_url
+from .plan_graph import PENDING, State, drawn
+from .plan_lines import Line, difference, lines
 
 Status = AgentStep.Status
 Task = tuple[int, int | None, int, str, str]  # number, parent, turn, name, status

@@ -9,9 +9,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from agents.engine.plans.plan import FAILURE, SUCCESS, ExecutionPlan, ExecutionStep
-from agents.graphs import ICONS, State
-from agents.prose import revealed
-from agents.readable import brief, one_line, shown
+
+from .formatting import brief, one_line, shown
+from .markdown import revealed
+from .plan_graph import ICONS, State
 
 
 @dataclass(frozen=True, kw_only=True)

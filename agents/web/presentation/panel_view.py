@@ -10,8 +10,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from agents.models import Agent, AgentStep
-from agents.prose import render_markdown
 from agents.runs.engine_messages import told
+
+from .markdown import render_markdown
 
 Stand = Literal["chosen", "agrees", "differs", "silent"]
 

@@ -9,34 +9,27 @@ from django.utils.functional import cached_property
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from agents import wording
 from agents.access import masking
 from agents.access.masking import ANSWER, Row, Veil
 from agents.db.compiled_queries import prepared
 from agents.engine.loop.termination import StopReason
-from agents.ledger import Ledger
 from agents.models import AgentStep, Approval, Run
-from agents.outputs import OutputView, shown_output
-from agents.prose import (
-    MOST_ANSWER,
-    BoundedProse,
-    GrowingProse,
-    render_markdown,
-    render_start,
-)
-from agents.readable import MOST_IN_ROW, MOST_SHOWN, shown
 from agents.runs import clocks, event_store, projection
 from agents.runs.engine_messages import told
-from agents.waterfall import THINKING, Split, Waterfall
 
-from . import panels
+from . import panel_view, status_text
 from .approvals import ApprovalView
 from .comments import MOST_BELOW, MOST_BRIEF, Thread, threads
 from .effects import EffectsView, effects_of
-from .outline import in_order
-from .places import chat_url, milliseconds, text_url, trace_url
-from .plans import MOST_IN_CHAT, PlanView, is_folded
-from .steps import StepView, Wait
+from .formatting import MOST_IN_ROW, MOST_SHOWN, shown
+from .links import chat_url, milliseconds, text_url, trace_url
+from .markdown import MOST_ANSWER, BoundedProse, GrowingProse, render_markdown, render_start
+from .plan_view import MOST_IN_CHAT, PlanView, is_folded
+from .side_effects import Ledger
+from .step_order import in_order
+from .step_view import StepView, Wait
+from .structured_output import OutputView, shown_output
+from .waterfall import THINKING, Split, Waterfall
 
 MOST_FINDINGS = 5
 MOST_ROWS = 100
@@ -318,7 +311,7 @@ class RunView:
         return shown_output(self.run.output) if is_there else None
 
     @cached_property
-    def panel(self) -> panels.PanelView | None:
+    def panel(self) -> panel_view.PanelView | None:
         """Who said what, where it was a panel's to answer; once it has ended."""
         steps = () if self.run.is_live or self.is_brief else self.steps
         return next((s.panel for s in steps if s.parent is None and s.panel), None)
@@ -421,7 +414,7 @@ class RunView:
 
     @property
     def sentence(self) -> str:
-        return wording.ending(self.run, is_shared=self.is_discussed)
+        return status_text.ending(self.run, is_shared=self.is_discussed)
 
     @cached_property
     def findings(self) -> list[StepView]:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from agents.models import AgentStep, Run
 
-from .steps import StepView
+from .step_view import StepView
 
 if TYPE_CHECKING:
-    from .plans import PlanView
+    from .plan_view import PlanView
 
 Status = AgentStep.Status
 MOST_CALLS = 100
