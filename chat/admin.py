@@ -4,10 +4,10 @@ from django.contrib import admin
 from django.urls import URLPattern
 
 from agents.access import audit, masking
-from agents.admin.read_only import ReadOnlyAdmin
-from agents.admin.runs import RecordAdmin, counted, stop_all
-from agents.admin.runs import shown as run_shown
-from agents.admin.whole import Contents, WholeAdmin
+from agents.console.deletion import Contents, WholeAdmin
+from agents.console.read_only import ReadOnlyAdmin
+from agents.console.runs import RecordAdmin, counted, stop_all
+from agents.console.runs import shown as run_shown
 from agents.models import Run
 from chat import person_pages, queue, sessions
 from chat.models import ChatSession, Invitation, Member, Message

@@ -16,23 +16,23 @@ class Console(admin.AdminSite):
 
     def register(self, model_or_iterable: Any, admin_class: Any = None, **options: Any) -> None:
         """Also for pages that come with a package: no list is without the gate."""
-        from agents.admin.lookups import gated
+        from agents.console.lookups import gated
 
         pages = gated(admin_class or admin.ModelAdmin)
         super().register(model_or_iterable, pages, **options)
 
     def get_urls(self) -> list[Any]:
-        from agents.admin import menu
+        from agents.console import navigation
 
-        return [*menu.urls(self), *super().get_urls()]
+        return [*navigation.urls(self), *super().get_urls()]
 
     def autocomplete_view(self, request: HttpRequest) -> HttpResponse:
-        from agents.admin.lookups import DeclaredAutocomplete
+        from agents.console.lookups import DeclaredAutocomplete
 
         return DeclaredAutocomplete.as_view(admin_site=self)(request)
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
-        from agents.admin import menu
+        from agents.console import navigation
 
         found = super().get_app_list(request, app_label)
-        return found if app_label else menu.sorted_by_use(found, request)
+        return found if app_label else navigation.sorted_by_use(found, request)

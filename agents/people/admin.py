@@ -24,7 +24,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
 from agents.access import audit
-from agents.admin.console import ConsoleAdmin
+from agents.console.model_admin import ConsoleAdmin
 from agents.models.rights import only_for
 from agents.people import factors, roles, visits
 from agents.people.forms import PersonForm, grantable, may_touch

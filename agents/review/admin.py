@@ -7,7 +7,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from agents.access import masking
-from agents.admin.console import ConsoleAdmin
+from agents.console.model_admin import ConsoleAdmin
 from agents.review.models import Example
 
 ASKED = {"question", "history", "observations"}

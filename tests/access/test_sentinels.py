@@ -14,7 +14,7 @@ import psutil
 import pytest
 from django.contrib import admin
 
-from agents.configuration.kinds import KINDS
+from agents.console.config_files.kinds import KINDS
 from tests.access import spiteful
 from tests.access.doors import DOORS
 from tests.access.sentinels import Found, Sentinel, database, forms, leaks

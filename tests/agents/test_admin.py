@@ -7,7 +7,7 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 from django.urls import reverse
 
-from agents.admin.menu import MENU
+from agents.console.navigation import MENU
 from agents.models import (
     Agent,
     AgentStep,

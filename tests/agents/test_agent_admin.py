@@ -10,8 +10,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from agents import runs
-from agents.admin.starters import STARTERS
 from agents.catalog import agent_versions
+from agents.console.agent_templates import STARTERS
 from agents.models import Agent, Approval, Run
 from tests.agents.test_agent_tools import posted
 from tests.agents.test_catalog_admin import agent_form

@@ -10,9 +10,9 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
-from agents.admin.tool_form import WEATHER
 from agents.catalog import tool_factory
 from agents.catalog.agent_factory import CIRCUITS
+from agents.console.tool_form import WEATHER
 from agents.engine.loop.handoff import Handoff
 from agents.models import Agent, Approval, McpServer, Run, ToolRegistration
 from tests.conftest import asked

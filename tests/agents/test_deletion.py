@@ -9,8 +9,8 @@ from django.urls import reverse
 
 from agents import runs
 from agents.access import audit
-from agents.admin.read_only import ReadOnlyAdmin
-from agents.admin.whole import WholeAdmin
+from agents.console.deletion import WholeAdmin
+from agents.console.read_only import ReadOnlyAdmin
 from agents.models import AgentStep, Approval, AuditEntry, Chunk, Document, Run, RunEvent
 from chat import sessions
 from chat.models import ChatSession, Invitation, Member, Message

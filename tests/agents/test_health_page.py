@@ -10,21 +10,21 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from agents.admin import deployment, findings, isolation
 from agents.catalog.agent_factory import CIRCUITS
+from agents.console import deployment_checks, health_checks, sandbox_status
 from agents.models import Approval, McpServer, Run, ServerProcess
 from agents.web import health
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-FOUND = deployment._found
+FOUND = deployment_checks._found
 
 
 @pytest.fixture(autouse=True)
 def _well_set_up(monkeypatch):
     """The tests' own settings are for tests only, and the checks say so."""
-    monkeypatch.setattr(deployment, "_found", list)
+    monkeypatch.setattr(deployment_checks, "_found", list)
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def run(topic, **facts):
 
 def found(what):
     """The line of this name, as the page would show it now."""
-    lines = findings.everything(list(ServerProcess.objects.with_silence()))
+    lines = health_checks.everything(list(ServerProcess.objects.with_silence()))
     return next((line for line in lines if line.what == what), None)
 
 
@@ -177,7 +177,7 @@ def test_people_may_take_their_time_over_a_decision():
 def test_without_workers_there_is_no_line(settings):
     settings.WORKERS = False
 
-    assert findings.queue_depth() is None
+    assert health_checks.queue_depth() is None
     assert found("Queue") is None
 
 
@@ -186,7 +186,7 @@ def test_a_line_without_a_worker_needs_a_look(settings):
     run("a", owner="")
     process()
 
-    assert findings.queue_depth() == 1
+    assert health_checks.queue_depth() == 1
     assert "1 run stands in line" in found("Queue").now
     assert "No worker" in found("Queue").advice
 
@@ -262,8 +262,8 @@ def test_what_an_agent_thinks_with_is_named_and_told_when_it_is_out_of_order(age
 def checked(monkeypatch, *names):
     """As if only these checks had something to say."""
     messages = [checks.Warning("In Django's words.", id=name) for name in names]
-    monkeypatch.setattr(deployment, "_found", lambda: messages)
-    return {remark.name: remark for remark in deployment.remarks()}
+    monkeypatch.setattr(deployment_checks, "_found", lambda: messages)
+    return {remark.name: remark for remark in deployment_checks.remarks()}
 
 
 def test_plain_http_matters_where_others_come_in(monkeypatch, settings):
@@ -296,7 +296,7 @@ def test_the_checks_are_djangos_own():
 def test_programs_that_nothing_keeps_apart_are_a_finding(monkeypatch, settings):
     finding = found("MCP sandbox")
     assert finding.is_good
-    assert finding.now == isolation.about(isolation.general_level())
+    assert finding.now == sandbox_status.about(sandbox_status.general_level())
 
     monkeypatch.setattr(settings.ENVIRONMENT, "mcp_sandbox", "off")
     assert found("MCP sandbox").is_good  # there is no such server

@@ -12,10 +12,10 @@ from django.test import AsyncClient, Client
 from django.urls import reverse
 
 from agents import runs
-from agents.admin import trials
-from agents.admin.catalog import AgentForm
-from agents.configuration.importing import look, take
-from agents.configuration.rights import Terminal
+from agents.console import model_tester
+from agents.console.agents import AgentForm
+from agents.console.config_files.importer import look, take
+from agents.console.config_files.permissions import Terminal
 from agents.management.commands.serve import check_model
 from agents.models import Agent, AuditEntry, LanguageModel
 from tests.conftest import asked
@@ -232,7 +232,7 @@ async def test_a_test_that_nobody_waits_for_is_recorded_as_cancelled(administrat
     async with WireServer(lambda request: say("Hello there.", chunks=6, delay=0.2)) as server:
         about = {"provider": "compatible", "base_url": server.url}
         row = LanguageModel(label="fast", model="openai/x", api_key=KEY, **about)
-        async with aclosing(trials.asked(administrator, row)) as pieces:
+        async with aclosing(model_tester.asked(administrator, row)) as pieces:
             await anext(pieces)
 
     ended = await AuditEntry.objects.aget(action="model.test_ended")

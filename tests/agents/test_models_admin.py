@@ -10,7 +10,7 @@ from django.test import AsyncClient, Client
 from django.test.utils import override_settings
 from django.urls import reverse
 
-from agents.admin.catalog import AgentForm
+from agents.console.agents import AgentForm
 from agents.models import Agent, LanguageModel
 from tests.llm.able import able
 from tests.wire import WireServer, closed_port, fail, serve_in_thread

@@ -3,12 +3,14 @@
 import pytest
 from django.utils import translation
 
+from agents.console.guardrail_testing import pattern_sets
 from agents.engine.guardrails.checks import Pattern, try_pattern
 from agents.engine.guardrails.stream_filter import found_in
-from agents.guarding import sets
 from agents.models import GuardrailPattern
 
-READY = {str(ready.name): ready for each in sets.SETS.values() for ready in each.patterns}
+READY = {
+    str(ready.name): ready for each in pattern_sets.SETS.values() for ready in each.patterns
+}
 
 FOUND = {
     "E-mail address": [
@@ -117,33 +119,33 @@ def test_an_answer_streams_behind_every_ready_made_pattern(name):
 
 @pytest.mark.django_db
 def test_a_set_is_added_once_and_what_was_changed_since_stays():
-    added = sets.add("secrets")
+    added = pattern_sets.add("secrets")
     row = GuardrailPattern.objects.get(name="Private key")
     row.action = "warn"
     row.save()
 
-    assert (len(added), sets.add("secrets")) == (len(sets.SECRETS), [])
+    assert (len(added), pattern_sets.add("secrets")) == (len(pattern_sets.SECRETS), [])
     row.refresh_from_db()
     assert row.action == "warn"
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("key", sets.SETS)
+@pytest.mark.parametrize("key", pattern_sets.SETS)
 def test_a_set_has_names_in_the_language_of_whoever_adds_it_and_is_there_in_any(key):
     with translation.override("ja"):
-        added = {row.name for row in sets.add(key)}
-        assert added == {str(ready.name) for ready in sets.SETS[key].patterns}
+        added = {row.name for row in pattern_sets.add(key)}
+        assert added == {str(ready.name) for ready in pattern_sets.SETS[key].patterns}
 
-    assert len(added) == len(sets.SETS[key].patterns)
-    assert sets.present(sets.SETS[key].patterns) == {
-        str(ready.name) for ready in sets.SETS[key].patterns
+    assert len(added) == len(pattern_sets.SETS[key].patterns)
+    assert pattern_sets.present(pattern_sets.SETS[key].patterns) == {
+        str(ready.name) for ready in pattern_sets.SETS[key].patterns
     }
-    assert sets.add(key) == []
+    assert pattern_sets.add(key) == []
 
 
 @pytest.mark.django_db
 def test_a_pattern_that_was_given_another_name_is_there_all_the_same():
-    sets.add("secrets")
+    pattern_sets.add("secrets")
     GuardrailPattern.objects.filter(name="Chat token").update(name="チャットのトークン")
 
-    assert sets.add("secrets") == []
+    assert pattern_sets.add("secrets") == []

@@ -7,8 +7,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from agents.admin import strip
 from agents.catalog import mcp_servers
+from agents.console import uptime_strip
 from agents.models import McpServer, ServerSample
 from agents.tools.mcp.connection import Health
 
@@ -80,7 +80,7 @@ def test_a_day_is_told_in_words(server):
         at = now - timedelta(minutes=minutes)
         server.samples.create(at=at, is_up=is_up, latency_ms=minutes if is_up else None)
 
-    day = strip.of(server, now)
+    day = uptime_strip.of(server, now)
 
     assert day.words == (
         "In order in 75.0 % of 4 looks in the last 24 hours. "
@@ -93,8 +93,8 @@ def test_a_day_is_told_in_words(server):
 def test_an_outage_that_lasts_is_told_as_such(server):
     server.samples.create(at=timezone.now() - timedelta(minutes=9), is_up=False)
 
-    assert strip.of(server).outages[0].startswith("since ")
-    assert strip.of(server).words.startswith("In order in 0 % of 1 look ")
+    assert uptime_strip.of(server).outages[0].startswith("since ")
+    assert uptime_strip.of(server).words.startswith("In order in 0 % of 1 look ")
 
 
 def test_the_page_of_a_server_shows_its_day(server, administrator):

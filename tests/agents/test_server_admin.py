@@ -12,8 +12,8 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
-from agents.admin import isolation
 from agents.catalog import mcp_servers
+from agents.console import sandbox_status
 from agents.models import AuditEntry, McpServer, ToolRegistration
 from agents.tools.mcp.config import Folder
 from agents.tools.mcp.connection import Health
@@ -198,9 +198,9 @@ def test_the_argv_is_shown_word_by_word(root, plain):
 
 def test_the_page_says_what_keeps_a_program_apart(root, plain):
     html = unescape(root.get(page("change", plain.pk)).content.decode())
-    level = isolation.general_level()
+    level = sandbox_status.general_level()
 
-    assert isolation.about(level) in html
+    assert sandbox_status.about(level) in html
     assert level != "none" or "can read its secret key and database" in html
 
 
@@ -208,7 +208,7 @@ def test_of_an_address_there_is_nothing_to_keep_apart(root):
     docs = McpServer.objects.create(name="docs", url="https://docs.example/mcp")
     html = unescape(root.get(page("change", docs.pk)).content.decode())
 
-    assert isolation.about(isolation.general_level()) not in html
+    assert sandbox_status.about(sandbox_status.general_level()) not in html
 
 
 @pytest.mark.parametrize(

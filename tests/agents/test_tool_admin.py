@@ -12,10 +12,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from agents.access import audit
-from agents.admin import parameters, usage
-from agents.admin.arguments import ArgumentsForm
 from agents.catalog import mcp_servers
 from agents.catalog.agent_factory import CIRCUITS
+from agents.console import schema_summary, usage
+from agents.console.arguments_form import ArgumentsForm
 from agents.models import AgentStep, AuditEntry, McpServer, Run, ToolRegistration
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -108,7 +108,7 @@ def _posted(**given):
 
 
 def _read():
-    return parameters.read(SCHEMA)
+    return schema_summary.read(SCHEMA)
 
 
 def errors(form):
@@ -198,7 +198,7 @@ def test_a_schema_is_told_in_words():
 def test_what_cannot_be_seen_in_a_description_is_shown():
     schema = {"properties": {"a": {"description": "Harmless\u200b"}}}
 
-    assert parameters.read(schema)[0].description == "Harmless⟨U+200B⟩"
+    assert schema_summary.read(schema)[0].description == "Harmless⟨U+200B⟩"
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_a_schema_that_is_no_schema_does_no_harm(schema):
     form = ArgumentsForm(schema, {})
 
     form.is_valid()
-    assert all(parameter.kind for parameter in parameters.read(schema))
+    assert all(parameter.kind for parameter in schema_summary.read(schema))
 
 
 # The form

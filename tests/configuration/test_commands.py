@@ -5,8 +5,8 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from agents.configuration.exporting import Selection, export
-from agents.configuration.rights import Terminal
+from agents.console.config_files.exporter import Selection, export
+from agents.console.config_files.permissions import Terminal
 from agents.models import Agent, AuditEntry
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -4,9 +4,9 @@ import pytest
 import yaml
 from django.contrib.auth.models import Group
 
-from agents.configuration.exporting import Selection, export
-from agents.configuration.importing import look, take
-from agents.configuration.rights import Terminal
+from agents.console.config_files.exporter import Selection, export
+from agents.console.config_files.importer import look, take
+from agents.console.config_files.permissions import Terminal
 from agents.models import (
     Agent,
     AuditEntry,

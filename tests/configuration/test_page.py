@@ -7,8 +7,8 @@ import yaml
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
-from agents.configuration.exporting import Selection, export
-from agents.configuration.rights import Terminal
+from agents.console.config_files.exporter import Selection, export
+from agents.console.config_files.permissions import Terminal
 from agents.models import Agent, AuditEntry
 from tests.review.conftest import client_of, may
 

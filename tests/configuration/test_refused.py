@@ -2,9 +2,9 @@
 
 import pytest
 
-from agents.configuration.exporting import Selection, export
-from agents.configuration.importing import State, look, take
-from agents.configuration.rights import Terminal
+from agents.console.config_files.exporter import Selection, export
+from agents.console.config_files.importer import State, look, take
+from agents.console.config_files.permissions import Terminal
 from agents.models import Agent, GuardrailPattern, LanguageModel, McpServer, Schedule
 from tests.review.conftest import may
 

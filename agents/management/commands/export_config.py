@@ -4,9 +4,9 @@ from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError, no_translations
 
-from agents.configuration.exporting import Selection, export
-from agents.configuration.kinds import KINDS
-from agents.configuration.rights import Terminal
+from agents.console.config_files.exporter import Selection, export
+from agents.console.config_files.kinds import KINDS
+from agents.console.config_files.permissions import Terminal
 
 
 class Command(BaseCommand):

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError, no_translations
 
-from agents.configuration import report
-from agents.configuration.importing import Outcome, look, take
-from agents.configuration.rights import Terminal
+from agents.console.config_files import report
+from agents.console.config_files.importer import Outcome, look, take
+from agents.console.config_files.permissions import Terminal
 
 WOULD_CHANGE = 2
 

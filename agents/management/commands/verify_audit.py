@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from agents.access.audit import messages
 from agents.access.audit.hash_chain import Anchor, verify
-from agents.admin.audit import remember
+from agents.console.audit import remember
 
 
 class Command(BaseCommand):

@@ -14,8 +14,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from agents.access import audit
+from agents.console.guardrail_testing import hits
 from agents.db import errors
-from agents.guarding import hits
 from agents.models import Run
 from agents.review import cases, examples, judging
 from agents.review.models import Note, Review

@@ -1,0 +1,27 @@
+"""The pages of Django's admin, one module a subject."""
+
+from . import (
+    access,
+    agents,
+    audit,
+    guardrails,
+    knowledge,
+    mcp_servers,
+    models,
+    runs,
+    tools,
+    workflows,
+)
+
+__all__ = [
+    "access",
+    "audit",
+    "agents",
+    "guardrails",
+    "knowledge",
+    "models",
+    "runs",
+    "mcp_servers",
+    "tools",
+    "workflows",
+]

@@ -1,0 +1,22 @@
+from django.contrib import admin
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from agents.models import ReviewScope
+
+from .model_admin import ConsoleAdmin
+
+
+@admin.register(ReviewScope)
+class ReviewScopeAdmin(ConsoleAdmin):
+    list_display = ["user", "scope"]
+    filter_horizontal = ["agents"]
+    autocomplete_fields = ["user"]
+    list_select_related = ["user"]
+
+    @admin.display(description=_("agents"))
+    def scope(self, row: ReviewScope) -> str:
+        return ", ".join(agent.name for agent in row.agents.all())
+
+    def get_queryset(self, request: HttpRequest):
+        return super().get_queryset(request).prefetch_related("agents")

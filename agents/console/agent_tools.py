@@ -1,0 +1,134 @@
+"""The tools of an agent as a table: a switch for each, and its settings on the same row."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django import forms
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from agents.models import Agent, AgentTool, ToolRegistration
+
+from .tool_settings import asks, effect, itself
+
+# From so many on there is a field to look for one.
+MANY = 8
+
+
+class ToolRow(forms.ModelForm):
+    """One tool: whether the agent has it, and what is different about it there."""
+
+    is_given = forms.BooleanField(required=False)
+
+    class Meta:
+        model = AgentTool
+        fields = ["approval", "effect", "timeout", "max_calls"]
+
+    def __init__(
+        self,
+        tool: ToolRegistration,
+        data: Mapping[str, Any] | None = None,
+        link: AgentTool | None = None,
+    ) -> None:
+        super().__init__(
+            data,
+            prefix=f"tool-{tool.pk}",
+            instance=link or AgentTool(tool=tool),
+            initial={"is_given": link is not None},
+            use_required_attribute=False,
+        )
+        self.tool = tool
+        self._explain()
+
+    def _explain(self) -> None:
+        """Each control says what it is of, and what it would be if left empty."""
+        for name, field in self.fields.items():
+            label = self.tool.name if name == "is_given" else f"{self.tool}: {field.label}"
+            field.widget.attrs["aria-label"] = label
+        does = effect(self.tool)
+        asked = AgentTool.Approval.ALWAYS if asks(self.tool) else AgentTool.Approval.NEVER
+        _name_default(self.fields["approval"], asked.label)
+        _name_default(self.fields["effect"], does.label if does else "—")
+        self.fields["timeout"].widget.attrs["placeholder"] = self.tool.timeout
+
+    @property
+    def is_on(self) -> bool:
+        return bool(self["is_given"].value())
+
+    @property
+    def about(self) -> str:
+        """What it does, in the words that models are told."""
+        return self.tool.description or getattr(itself(self.tool), "description", "") or ""
+
+    @property
+    def state(self) -> str:
+        """Why an agent that has it could not use it now, if so."""
+        if not self.tool.enabled:
+            return _("switched off")
+        if self.tool.is_gone:
+            return _("gone from its server")
+        is_off = self.tool.server is not None and not self.tool.server.enabled
+        return _("its server is switched off") if is_off else ""
+
+
+def _name_default(field: forms.ChoiceField, what: Any) -> None:
+    _empty, *others = field.choices
+    field.choices = [("", _("as set up: %(what)s") % {"what": what}), *others]
+
+
+def rows(
+    links: Iterable[AgentTool] = (), data: Mapping[str, Any] | None = None
+) -> list[ToolRow]:
+    """All tools there are, or that were sent; those that the agent has come first."""
+    given = {link.tool.pk: link for link in links}
+    tools = ToolRegistration.objects.select_related("server")
+    sent = {name.split("-")[1] for name in data or () if name.startswith("tool-")}
+    shown = [tool for tool in tools if data is None or str(tool.pk) in sent]
+    found = [ToolRow(tool, data, given.get(tool.pk)) for tool in shown]
+    return sorted(found, key=lambda row: not row.is_on)
+
+
+class ToolTable(forms.Widget):
+    use_fieldset = True
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> Any:
+        context = {"rows": value, "is_many": len(value) >= MANY, "name": name}
+        return SafeString(render_to_string("admin/agents/agent/_tools.html", context))
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> list[ToolRow]:
+        return rows(data=data)
+
+    def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
+        return False
+
+
+class ToolsField(forms.Field):
+    """Its value are the tools that an agent is to have, as rows that are not kept yet."""
+
+    widget = ToolTable
+
+    def prepare_value(self, value: Any) -> list[ToolRow]:
+        are_rows = bool(value) and isinstance(value[0], ToolRow)
+        return value if are_rows else rows(value or ())
+
+    def clean(self, value: list[ToolRow]) -> list[AgentTool]:
+        chosen = [row for row in value if row.is_on]
+        if wrong := [row.tool.name for row in chosen if not row.is_valid()]:
+            raise forms.ValidationError(LOOK_AT, params={"names": ", ".join(wrong)})
+        return [row.instance for row in chosen]
+
+    def shown_of(self, agent: Agent) -> list[Any]:
+        """What a page that is open shows of it: another one may have changed that since."""
+        return [(link.tool_id, *link.settings.values()) for link in agent.links.order_by("pk")]
+
+    def has_changed(self, initial: Any, data: list[ToolRow]) -> bool:
+        before = {link.tool.pk: link for link in initial or ()}
+        on = [row for row in data if row.is_on]
+        if {row.tool.pk for row in on} != before.keys():
+            return True
+        return any(ToolRow(r.tool, r.data, before[r.tool.pk]).has_changed() for r in on)
+
+
+LOOK_AT = gettext_lazy("Look at the settings of %(names)s.")

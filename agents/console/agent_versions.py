@@ -1,0 +1,144 @@
+"""What an agent was: its versions, what changed from one to the next, and the way back."""
+
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import URLPattern, path
+from django.utils.decorators import method_decorator
+from django.utils.functional import cached_property
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from agents.catalog import agent_versions
+from agents.models import Agent, AgentVersion
+
+from . import agent_changes
+from .model_admin import ConsoleAdmin
+
+MOST_SHOWN = 100
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A version in the list, beside the one that it came from."""
+
+    version: AgentVersion
+    before: AgentVersion | None
+
+    @cached_property
+    def changed(self) -> list[str]:
+        """What is different in it, by name."""
+        if self.before is None:
+            return []
+        different = agent_changes.names(self.before.snapshot, self.version.snapshot)
+        return [agent_changes.label(name) for name in different]
+
+
+class WithHistory(ConsoleAdmin):
+    """The pages of an agent's versions, and a way to begin another agent as a copy."""
+
+    def get_urls(self) -> list[URLPattern]:
+        def page(view: Any) -> Any:
+            return self.admin_site.admin_view(view)
+
+        one = "<int:pk>/history/<int:number>/"
+        own = [
+            path(one, page(self.version_view), name="agents_agent_version"),
+            path(f"{one}restore/", page(self.restore_view), name="agents_agent_restore"),
+            path("<int:pk>/clone/", page(self.clone_view), name="agents_agent_clone"),
+        ]
+        return [*own, *super().get_urls()]
+
+    def save_model(self, request: Any, obj: Agent, form: Any, change: bool) -> None:
+        """What an agent was before its first change is kept as well."""
+        if change and not obj.version:
+            agent_versions.keep(obj, None)
+        super().save_model(request, obj, form, change)
+
+    def save_related(self, request: Any, form: Any, formsets: Any, change: bool) -> None:
+        """Last of all that is saved, also where it is changed in the list."""
+        super().save_related(request, form, formsets, change)
+        agent_versions.keep(form.instance, request.user, form.cleaned_data.get("note", ""))
+
+    def history_view(
+        self, request: HttpRequest, object_id: str, extra_context: Any = None
+    ) -> HttpResponse:
+        """All versions, the newest first."""
+        self._check(self.has_view_permission(request))
+        agent = self.get_object(request, unquote(object_id))
+        if agent is None:
+            raise Http404
+        kept = list(agent.versions.select_related("author")[: MOST_SHOWN + 1])
+        pairs = zip_longest(kept, kept[1:])
+        context = {
+            "title": _("Versions of %(name)s") % {"name": agent.name},
+            "entries": [Entry(*pair) for pair in pairs][:MOST_SHOWN],
+            "is_cut": len(kept) > MOST_SHOWN,
+        }
+        return self._shown(request, agent, "history.html", context)
+
+    @method_decorator(require_GET)
+    def version_view(self, request: HttpRequest, pk: int, number: int) -> HttpResponse:
+        """One version: what it changed, or what is different from it now, and all of it."""
+        self._check(self.has_view_permission(request))
+        agent = get_object_or_404(Agent, pk=pk)
+        this = get_object_or_404(agent.versions.select_related("author"), number=number)
+        is_now = "now" in request.GET and this.number != agent.version
+        other = agent.versions.filter(number=agent.version if is_now else number - 1).first()
+        left, right = (this, other) if is_now else (other, this)
+        context = {
+            "title": _("%(name)s, version %(number)d") % {"name": agent.name, "number": number},
+            "version": this,
+            "left": left,
+            "right": right,
+            "is_now": is_now,
+            "changes": left
+            and right
+            and list(agent_changes.changes(left.snapshot, right.snapshot)),
+            "whole": agent_changes.whole(this.snapshot),
+            "may_restore": self.has_change_permission(request),
+        }
+        return self._shown(request, agent, "version.html", context)
+
+    @method_decorator(require_POST)
+    def restore_view(self, request: HttpRequest, pk: int, number: int) -> HttpResponse:
+        self._check(self.has_change_permission(request))
+        agent = get_object_or_404(Agent, pk=pk)
+        get_object_or_404(agent.versions, number=number)
+        sentence = _("Version %(number)d is in use again.") % {"number": number}
+        with transaction.atomic():
+            troubles = agent_versions.restore(agent, number, request.user)
+            self.log_change(request, agent, sentence)
+        for trouble in troubles:
+            messages.warning(request, trouble)
+        messages.success(request, sentence)
+        return redirect("admin:agents_agent_history", agent.pk)
+
+    @method_decorator(require_POST)
+    def clone_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        self._check(self.has_add_permission(request) and self.has_view_permission(request))
+        agent = get_object_or_404(Agent, pk=pk)
+        with transaction.atomic():
+            made = agent_versions.clone(agent, request.user)
+            self.log_addition(request, made, [{"added": {}}])
+        sentence = _("This is a copy of %(name)s. It is off until you switch it on.")
+        messages.success(request, sentence % {"name": agent.name})
+        return redirect("admin:agents_agent_change", made.pk)
+
+    def _check(self, may: bool) -> None:
+        """Before anything is looked for: who may not know is not told what there is."""
+        if not may:
+            raise PermissionDenied
+
+    def _shown(
+        self, request: HttpRequest, agent: Agent, name: str, context: dict[str, Any]
+    ) -> HttpResponse:
+        context |= {**self.admin_site.each_context(request), "opts": self.opts, "agent": agent}
+        return render(request, f"admin/agents/agent/{name}", context)

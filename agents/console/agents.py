@@ -1,0 +1,314 @@
+import re
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin.options import IS_POPUP_VAR
+from django.db import models
+from django.db.models import Count, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.timesince import timesince
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from agents.catalog import planner_factory
+from agents.llm import model_info
+from agents.models import Agent, AgentVersion, GuardrailPattern, LanguageModel
+from agents.runs.engine_messages import told
+
+from .agent_templates import BY_KEY, STARTERS
+from .agent_tools import ToolsField
+from .agent_versions import WithHistory
+from .draft_runs import WithTrials
+from .json_field import ObjectField, example
+from .model_field import ModelInput
+from .personal_data import PersonalDataSelect
+from .recent_usage import UsedList
+
+MODEL = re.compile(r"[^\s/]+/\S*[^\s/]|demo")
+OUTPUT = {
+    "type": "object",
+    "properties": {
+        "product": {"type": "string"},
+        "revenue": {"type": "number"},
+        "reasons": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["product", "revenue"],
+}
+
+
+class AgentForm(forms.ModelForm):
+    given = ToolsField(
+        label=_("Tools"),
+        required=False,
+        help_text=_(
+            "Empty settings are as the tool is set up, and as under Limits. What is set here "
+            "holds for this agent alone."
+        ),
+    )
+    note = forms.CharField(
+        label=_("What is changed, and why"),
+        max_length=AgentVersion._meta.get_field("note").max_length,
+        required=False,
+        widget=forms.TextInput(attrs={"class": "vLargeTextField"}),
+        help_text=_("Kept with the version that this makes, for whoever reads its history."),
+    )
+
+    class Meta:
+        widgets = {
+            "description": forms.TextInput(attrs={"class": "vLargeTextField"}),
+            "model": ModelInput(attrs={"class": "vLargeTextField", "autocomplete": "off"}),
+            "personal_data": PersonalDataSelect,
+            "fallback_models": forms.Textarea(
+                attrs={"class": "vLargeTextField code", "rows": 3}
+            ),
+        }
+        help_texts = {
+            "name": _("Letters, digits, - and _: the name that other agents ask it by."),
+            "description": _("What it is good at: people and other agents choose it by this."),
+            "instructions": _("Empty takes the instructions of this installation."),
+            "model": _(
+                "The label of a model that is set up here, a LiteLLM name such as "
+                "anthropic/claude-sonnet-4-5, or demo. Empty takes the model of this "
+                "installation."
+            ),
+            "output_schema": example(
+                _("A JSON Schema that the answer has to fit. Empty: the answer is text."),
+                OUTPUT,
+            ),
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "handoffs" in self.fields:
+            others = Agent.objects.exclude(pk=self.instance.pk)
+            self.fields["handoffs"].queryset = others
+        if self.instance.pk:
+            self.initial["given"] = list(self.instance.links.select_related("tool"))
+
+    def clean_model(self) -> str:
+        """A label that is not there yet is warned of; a provider nobody knows is refused."""
+        name: str = self.cleaned_data["model"]
+        labels = LanguageModel.objects.filter(label=name)
+        is_named = "/" in name or model_info.is_listed(name)
+        if is_named and not labels.exists() and (sentence := planner_factory.wrong_name(name)):
+            raise forms.ValidationError(told(sentence))
+        return name
+
+    def clean_fallback_models(self) -> str:
+        lines = self.cleaned_data["fallback_models"].splitlines()
+        names = {number: line.strip() for number, line in enumerate(lines, 1) if line.strip()}
+        labels = {*LanguageModel.objects.values_list("label", flat=True)}
+        unlabelled = [at for at in names.items() if at[1] not in labels]
+        wrong = [at for at in unlabelled if not MODEL.fullmatch(at[1])]
+        if wrong:
+            raise forms.ValidationError(
+                [
+                    _("Line %(line)d, %(name)s: write it as provider/model, without spaces.")
+                    % {"line": line, "name": name}
+                    for line, name in wrong
+                ]
+            )
+        mistaken = {
+            line: planner_factory.wrong_name(name) for line, name in unlabelled if "/" in name
+        }
+        if any(mistaken.values()):
+            raise forms.ValidationError(
+                [
+                    _("Line %(line)d: %(why)s") % {"line": line, "why": told(why)}
+                    for line, why in mistaken.items()
+                    if why
+                ]
+            )
+        return "\n".join(dict.fromkeys(names.values()))
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean()
+        tools = {link.tool.name for link in cleaned.get("given") or ()}
+        for colleague in cleaned.get("handoffs") or ():
+            if colleague.asked_as in tools:
+                names = {"tool": colleague.asked_as, "agent": colleague.name}
+                self.add_error("handoffs", TAKEN % names)
+        self._check_panel(cleaned)
+        return cleaned
+
+    def _save_m2m(self) -> None:
+        super()._save_m2m()
+        if "given" in self.cleaned_data:
+            self.instance.give(self.cleaned_data["given"])
+
+    def _check_panel(self, cleaned: dict[str, Any]) -> None:
+        if cleaned.get("mode") != Agent.Mode.PANEL:
+            return
+        if "handoffs" in cleaned and not cleaned["handoffs"]:
+            self.add_error("handoffs", NO_MEMBERS)
+        is_own = cleaned.get("merge") == Agent.Merge.SYNTHESIS
+        if cleaned.get("output_schema") is not None and not is_own:
+            self.add_error("output_schema", NOT_ITS_OWN)
+
+    def clean_name(self) -> str:
+        """Those that may ask it know it by its name, and may have a tool that is called so."""
+        renamed = Agent(name=self.cleaned_data["name"])
+        callers = self.instance.asked_by.all() if self.instance.pk else Agent.objects.none()
+        if caller := callers.filter(tools__name=renamed.asked_as).first():
+            names = {"tool": renamed.asked_as, "agent": caller.name}
+            raise forms.ValidationError(TAKEN_THERE, params=names)
+        return renamed.name
+
+
+TAKEN = _("%(tool)s is a tool of this agent already, so it could not ask %(agent)s.")
+NO_MEMBERS = _("A panel needs members: choose the agents that it asks.")
+NOT_ITS_OWN = _(
+    "A vote and a judge give the answer of a member as it is. "
+    "Only a synthesis can have a form of its own."
+)
+TAKEN_THERE = _("%(agent)s, which may ask it, has a tool named %(tool)s already.")
+
+
+@admin.register(Agent)
+class AgentAdmin(WithTrials, WithHistory):
+    form = AgentForm
+    list_display = ["name", "enabled", "is_default", "description", "thinks_with"]
+    list_display += ["tool_count", "changed", "last_used", "lately", "failures"]
+    search_fields = ["name", "description"]
+    formfield_overrides = {models.JSONField: {"form_class": ObjectField}}
+    fieldsets = [
+        (
+            _("Who it is"),
+            {"fields": ["name", "description", "instructions", ("enabled", "is_default")]},
+        ),
+        (
+            _("How it works"),
+            {"fields": ["mode", ("shows_plan", "max_replans"), "merge", "roles"]},
+        ),
+        (_("Model"), {"fields": ["model", "fallback_models", "dialect"]}),
+        (_("Tools"), {"fields": ["given", "auto_execute_tools"]}),
+        (_("Colleagues"), {"fields": ["handoffs"]}),
+        (_("Experts"), {"fields": ["experts", "asker_approves_questions"]}),
+        (
+            _("Limits"),
+            {
+                "fields": [
+                    ("max_steps", "max_seconds"),
+                    ("max_tool_calls_per_tool", "max_duplicate_tool_calls"),
+                    ("max_run_tokens", "max_cost"),
+                    ("max_input_tokens", "max_output_tokens"),
+                ]
+            },
+        ),
+        (_("Personal data"), {"fields": ["personal_data"]}),
+        (_("Form of the answer"), {"fields": ["output_schema"]}),
+        (_("Who may use it"), {"fields": ["groups"]}),
+    ]
+    at_last = (_("This version"), {"fields": ["note"]})
+    readonly_fields = ["guardrails"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Agent]:
+        return super().get_queryset(request).annotate(has_tools=Count("tools"))
+
+    def get_changelist(self, request: HttpRequest, **options: Any) -> type[UsedList]:
+        return UsedList
+
+    def add_view(self, request: HttpRequest, *args: Any, **more: Any) -> HttpResponse:
+        """First the question what it is to start from."""
+        is_asked = request.method == "GET" and not {"start", IS_POPUP_VAR} & request.GET.keys()
+        if not is_asked or not self.has_add_permission(request):
+            return super().add_view(request, *args, **more)
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": _("New agent"),
+            "starters": STARTERS,
+        }
+        return render(request, "admin/agents/agent/starters.html", context)
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        starter = BY_KEY.get(request.GET.get("start", ""))
+        return starter.initial() if starter else {}
+
+    def get_fieldsets(self, request: HttpRequest, obj: Agent | None = None) -> list[Any]:
+        """What applies to an agent is known once there is one."""
+        return [*self.fieldsets, *([APPLIES] if obj else []), self.at_last]
+
+    def formfield_for_manytomany(self, db_field: Any, request: Any, **options: Any) -> Any:
+        options["widget"] = forms.CheckboxSelectMultiple
+        return super().formfield_for_manytomany(db_field, request, **options)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        for name in planner_factory.models_of(obj):
+            if error := planner_factory.trouble(name):
+                messages.warning(request, told(str(error)))
+
+    @admin.display(description=_("model"), ordering="model")
+    def thinks_with(self, agent: Agent) -> str:
+        return agent.model or _("of this installation")
+
+    @admin.display(description=_("tools"), ordering="has_tools")
+    def tool_count(self, agent: Agent) -> SafeString | int:
+        if agent.auto_execute_tools or not agent.has_tools:
+            return agent.has_tools
+        told = format_html('<span class="about">{}</span>', _("asks first"))
+        return format_html("{} {}", agent.has_tools, told)
+
+    @admin.display(description=_("guardrails"))
+    def guardrails(self, agent: Agent) -> SafeString | str:
+        """Those that look at what it is asked and what it says."""
+        change = "admin:agents_guardrailpattern_change"
+        links = (
+            (reverse(change, args=[row.pk]), row.name, row.get_action_display())
+            for row in GuardrailPattern.objects.holding_for(agent.pk)
+        )
+        found = format_html_join("", '<li><a href="{}">{}</a> ({})</li>', links)
+        return format_html('<ul class="applies">{}</ul>', found) if found else _("None.")
+
+    @admin.display(description=_("version"), ordering="version")
+    def changed(self, agent: Agent) -> SafeString | str:
+        """Its number, and who has made it and when."""
+        if agent.newest is None:
+            return "—"
+        page = reverse("admin:agents_agent_history", args=[agent.pk])
+        who = agent.newest.author.get_username() if agent.newest.author else ""
+        about = " · ".join(filter(None, [who, ago(agent.newest.created_at)]))
+        form = '<a href="{}">{}</a> <span class="about">{}</span>'
+        return format_html(form, page, agent.newest.number, about)
+
+    @admin.display(description=_("last used"))
+    def last_used(self, agent: Agent) -> str:
+        last = agent.used.get("last")
+        return ago(last) if last else _("not used yet")
+
+    @admin.display(description=_("runs of 7 days"))
+    def lately(self, agent: Agent) -> SafeString | str:
+        if not (count := agent.used.get("lately")):
+            return "0"
+        query = urlencode({"q": f"agent:{agent.name} after:-7d"})
+        return format_html('<a href="{}?{}">{}</a>', reverse("trace:list"), query, count)
+
+    @admin.display(description=_("failed"))
+    def failures(self, agent: Agent) -> str:
+        count, failed = (agent.used.get(name, 0) for name in ("lately", "failed"))
+        return f"{failed / count:.0%}" if count else "—"
+
+
+APPLIES = (
+    _("Guardrails"),
+    {
+        "fields": ["guardrails"],
+        "description": _("Which agents a pattern is for is said with the pattern."),
+    },
+)
+
+
+def ago(moment: datetime) -> str:
+    """How long it is since then, in one unit."""
+    if timezone.now() - moment < timedelta(minutes=1):
+        return gettext("just now")
+    return gettext("%(time)s ago") % {"time": timesince(moment, depth=1)}

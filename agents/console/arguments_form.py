@@ -1,0 +1,187 @@
+"""A form for the arguments of a tool, made of its JSON Schema."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
+
+from agents.engine.errors import BadSchema
+from agents.engine.json_schema import TooManyChecks, usable, violations
+
+from .json_field import ObjectField, ValueField
+from .schema_summary import NOTHING, Parameter, read
+
+WHOLE = "whole"
+CONFIRMED = "confirmed"
+EXACT = 2**53  # up to here, a number without a fraction is a whole one
+LONG = 200
+ANYTHING = {"additionalProperties", "patternProperties", "anyOf", "oneOf", "allOf", "$ref"}
+YES_OR_NO = [("true", _("yes")), ("false", _("no"))]
+MISFIT = _("This does not fit: %(why)s.")
+TOO_LARGE = _("This is too large to be checked.")
+CONFIRM = _("Yes, do it now. This is no rehearsal: what the tool changes is changed.")
+ANY_OBJECT = _("All arguments as one JSON object: {…}.")
+AS_JSON = _("Write it as JSON.")
+
+
+class JsonArgument(ValueField):
+    """A list, an object or whatever else: an empty one is not nothing."""
+
+    widget = forms.Textarea(
+        attrs={"class": "vLargeTextField code", "rows": 4, "spellcheck": "false"}
+    )
+
+    def validate(self, value: Any) -> None:
+        if value is None:
+            super().validate(value)
+
+
+class NumberArgument(forms.FloatField):
+    def to_python(self, value: Any) -> float | int | None:
+        number = super().to_python(value)
+        is_whole = number is not None and number.is_integer() and abs(number) < EXACT
+        return int(number) if is_whole else number
+
+
+class ChoiceArgument(forms.TypedChoiceField):
+    """One of several values of any kind, which the page carries as JSON."""
+
+    def __init__(self, choices: list[tuple[str, Any]], **about: Any) -> None:
+        if not about["required"] or about["initial"] is None:
+            choices = [("", "—"), *choices]
+        super().__init__(choices=choices, coerce=json.loads, empty_value=None, **about)
+
+    def prepare_value(self, value: Any) -> Any:
+        return "" if value is None else value
+
+
+class ArgumentsForm(forms.Form):
+    """What the schema asks for, a field each; `arguments` is what was given."""
+
+    def __init__(
+        self, schema: Mapping[str, Any], data: Any = None, *, must_confirm: bool = False
+    ) -> None:
+        super().__init__(data, label_suffix="")
+        self.schema, self.is_checked = _usable(schema)
+        self.parameters = dict(zip(_names(), read(self.schema), strict=False))
+        for name, parameter in self.parameters.items():
+            self.fields[name] = _field(parameter)
+        if not self.parameters and _takes_anything(self.schema):
+            self.fields[WHOLE] = ObjectField(
+                label=_("Arguments"), required=False, help_text=ANY_OBJECT
+            )
+        if must_confirm:
+            self.fields[CONFIRMED] = forms.BooleanField(label=CONFIRM)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """As the tool is given them: what was left empty is left out."""
+        given = {
+            parameter.name: self.cleaned_data.get(name)
+            for name, parameter in self.parameters.items()
+        }
+        known = {name: value for name, value in given.items() if value not in (None, "")}
+        return (self.cleaned_data.get(WHOLE) or {}) | known
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean()
+        if self.is_checked and not self.errors:
+            for name, parameter in self.parameters.items():
+                if parameter.name in self.arguments:
+                    self._check(name, self._alone(parameter), self.arguments[parameter.name])
+            if not self.errors:
+                self._check(None, self.schema, self.arguments)
+        return cleaned
+
+    def _check(self, field: str | None, schema: Mapping[str, Any], value: Any) -> None:
+        try:
+            wrong = violations(schema, value)
+        except TooManyChecks:
+            self.add_error(field, TOO_LARGE)
+            return
+        for why in wrong:
+            self.add_error(field, ValidationError(MISFIT, params={"why": why.rstrip(".")}))
+
+    def _alone(self, parameter: Parameter) -> dict[str, Any]:
+        """Its schema with what it may refer to."""
+        defined = {word: self.schema.get(word, {}) for word in ("$defs", "definitions")}
+        return {**parameter.schema, **defined}
+
+
+def _names():
+    number = 0
+    while True:
+        yield f"argument_{(number := number + 1)}"
+
+
+def _usable(schema: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+    """With what it says and whether that can be checked here; otherwise the tool does it."""
+    try:
+        return usable(schema), True
+    except BadSchema:
+        return dict(schema), False
+
+
+def _takes_anything(schema: Mapping[str, Any]) -> bool:
+    return schema.get("additionalProperties") is not False and bool(ANYTHING & schema.keys())
+
+
+def _field(parameter: Parameter) -> forms.Field:
+    default = None if parameter.default is NOTHING else parameter.default
+    about = {
+        "label": parameter.label,
+        "required": parameter.is_required and not parameter.is_nullable,
+        "initial": default,
+        "help_text": " · ".join(filter(None, [parameter.description, *parameter.limits])),
+    }
+    if parameter.choices:
+        values = [(json.dumps(value), value) for value in parameter.choices]
+        chosen = None if default is None else json.dumps(default)
+        return ChoiceArgument(values, **about | {"initial": chosen})
+    return FIELDS.get(parameter.type, _json)(parameter, about)
+
+
+def _text(parameter: Parameter, about: dict[str, Any]) -> forms.Field:
+    longest, least = _whole(parameter, "maxLength"), _whole(parameter, "minLength")
+    rows = 1 if longest is not None and longest <= LONG or "format" in parameter.schema else 3
+    widget = forms.Textarea(attrs={"class": "vLargeTextField", "rows": rows})
+    if rows == 1:
+        widget = forms.TextInput(attrs={"class": "vTextField"})
+    limits = {"max_length": longest, "min_length": least}
+    return forms.CharField(strip=False, widget=widget, **limits, **about)
+
+
+def _whole(parameter: Parameter, word: str) -> int | None:
+    value = parameter.schema.get(word)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _number(parameter: Parameter, about: dict[str, Any]) -> forms.Field:
+    kind = forms.IntegerField if parameter.type == "integer" else NumberArgument
+    limits = {
+        "min_value": _whole(parameter, "minimum"),
+        "max_value": _whole(parameter, "maximum"),
+    }
+    return kind(**limits, **about)
+
+
+def _yes_or_no(parameter: Parameter, about: dict[str, Any]) -> forms.Field:
+    default = about["initial"]
+    chosen = json.dumps(default) if isinstance(default, bool) else None
+    return ChoiceArgument(YES_OR_NO, **about | {"initial": chosen})
+
+
+def _json(parameter: Parameter, about: dict[str, Any]) -> forms.Field:
+    words = " · ".join(filter(None, [about["help_text"], f"{parameter.kind}. {AS_JSON}"]))
+    return JsonArgument(**about | {"help_text": words})
+
+
+FIELDS = {
+    "string": _text,
+    "integer": _number,
+    "number": _number,
+    "boolean": _yes_or_no,
+}

@@ -1,0 +1,267 @@
+"""The configuration as a file: taken away, compared and taken over."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.auth.decorators import permission_required
+from django.core.exceptions import FieldDoesNotExist
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.text import capfirst
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST
+
+from agents.web.presentation.text_diff import Difference, Reader
+
+from .config_files import report
+from .config_files.exporter import Selection, export, readable
+from .config_files.importer import Outcome, State, Thing, look, take
+from .config_files.kinds import KINDS
+from .config_files.parser import MOST_BYTES
+
+PERMISSION = "agents.view_agent"
+CODE = {"definition", "output_schema", "options", "parameters", "pattern", "text", "schedules"}
+TOLD_OFTEN = 20
+NOTHING = _("Choose a file, or write one.")
+NOT_UTF8 = _("This file is not UTF-8.")
+TOO_LONG = _("A file has at most %(limit)d bytes.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A field that would not be the same, as texts."""
+
+    name: str
+    label: str
+    difference: Difference
+    is_code: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A thing on the page."""
+
+    thing: Thing
+    page: str
+    changes: tuple[Change, ...]
+
+    @property
+    def kind(self) -> str:
+        return capfirst(self.thing.kind.label)
+
+
+class ExportForm(forms.Form):
+    kinds = forms.MultipleChoiceField(
+        label=_("Kinds"), widget=forms.CheckboxSelectMultiple, required=True
+    )
+    names = forms.CharField(
+        label=_("Only these names"),
+        required=False,
+        widget=forms.TextInput(attrs={"class": "vLargeTextField", "spellcheck": "false"}),
+        help_text=_("With commas between. Empty: all."),
+    )
+
+    def __init__(self, user: Any, *args: Any) -> None:
+        super().__init__(*args)
+        keys = readable(user)
+        self.fields["kinds"].choices = [(key, capfirst(KINDS[key].plural)) for key in keys]
+        self.fields["kinds"].initial = keys
+
+    def selection(self) -> Selection:
+        names = [name.strip() for name in self.cleaned_data["names"].split(",")]
+        return Selection(kinds=self.cleaned_data["kinds"], names=[*filter(None, names)])
+
+
+class ImportForm(forms.Form):
+    file = forms.FileField(
+        label=_("File"),
+        required=False,
+        widget=forms.FileInput(attrs={"accept": ".yaml,.yml,.json"}),
+    )
+    text = forms.CharField(
+        label=_("Or its text"),
+        required=False,
+        strip=False,
+        widget=forms.Textarea(
+            attrs={"class": "vLargeTextField code", "rows": 12, "spellcheck": "false"}
+        ),
+    )
+    remove = forms.BooleanField(
+        label=_("Switch off what is not in the file"),
+        required=False,
+        help_text=_("Only of the kinds that the file has. Nothing is deleted."),
+    )
+
+    def clean_file(self) -> str:
+        file = self.cleaned_data["file"]
+        if file is None:
+            return ""
+        if file.size > MOST_BYTES:
+            raise forms.ValidationError(TOO_LONG, params={"limit": MOST_BYTES})
+        try:
+            return str(file.read().decode("utf-8-sig"))
+        except UnicodeDecodeError as error:
+            raise forms.ValidationError(NOT_UTF8) from error
+
+    def clean(self) -> dict[str, Any]:
+        """One text, with the line ends that a page sends made those of a file."""
+        cleaned = super().clean()
+        text = cleaned.get("file") or cleaned.get("text", "")
+        if not self.errors and not text.strip():
+            self.add_error("file", NOTHING)
+        return {**cleaned, "text": text.replace("\r\n", "\n").replace("\r", "\n")}
+
+
+class ApplyForm(ImportForm):
+    """What was shown, as it was shown."""
+
+    seal = forms.CharField()
+
+
+def urls(site: admin.AdminSite) -> list[URLPattern]:
+    def way(name: str, view: Any) -> URLPattern:
+        address = f"configuration/{name}/" if name else "configuration/"
+        whole = f"agents_configuration_{name}" if name else "agents_configuration"
+        return path(address, site.admin_view(view), name=whole)
+
+    ways = {"": page, "export": download, "difference": difference, "apply": apply}
+    return [way(name, view) for name, view in ways.items()]
+
+
+@permission_required(PERMISSION, raise_exception=True)
+def page(request: HttpRequest) -> HttpResponse:
+    return _page(request, ExportForm(request.user), ImportForm())
+
+
+@require_POST
+@permission_required(PERMISSION, raise_exception=True)
+def download(request: HttpRequest) -> HttpResponse:
+    form = ExportForm(request.user, request.POST)
+    if not form.is_valid():
+        return _page(request, form, ImportForm(), status=422)
+    text = export(request.user, form.selection())
+    name = f"ashiato-{timezone.localdate():%Y-%m-%d}.yaml"
+    response = HttpResponse(text, content_type="application/yaml; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+@permission_required(PERMISSION, raise_exception=True)
+def difference(request: HttpRequest) -> HttpResponse:
+    """What a file would do. It is asked by POST, because a file is long."""
+    if request.method != "POST":
+        return redirect("admin:agents_configuration")
+    form = ImportForm(request.POST, request.FILES)
+    if not form.is_valid():
+        return _page(request, ExportForm(request.user), form, status=422)
+    text, remove = form.cleaned_data["text"], form.cleaned_data["remove"]
+    return _shown(request, look(text, request.user, remove=remove), text, remove)
+
+
+@require_POST
+@permission_required(PERMISSION, raise_exception=True)
+def apply(request: HttpRequest) -> HttpResponse:
+    """Does what was shown, and nothing else."""
+    form = ApplyForm(request.POST)
+    if not form.is_valid():
+        return _page(request, ExportForm(request.user), form, status=422)
+    text, remove = form.cleaned_data["text"], form.cleaned_data["remove"]
+    done = take(text, request.user, remove=remove, seal=form.cleaned_data["seal"])
+    if not done.is_done:
+        messages.warning(request, CHANGED)
+        return _shown(request, done, text, remove, status=409)
+    _tell(request, done)
+    return redirect("admin:agents_configuration")
+
+
+CHANGED = _("Something has changed since this was shown, so nothing was done. Look once more.")
+NEEDS = _("{} needs what no file tells: {}.")
+
+
+def _tell(request: HttpRequest, done: Outcome) -> None:
+    count = sum(len(done.of(state)) for state in (State.NEW, State.CHANGED, State.OFF))
+    sentence = ngettext("%d thing was changed.", "%d things were changed.", count) % count
+    messages.success(request, sentence)
+    for thing in [thing for thing in done.things if thing.needs][:TOLD_OFTEN]:
+        link = format_html('<a href="{}">{}</a>', _address(thing), thing.name)
+        messages.warning(request, format_html(str(NEEDS), link, ", ".join(thing.needs)))
+
+
+def _page(
+    request: HttpRequest, exporting: ExportForm, importing: ImportForm, status: int = 200
+) -> HttpResponse:
+    context = {
+        **admin.site.each_context(request),
+        "title": _("Configuration"),
+        "exporting": exporting,
+        "importing": importing,
+    }
+    return render(request, "admin/agents/configuration.html", context, status=status)
+
+
+def _shown(
+    request: HttpRequest, found: Outcome, text: str, remove: bool, status: int = 200
+) -> HttpResponse:
+    reader = Reader()
+    parts = [(state, WORDS[state], list(_things(found, state, reader))) for state in WORDS]
+    context = {
+        **admin.site.each_context(request),
+        "title": _("What the file would change"),
+        "found": found,
+        "parts": [part for part in parts if part[2]],
+        "same": found.of(State.SAME),
+        "left": found.of(State.LEFT),
+        "text": text,
+        "remove": remove,
+        "importing": ImportForm(initial={"text": text, "remove": remove}),
+    }
+    return render(request, "admin/agents/configuration_difference.html", context, status=status)
+
+
+WORDS = {
+    State.REFUSED: _("Refused"),
+    State.NEW: _("New"),
+    State.CHANGED: _("Changed"),
+    State.OFF: _("Switched off, because it is not in the file"),
+}
+
+
+def _things(found: Outcome, state: State, reader: Reader) -> Iterator[Shown]:
+    for thing in found.of(state):
+        is_done = state in (State.NEW, State.CHANGED)
+        changes = tuple(_changes(thing, reader)) if is_done else ()
+        page = _address(thing) if thing.before else ""
+        yield Shown(thing=thing, page=page, changes=changes)
+
+
+def _changes(thing: Thing, reader: Reader) -> Iterator[Change]:
+    for name in thing.changed:
+        before, after = (report.text(told.get(name)) for told in (thing.before, thing.after))
+        if before != after:
+            yield Change(
+                name=name,
+                label=_label(thing, name),
+                difference=reader.compare(before, after),
+                is_code=name in CODE,
+            )
+
+
+def _label(thing: Thing, name: str) -> str:
+    try:
+        field: Any = thing.kind.model._meta.get_field(name)
+    except FieldDoesNotExist:
+        return name
+    return capfirst(getattr(field, "verbose_name", name))
+
+
+def _address(thing: Thing) -> str:
+    meta = thing.kind.model._meta
+    return reverse(f"admin:{meta.app_label}_{meta.model_name}_change", args=[thing.pk])

@@ -1,0 +1,150 @@
+"""A draft of an agent is tried before it is saved: a real run, in nobody's conversation."""
+
+from typing import Any
+from uuid import uuid4
+
+from csp.constants import SELF
+from csp.decorators import csp_replace, csp_update
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import URLPattern, path, reverse
+from django.utils.decorators import method_decorator
+from django.utils.translation import gettext as _
+from django.views.decorators.clickjacking import xframe_options_sameorigin
+from django.views.decorators.http import require_GET, require_POST
+
+from agents import runs
+from agents.catalog import agent_spec
+from agents.db import database
+from agents.db import errors as storage
+from agents.models import Agent, Run
+from agents.models.runs import TRIAL
+from agents.web.presentation import RunView, trace_url
+
+from .model_admin import ConsoleAdmin
+
+MOST_LIVE = 5
+MOST_QUESTION = 20_000
+
+
+class NotTried(Exception):
+    """No trial was begun; the text says why, to the person who wants one."""
+
+
+class WithTrials(ConsoleAdmin):
+    """A pane beside the form, in which the agent of the form is asked something."""
+
+    def get_urls(self) -> list[URLPattern]:
+        def page(view: Any) -> Any:
+            return self.admin_site.admin_view(view)
+
+        one = "trials/<int:pk>/"
+        own = [
+            path("trials/", self.try_view, name="agents_agent_try"),
+            path(one, page(self.trial_view), name="agents_agent_trial"),
+            path(f"{one}stop/", self.stop_view, name="agents_agent_trial_stop"),
+        ]
+        return [*own, *super().get_urls()]
+
+    # The pane shows a page of its own: the design of the product, and none of the admin's.
+    @method_decorator(csp_update({"frame-src": [SELF]}))
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        return super().changeform_view(request, *args, **kwargs)
+
+    async def try_view(self, request: HttpRequest) -> HttpResponse:
+        """Begin a run of what the form says, on the loop of the server."""
+        answer = await self._answered(self._begun, request)
+        if isinstance(answer, Begun):
+            runs.launch(answer.run)
+        return answer
+
+    async def _answered(self, view: Any, request: HttpRequest, *args: Any) -> HttpResponse:
+        """What a page of the admin answers, with all that is checked for each of them."""
+        checked = self.admin_site.admin_view(require_POST(view))
+        return await database.ask(checked, request, *args)
+
+    def _begun(self, request: HttpRequest) -> HttpResponse:
+        """The run as a row; what is wrong with the draft is told by field."""
+        agent = self._agent(request)
+        # Whatever others have saved meanwhile: a draft is tried as it stands.
+        make = super(ConsoleAdmin, self).get_form(request, agent, change=agent is not None)
+        form = make(request.POST, instance=agent)
+        question = clean(request.POST.get("question", ""))
+        if not form.is_valid() or not question:
+            asked = {} if question else {"question": [_("Write what it is to be asked.")]}
+            return JsonResponse({"errors": troubles(form) | asked}, status=422)
+        try:
+            with storage.refusing(NotTried):
+                return Begun(prepare(form, question, request.user))
+        except NotTried as reason:
+            return JsonResponse({"errors": {"question": [str(reason)]}}, status=422)
+
+    def _agent(self, request: HttpRequest) -> Agent | None:
+        """The agent whose form it is; None for a new one."""
+        pk = request.POST.get("tried", "")
+        may = self.has_change_permission if pk else self.has_add_permission
+        if not may(request):
+            raise PermissionDenied
+        agent = self.get_object(request, pk) if pk else None
+        if pk and agent is None:
+            raise Http404
+        return agent
+
+    @method_decorator([require_GET, xframe_options_sameorigin])
+    @method_decorator(csp_replace({"frame-ancestors": [SELF]}))
+    def trial_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """The run as a trace shows it, live, for the pane."""
+        view = RunView(_own(request, pk), "trace", viewer=request.user.pk)
+        return render(request, "admin/agents/agent/trial.html", {"view": view})
+
+    async def stop_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        answer = await self._answered(self._found, request, pk)
+        if isinstance(answer, Begun):
+            await runs.stop(answer.run)
+            return redirect("admin:agents_agent_trial", pk)
+        return answer
+
+    def _found(self, request: HttpRequest, pk: int) -> HttpResponse:
+        return Begun(_own(request, pk))
+
+
+class Begun(JsonResponse):
+    """The run of a trial, and where it is seen."""
+
+    def __init__(self, run: Run) -> None:
+        page = reverse("admin:agents_agent_trial", args=[run.pk])
+        super().__init__({"page": page, "trace": trace_url(run.pk)})
+        self.run = run
+
+
+def clean(text: str) -> str:
+    """As every database takes it."""
+    text = text.replace("\r\n", "\n").replace("\0", "")[:MOST_QUESTION].strip()
+    return text.encode(errors="replace").decode()
+
+
+def troubles(form: Any) -> dict[str, list[str]]:
+    """What is wrong, by the names of inputs; of tools, by those on their rows."""
+    found = {name: [str(each) for each in errors] for name, errors in form.errors.items()}
+    for row in form["given"].value() if "given" in found else ():
+        if row.is_on and not row.is_valid():
+            found |= {row.add_prefix(n): list(map(str, e)) for n, e in row.errors.items()}
+    return found
+
+
+def prepare(form: Any, question: str, user: Any) -> Run:
+    """A run of the draft, as a row that keeps the whole of it."""
+    if Run.objects.live().trials().filter(user=user).count() >= MOST_LIVE:
+        sentence = _("%(most)d of your trials are not over yet. Wait for one, or stop it.")
+        raise NotTried(sentence % {"most": MOST_LIVE})
+    draft, chosen = form.instance, form.cleaned_data
+    many = {name: chosen.get(name, ()) for name in agent_spec.many()}
+    about = {"query": question, "topic": f"{TRIAL}{uuid4().hex}", "user": user}
+    description = agent_spec.written(draft, chosen["given"], many)
+    return runs.prepare_trial(draft, description, **about)
+
+
+def _own(request: HttpRequest, pk: int) -> Run:
+    mine = Run.objects.for_user(request.user).trials()
+    return get_object_or_404(mine, pk=pk, user=request.user)

@@ -1,0 +1,254 @@
+"""What may be asked, answered and done: rules, tried before they hold and judged afterwards."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import URLPattern, path, reverse
+from django.utils.decorators import method_decorator
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_GET, require_POST
+
+from agents.engine.errors import BadPattern
+from agents.engine.guardrails.checks import GuardrailAction, Pattern, try_pattern
+from agents.models import GuardrailHit, GuardrailPattern
+from agents.runs.engine_messages import told
+
+from .guardrail_testing import hits, pattern_sets
+from .guardrail_testing.backtest import SIZES, Busy, backtest
+from .guardrail_testing.tester import MOST_CHARACTERS, tried
+from .model_admin import ConsoleAdmin
+
+REVIEWS = "agents.review_runs"
+FOLDER = "admin/agents/guardrailpattern"
+
+
+class DraftForm(forms.Form):
+    """A pattern as it is in the form, kept or not."""
+
+    name = forms.CharField(max_length=80, required=False)
+    pattern = forms.CharField(max_length=1000, required=False, strip=False)
+    stage = forms.ChoiceField(choices=GuardrailPattern.Stage.choices)
+    action = forms.ChoiceField(choices=GuardrailPattern.Action.choices)
+    message = forms.CharField(max_length=300, required=False)
+    is_observed = forms.BooleanField(required=False)
+    agents = forms.TypedMultipleChoiceField(coerce=int, required=False)
+    sample = forms.CharField(required=False, strip=False)
+    runs = forms.TypedChoiceField(
+        coerce=int,
+        choices=[(size, size) for size in SIZES],
+        required=False,
+        empty_value=SIZES[0],
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        chosen = self.data.getlist("agents") if self.data else ()
+        self.fields["agents"].choices = [(pk, pk) for pk in chosen if pk.isdecimal()]
+
+    def rule(self) -> Pattern:
+        said = self.cleaned_data
+        return Pattern(
+            name=said["name"],
+            pattern=said["pattern"],
+            stage=said["stage"],
+            action=GuardrailAction(said["action"]),
+            message=said["message"],
+            is_observed=said["is_observed"],
+        )
+
+
+@admin.register(GuardrailPattern)
+class GuardrailPatternAdmin(ConsoleAdmin):
+    list_display = [
+        *("name", "short_pattern", "stage", "action", "fired", "precision"),
+        *("is_observed", "enabled"),
+    ]
+    list_editable = ["is_observed", "enabled"]
+    list_filter = ["stage", "action", "is_observed", "enabled", "agents"]
+    search_fields = ["name", "pattern"]
+    fields = [
+        *("name", "pattern", "stage", "action", "message", "agents", "is_observed", "enabled"),
+    ]
+    change_form_template = f"{FOLDER}/change_form.html"
+    change_list_template = f"{FOLDER}/change_list.html"
+
+    def get_urls(self) -> list[URLPattern]:
+        def page(way: str, view: Any, name: str) -> URLPattern:
+            return path(way, self.admin_site.admin_view(view), name=f"agents_guardrail_{name}")
+
+        own = [
+            page("try/", self.try_view, "try"),
+            page("backtest/", self.backtest_view, "backtest"),
+            page("hits/", self.hits_view, "hits"),
+            page("hits/<int:pk>/", self.judge_view, "judge"),
+            page("sets/", self.sets_view, "sets"),
+        ]
+        return [*own, *super().get_urls()]
+
+    def formfield_for_dbfield(self, db_field: Any, request: Any, **options: Any) -> Any:
+        field = super().formfield_for_dbfield(db_field, request, **options)
+        if db_field.name == "pattern" and field is not None:
+            look = {"class": "vLargeTextField code", "spellcheck": "false"}
+            field.widget = forms.TextInput(attrs=look)
+            field.strip = False
+        if db_field.name == "agents" and field is not None:
+            field.widget.can_add_related = False
+        return field
+
+    def formfield_for_manytomany(self, db_field: Any, request: Any, **options: Any) -> Any:
+        options["widget"] = forms.CheckboxSelectMultiple
+        return super().formfield_for_manytomany(db_field, request, **options)
+
+    def render_change_form(self, request: HttpRequest, context: Any, **about: Any) -> Any:
+        context |= {
+            "sizes": SIZES,
+            "most": MOST_CHARACTERS,
+            "may_review": request.user.has_perm(REVIEWS),
+        }
+        return super().render_change_form(request, context, **about)
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return hits.counted(super().get_queryset(request))
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        more = {"may_review": request.user.has_perm(REVIEWS)}
+        return super().changelist_view(request, (extra_context or {}) | more)
+
+    @admin.display(description=_("pattern"), ordering="pattern")
+    def short_pattern(self, row: GuardrailPattern) -> SafeString:
+        return format_html('<code class="pattern">{}</code>', row.pattern)
+
+    def get_list_display(self, request: HttpRequest) -> list[str]:
+        """Whoever may review is led to the hits."""
+        is_led = request.user.has_perm(REVIEWS)
+        return ["fired_where" if is_led and n == "fired" else n for n in self.list_display]
+
+    @admin.display(description=_("hits"), ordering="hit_count")
+    def fired(self, row: GuardrailPattern) -> int:
+        return row.hit_count
+
+    @admin.display(description=_("hits"), ordering="hit_count")
+    def fired_where(self, row: GuardrailPattern) -> SafeString:
+        where = f"{reverse('admin:agents_guardrail_hits')}?pattern={row.pk}"
+        return format_html('<a href="{}">{}</a>', where, row.hit_count)
+
+    @admin.display(description=_("precision"))
+    def precision(self, row: GuardrailPattern) -> str:
+        found = hits.Precision(hits=row.hit_count, judged=row.judged, right=row.right)
+        if found.percent is None:
+            return "–"
+        about = {"percent": found.percent, "right": found.right, "judged": found.judged}
+        return _("%(percent)s %% (%(right)s of %(judged)s)") % about
+
+    @method_decorator(require_POST)
+    def try_view(self, request: HttpRequest) -> HttpResponse:
+        """The text that was typed, with what the pattern of the form matches in it."""
+        if not self.has_view_or_change_permission(request) and not self.has_add_permission(
+            request
+        ):
+            raise PermissionDenied
+        form = DraftForm(request.POST)
+        trial = tried(form.rule(), form.cleaned_data["sample"]) if form.is_valid() else None
+        return render(request, f"{FOLDER}/_trial.html", {"trial": trial, "form": form})
+
+    @method_decorator(require_POST)
+    def backtest_view(self, request: HttpRequest) -> HttpResponse:
+        """On how many of the last runs the pattern of the form would have fired."""
+        self._reviewers_only(request)
+        form, context = DraftForm(request.POST), {}
+        if form.is_valid():
+            context = self._tested(request, form)
+        return render(request, f"{FOLDER}/_backtest.html", {"form": form, **context})
+
+    def _tested(self, request: HttpRequest, form: DraftForm) -> dict[str, Any]:
+        said = form.cleaned_data
+        try:
+            try_pattern(said["pattern"])
+            outcome = backtest(request.user, form.rule(), said["runs"], said["agents"])
+        except BadPattern as error:
+            return {"problem": told(str(error))}
+        except Busy:
+            return {"problem": _("Another back-test is under way. Try again in a moment.")}
+        return {"outcome": outcome}
+
+    @method_decorator(require_GET)
+    def hits_view(self, request: HttpRequest) -> HttpResponse:
+        """Where patterns fired, the newest first."""
+        self._reviewers_only(request)
+        pattern = self._chosen(request)
+        page = hits.listed(request.user, pattern and pattern.pk, _number(request, "before"))
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Where patterns fired"),
+            "opts": self.opts,
+            "pattern": pattern,
+            "page": page,
+            "precision": hits.precision(pattern) if pattern else None,
+        }
+        return render(request, f"{FOLDER}/hits.html", context)
+
+    @method_decorator(require_POST)
+    def judge_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """A reviewer says whether a hit was right; the row as it is then."""
+        self._reviewers_only(request)
+        visible = GuardrailHit.objects.for_user(request.user).select_related("pattern", "run")
+        hit = get_object_or_404(visible, pk=pk)
+        word = request.POST.get("word", "")
+        if word not in hits.WORDS:
+            raise Http404
+        hits.judge(request.user, hit, hits.WORDS[word])
+        if not request.htmx:
+            return redirect("admin:agents_guardrail_hits")
+        [shown] = hits.listed(request.user, hit.pattern_id, before=hit.pk + 1).hits[:1]
+        return render(request, f"{FOLDER}/_hit.html", {"hit": shown})
+
+    def sets_view(self, request: HttpRequest) -> HttpResponse:
+        """Patterns to begin with: seen first, then added."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        if request.method == "POST":
+            return self._added(request, request.POST.get("set", ""))
+        offered = [
+            (key, each, pattern_sets.present(each.patterns))
+            for key, each in pattern_sets.SETS.items()
+        ]
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Ready-made patterns"),
+            "opts": self.opts,
+            "sets": offered,
+        }
+        return render(request, f"{FOLDER}/sets.html", context)
+
+    def _added(self, request: HttpRequest, key: str) -> HttpResponse:
+        if key not in pattern_sets.SETS:
+            raise Http404
+        with transaction.atomic():
+            rows = pattern_sets.add(key)
+            for row in rows:
+                self.log_addition(request, row, [{"added": {}}])
+        said = ngettext("%(n)s pattern was added.", "%(n)s patterns were added.", len(rows))
+        messages.success(request, said % {"n": len(rows)})
+        return redirect("admin:agents_guardrail_sets")
+
+    def _reviewers_only(self, request: HttpRequest) -> None:
+        may = self.has_view_or_change_permission(request) and request.user.has_perm(REVIEWS)
+        if not may:
+            raise PermissionDenied
+
+    def _chosen(self, request: HttpRequest) -> GuardrailPattern | None:
+        pk = _number(request, "pattern")
+        return None if pk is None else get_object_or_404(GuardrailPattern, pk=pk)
+
+
+def _number(request: HttpRequest, name: str) -> int | None:
+    text = request.GET.get(name, "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else None

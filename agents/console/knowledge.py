@@ -1,0 +1,26 @@
+from django.contrib import admin
+
+from agents.models import Chunk, Document
+
+from .deletion import Contents, WholeAdmin
+from .read_only import ReadOnlyAdmin
+
+
+@admin.register(Document)
+class DocumentAdmin(WholeAdmin):
+    """Deleted with its passages, so that a search finds the whole of it or nothing."""
+
+    list_display = ["title", "source", "language", "added_at"]
+    list_filter = ["language"]
+    search_fields = ["title", "source"]
+    tells_values = True
+
+    def contents(self, document: Document) -> Contents:
+        return Contents(counts={Chunk: document.chunks.count()})
+
+
+@admin.register(Chunk)
+class ChunkAdmin(ReadOnlyAdmin):
+    list_display = ["__str__", "heading"]
+    search_fields = ["heading", "text"]
+    list_select_related = ["document"]

@@ -1,0 +1,440 @@
+"""MCP servers: set up, tried, imported; and what changed in their tools, accepted."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.db.models import Count, Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import URLPattern, path, reverse
+from django.utils.decorators import method_decorator
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.text import Truncator
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST
+
+from agents.access import audit
+from agents.catalog import mcp_servers
+from agents.models import McpServer, ToolRegistration
+from agents.models.secret import Unreadable, WriteOnly
+from agents.runs.engine_messages import told
+from agents.tools.mcp.config import BadServerConfig, Mistake, ServerConfig, read_folders
+from agents.tools.mcp.launch import LaunchRefused, cautions, check_launch, resolved
+
+from . import circuit_breakers, figures, uptime_strip
+from . import sandbox_status as isolation
+from .model_admin import ConsoleAdmin
+
+# Each with what it was entrusted to: where that changes, it has to be entered again.
+MOST_SHOWN = 2_000
+SECRETS = {"env": ("command", "args"), "headers": ("url",)}
+
+
+class ServerForm(forms.ModelForm):
+    """Says no, in the words of the checks themselves, before anything is kept or started."""
+
+    user: Any = None
+
+    class Meta:
+        model = McpServer
+        fields = [
+            *("name", "transport", "enabled", "timeout", "trusts_annotations"),
+            *("url", "headers", "command", "args", "env", "folders"),
+        ]
+        widgets = dict.fromkeys(SECRETS, WriteOnly(attrs={"class": "vLargeTextField"}))
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in [*SECRETS, "args", "folders"]:
+            if name in self.fields:
+                self.fields[name].widget.attrs["rows"] = 4 if name != "folders" else 2
+        for name in SECRETS:
+            if name in self.fields:
+                is_set = bool(getattr(self.instance, name))
+                self.fields[name].help_text = SET if is_set else NOT_SET
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean()
+        kept = McpServer.objects.filter(pk=self.instance.pk).first()
+        secrets = {name: self._secret(name, cleaned, kept) for name in SECRETS}
+        unread = {*self.errors}  # of what cannot be read nothing more is known
+        if "args" in unread:
+            unread.add("command")  # which is judged by what it is given
+        self.wanted = self._wanted(cleaned, secrets)
+        for mistake in mcp_servers.complaints(self.wanted, self.user):
+            if mistake.field not in unread:
+                self.add_error(self._place(mistake), told(mistake.beside))
+        return cleaned
+
+    def clean_args(self) -> list[str]:
+        args = self.cleaned_data["args"] or []
+        if not isinstance(args, list) or not all(isinstance(arg, str) for arg in args):
+            raise forms.ValidationError(_("The arguments must be a JSON list of texts."))
+        return args
+
+    def _secret(self, name: str, cleaned: dict[str, Any], kept: McpServer | None) -> Any:
+        """As it will be: what was typed, or else what was kept; nothing where that is wrong."""
+        if name in self.errors:
+            return {}
+        typed = cleaned.get(name)
+        try:
+            secret = getattr(self.instance, name).reveal() if typed in (None, "") else typed
+        except Unreadable as error:
+            self.add_error(name, str(error))
+            return {}
+        label = {"field": self.fields[name].label}
+        if typed in (None, "") and kept and _is_carried_away(name, cleaned, kept):
+            self.add_error(name, ENTER_AGAIN % label)
+        if _is_texts(secret):
+            return secret
+        self.add_error(name, _("%(field)s must be a JSON object of texts.") % label)
+        return {}
+
+    def _wanted(self, cleaned: dict[str, Any], secrets: dict[str, Any]) -> ServerConfig:
+        return ServerConfig(
+            name=cleaned.get("name", self.instance.name),
+            transport=cleaned.get("transport", self.instance.transport),
+            command=cleaned.get("command", ""),
+            args=tuple(cleaned.get("args", ())),
+            folders=read_folders(cleaned.get("folders", "").splitlines()),
+            sandbox=mcp_servers.sandbox(),
+            url=cleaned.get("url", ""),
+            connect_timeout=mcp_servers.CONNECT_TIMEOUT,
+            call_timeout=cleaned.get("timeout") or self.instance.timeout,
+            **secrets,
+        )
+
+    def _place(self, mistake: Mistake) -> str | None:
+        """Its field; the top of the page where that is not to be changed."""
+        return mistake.field if mistake.field in self.fields else None
+
+
+ENTER_AGAIN = _("%(field)s was set for something else: enter it again, or {} to take it away.")
+SET = _('It is set. Leave this empty to keep it; {} takes it away. {"NAME": "value"}')
+NOT_SET = _('It is not set. {"NAME": "value"}')
+
+
+def _is_carried_away(name: str, cleaned: dict[str, Any], kept: McpServer) -> bool:
+    """Whether a secret that nobody typed would go elsewhere than it was meant to.
+
+    It is asked of the row: of what is changed, a form believes its own hidden fields.
+    """
+    where = SECRETS[name]
+    is_moved = any(cleaned.get(field) != getattr(kept, field) for field in where)
+    return bool(getattr(kept, name)) and is_moved
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
+
+
+class ImportForm(forms.Form):
+    text = forms.CharField(
+        label=_("mcpServers JSON"),
+        widget=forms.Textarea(attrs={"rows": 18, "cols": 90, "spellcheck": "false"}),
+        help_text=_("As Claude Desktop, VS Code and others keep it."),
+    )
+
+    def made(self, user: Any) -> list[McpServer]:
+        """The new servers; none where something is wrong, which it then says."""
+        try:
+            return mcp_servers.import_config(self.cleaned_data["text"], user)
+        except BadServerConfig as refusal:
+            for sentence in refusal.sentences:
+                self.add_error("text", sentence)
+            return []
+
+
+@admin.register(McpServer)
+class McpServerAdmin(ConsoleAdmin):
+    form = ServerForm
+    list_display = ["name", "transport", "state", "trouble", "tool_count", "enabled"]
+    list_filter = ["state", "transport", "enabled"]
+    search_fields = ["name", "url", "command"]
+    readonly_fields = [
+        "argv",
+        "isolation",
+        "state",
+        "state_since",
+        "last_error",
+        "latency",
+        "restarts",
+    ]
+    fieldsets = [
+        (None, {"fields": ["name", "transport", "enabled", "timeout", "trusts_annotations"]}),
+        (_("An address"), {"fields": ["url", "headers"], "classes": ["by-address"]}),
+        (
+            _("A program on this machine"),
+            {
+                "fields": ["command", "args", "env", "folders", "isolation", "argv"],
+                "classes": ["by-program"],
+            },
+        ),
+    ]
+    heard_of = (
+        _("When it was last heard of"),
+        {
+            "fields": ["state", "state_since", "last_error", "latency", "restarts"],
+            "description": _("“Test connection” tries what is saved, and keeps what it finds."),
+        },
+    )
+
+    # What is shown
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[McpServer]:
+        held = Count("tools", filter=Q(tools__pending__isnull=False))
+        return super().get_queryset(request).annotate(offers=Count("tools"), held=held)
+
+    @admin.display(description=_("last error"))
+    def trouble(self, server: McpServer) -> str:
+        return Truncator(server.last_error).chars(120) if server.state == "failed" else ""
+
+    @admin.display(description=_("tools"))
+    def tool_count(self, server: McpServer) -> str:
+        if not server.held:
+            return str(server.offers)
+        held = ngettext("%d held back", "%d held back", server.held) % server.held
+        return f"{server.offers} ({held})"
+
+    @admin.display(description=_("as it will be run"))
+    def argv(self, server: McpServer) -> SafeString | str:
+        """Each argument by itself, so that a space in one is no space between two."""
+        if server.transport != McpServer.Transport.STDIO or not server.pk:
+            return "—"
+        config = _as_shown(server)
+        try:
+            check_launch(config)
+        except LaunchRefused as refusal:
+            return told(str(refusal))
+        words = [(Truncator(word).chars(MOST_SHOWN),) for word in resolved(config)]
+        lines = format_html_join(mark_safe("<br>"), "<code>{}</code>", words)
+        warned = [(told(sentence),) for sentence in cautions(config)]
+        return lines + format_html_join("", '<p class="caution">{}</p>', warned)
+
+    @admin.display(description=_("isolation"))
+    def isolation(self, server: McpServer) -> SafeString | str:
+        """How far it is kept apart from this server's own files."""
+        if server.pk and server.transport != McpServer.Transport.STDIO:
+            return "—"
+        return isolation.sentence(_as_shown(server))
+
+    @admin.display(description=_("latency"))
+    def latency(self, server: McpServer) -> str:
+        ms = server.latency_ms
+        return "—" if ms is None else figures.milliseconds(ms)
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> list[Any]:
+        """Of a server that is not there yet, nothing was heard."""
+        return [*self.fieldsets, self.heard_of] if obj else self.fieldsets
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        """The name begins the names of its tools, so it stays."""
+        return ["name", *self.readonly_fields] if obj else self.readonly_fields
+
+    def get_form(self, request: HttpRequest, *args: Any, **kwargs: Any) -> type[ServerForm]:
+        form = super().get_form(request, *args, **kwargs)
+        return type("Form", (form,), {"user": request.user})
+
+    # What may be done
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """A program on this machine is changed only by those who may start one."""
+        may = super().has_change_permission(request, obj)
+        is_program = obj is not None and obj.transport == McpServer.Transport.STDIO
+        return may and (not is_program or request.user.has_perm(mcp_servers.STDIO_PERMISSION))
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        _leave(obj.name)
+        _warn(request, obj)
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        pk = obj.pk
+        super().delete_model(request, obj)
+        _leave(obj.name)
+        transaction.on_commit(partial(mcp_servers.forget, pk))
+
+    def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
+        rows = list(queryset.values_list("name", "pk"))
+        super().delete_queryset(request, queryset)
+        for name, pk in rows:
+            _leave(name)
+            transaction.on_commit(partial(mcp_servers.forget, pk))
+
+    # Pages of its own
+
+    def get_urls(self) -> list[URLPattern]:
+        def page(view: Any) -> Any:
+            return self.admin_site.admin_view(view)
+
+        own = [
+            path("import/", page(self.import_view), name="agents_mcpserver_import"),
+            path("try/", page(self.try_view), name="agents_mcpserver_try"),
+            path("<int:pk>/try/", page(self.try_view), name="agents_mcpserver_try"),
+            path("switch/<int:pk>/", page(self.switch_view), name="agents_mcpserver_switch"),
+            path("<int:pk>/test/", page(self.test_view), name="agents_mcpserver_test"),
+            path("accept/<int:pk>/", page(self.accept_view), name="agents_mcpserver_accept"),
+        ]
+        return [*own, *super().get_urls()]
+
+    def render_change_form(self, request: HttpRequest, context: Any, **about: Any) -> Any:
+        server = about.get("obj")
+        rows = server.tools.order_by("name") if server else []
+        tools = [(row, mcp_servers.changes(row), mcp_servers.seal(row)) for row in rows]
+        tools.sort(key=lambda tool: not tool[1])  # what has to be decided comes first
+        may_accept = request.user.has_perm("agents.change_toolregistration")
+        context |= {"tools": tools, "may_accept": may_accept}
+        context["strip"] = uptime_strip.of(server) if server else None
+        return super().render_change_form(request, context, **about)
+
+    @method_decorator(require_POST)
+    def test_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Connects once, lists the tools, and says what was found."""
+        server = get_object_or_404(McpServer, pk=pk)
+        if not self.has_change_permission(request, server):
+            raise PermissionDenied
+        found = async_to_sync(mcp_servers.sync)(server, request.user)
+        told = {"name": server.name, "state": str(found.health.state)}
+        audit.record(request.user, audit.SERVER_TESTED, server, **told)
+        self._tell(request, found)
+        return redirect(_change_page(server))
+
+    def _tell(self, request: HttpRequest, found: mcp_servers.Found) -> None:
+        health = found.health
+        if health.state != "ready":
+            messages.error(request, health.error)
+            return
+        names = ", ".join(tool.name for tool in health.tools)
+        sentence = _("It is ready, and has these tools: %(names)s") % {"names": names or "—"}
+        messages.success(request, sentence)
+        if found.changed:
+            sentence = _("These have changed, and are held back until you accept the change:")
+            messages.warning(request, f"{sentence} {', '.join(found.changed)}")
+        if found.gone:
+            sentence = _("These are gone:")
+            messages.warning(request, f"{sentence} {', '.join(found.gone)}")
+
+    @method_decorator(require_POST)
+    def try_view(self, request: HttpRequest, pk: int | None = None) -> HttpResponse:
+        """Connects to what is in the form, which is neither saved before nor after."""
+        server = get_object_or_404(McpServer, pk=pk) if pk else None
+        may_change = server is not None and self.has_change_permission(request, server)
+        if not (may_change if server else self.has_add_permission(request)):
+            raise PermissionDenied
+        form = self.get_form(request, server, change=may_change)(request.POST, instance=server)
+        with transaction.atomic():  # in which a form may lock what it looks at
+            is_valid = form.is_valid()
+        if is_valid:
+            told = {"name": form.wanted.name, "is_saved": False}
+            audit.record(request.user, audit.SERVER_TESTED, server or "mcpserver", **told)
+        look = async_to_sync(mcp_servers.look)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Try without saving"),
+            "opts": self.opts,
+            "problems": list(_problems(form)),
+            "health": look(form.wanted, request.user) if is_valid else None,
+            "warnings": [told(each) for each in _cautions(form.wanted)] if is_valid else [],
+        }
+        return render(request, "admin/agents/mcpserver/try.html", context)
+
+    @method_decorator(require_POST)
+    def switch_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """One tool of a server on or off, for all agents."""
+        row = get_object_or_404(ToolRegistration, pk=pk, server__isnull=False)
+        if not request.user.has_perm("agents.change_toolregistration"):
+            raise PermissionDenied
+        row.enabled = request.POST.get("enabled") == "on"
+        with transaction.atomic():
+            row.save(update_fields=["enabled"])
+            self.log_change(request, row, [{"changed": {"fields": ["enabled"]}}])
+        circuit_breakers.forget(row.name)
+        on, off = _("Switched on: %(name)s"), _("Switched off: %(name)s")
+        sentence = on if row.enabled else off
+        messages.success(request, sentence % {"name": row.name})
+        return redirect(f"{_change_page(row.server)}#tool-{row.pk}")
+
+    def import_view(self, request: HttpRequest) -> HttpResponse:
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        form = ImportForm(request.POST or None)
+        if form.is_valid() and (made := self._imported(request, form)):
+            names = ", ".join(server.name for server in made)
+            messages.success(request, _("Imported: %(names)s") % {"names": names})
+            return redirect("admin:agents_mcpserver_changelist")
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Import MCP servers"),
+            "opts": self.opts,
+            "form": form,
+        }
+        return render(request, "admin/agents/mcpserver/import.html", context)
+
+    @transaction.atomic
+    def _imported(self, request: HttpRequest, form: ImportForm) -> list[McpServer]:
+        made = form.made(request.user)
+        for server in made:
+            self.log_addition(request, server, [{"added": {}}])
+            _warn(request, server)
+        return made
+
+    @method_decorator(require_POST)
+    def accept_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Takes the change that was shown, and no later one."""
+        row = get_object_or_404(ToolRegistration, pk=pk, server__isnull=False)
+        if not request.user.has_perm("agents.change_toolregistration"):
+            raise PermissionDenied
+        try:
+            with transaction.atomic():
+                mcp_servers.accept(row, request.POST.get("seen", ""))
+                self.keep(request, audit.TOOL_ACCEPTED, row)
+        except mcp_servers.ChangedAgain:
+            messages.error(request, _("It has changed again since: look at it once more."))
+        else:
+            messages.success(request, _("%(name)s is accepted.") % {"name": row.name})
+        return redirect(_change_page(row.server))
+
+
+def _problems(form: ServerForm) -> Iterator[tuple[str, list[str]]]:
+    """What is wrong, each with the name of its field."""
+    for name, errors in form.errors.items():
+        yield str(form.fields[name].label) if name in form.fields else "", list(errors)
+
+
+def _leave(*names: str) -> None:
+    """Once it is certain: a run that connects before would do so as it was."""
+    for name in names:
+        transaction.on_commit(partial(mcp_servers.leave, name))
+
+
+def _as_shown(server: McpServer) -> ServerConfig:
+    """The server without its secrets, for what is said of how it starts."""
+    return ServerConfig(
+        name=server.name,
+        command=server.command,
+        args=tuple(server.args),
+        folders=read_folders(server.folders.splitlines()),
+        sandbox=mcp_servers.sandbox(),
+    )
+
+
+def _cautions(wanted: ServerConfig) -> list[str]:
+    return cautions(wanted) if wanted.transport == "stdio" else []
+
+
+def _warn(request: HttpRequest, server: McpServer) -> None:
+    if server.transport == McpServer.Transport.STDIO:
+        for sentence in cautions(_as_shown(server)):
+            messages.warning(request, f"{server.name}: {told(sentence)}")
+
+
+def _change_page(server: McpServer) -> str:
+    return reverse("admin:agents_mcpserver_change", args=[server.pk])

@@ -1,0 +1,139 @@
+"""What all pages of the console have in common: nobody overwrites what they have not seen."""
+
+import json
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.contrib.admin.models import LogEntry
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.db import models
+from django.http import HttpRequest
+from django.utils.crypto import salted_hmac
+from django.utils.text import capfirst
+from django.utils.timesince import timesince
+from django.utils.translation import gettext_lazy as _
+
+from agents.models.secret import Sealed, Unreadable
+
+from .audited import Recorded
+
+SEEN = "_seen"
+SALT = "agents.console.model_admin"
+DIGITS = 12
+CHANGED = _("This was changed while you had it open: %(fields)s.")
+CHANGED_BY = _("%(who)s changed this %(time)s ago: %(fields)s.")
+WHAT_NOW = _(
+    "What you entered is still here: save once more to put it in its place, or open the page "
+    "anew to see what is there now."
+)
+
+
+class ConsoleAdmin(Recorded, admin.ModelAdmin):
+    """A form tells what it showed; where somebody has changed that since, it is shown again."""
+
+    def get_form(self, request: HttpRequest, obj: Any = None, **options: Any) -> Any:
+        form = super().get_form(request, obj, **options)
+        if obj is None or request.method != "POST":
+            return form
+        return type("CarefulForm", (_Careful, form), {"seen": request.POST.get(SEEN, "")})
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        """Named after what is in it: not everybody who reads a list may change it."""
+        title = {"title": capfirst(self.opts.verbose_name_plural)}
+        return super().changelist_view(request, title | (extra_context or {}))
+
+    def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None):
+        """Who may not look is not told either whether there is such a row."""
+        if not self.has_view_or_change_permission(request):
+            raise PermissionDenied
+        return super().history_view(request, object_id, extra_context)
+
+    def get_changelist_form(self, request: HttpRequest, **options: Any) -> Any:
+        return super().get_changelist_form(request, **{"form": _Telling, **options})
+
+    def render_change_form(self, request: HttpRequest, context: Any, **about: Any) -> Any:
+        row = about.get("obj")
+        if row is not None and row.pk:
+            context["seen"] = json.dumps(_digests(_now(row), context["adminform"].form))
+        return super().render_change_form(request, context, **about)
+
+
+class _Telling(forms.ModelForm):
+    """A row in a list: only what was changed on this very page is taken from it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in set(self.fields) - {self._meta.model._meta.pk.name}:
+            self.fields[name].show_hidden_initial = True
+
+
+class _Careful(forms.BaseModelForm):
+    seen = ""
+
+    def clean(self) -> Any:
+        cleaned = super().clean()
+        if changed := self._changed_meanwhile():
+            self.add_error(None, _sentence(self.instance, changed))
+        return cleaned
+
+    def _changed_meanwhile(self) -> list[str]:
+        """What is not any more as it was shown; asked with the row locked until it is saved."""
+        try:
+            seen = json.loads(self.seen)
+        except ValueError:
+            return []  # it was not sent by a page of ours
+        now = _digests(_now(self.instance, locked=True), self)
+        names = [n for n in now if isinstance(seen, dict) and seen.get(n, now[n]) != now[n]]
+        return [str(self.fields[name].label or name) for name in names]
+
+
+def _now(row: models.Model, *, locked: bool = False) -> models.Model:
+    rows = type(row)._base_manager.all()
+    return (rows.select_for_update() if locked else rows).get(pk=row.pk)
+
+
+def _digests(row: models.Model, form: forms.BaseForm) -> dict[str, str]:
+    """A fingerprint of each field of the form: it tells apart, and nothing else."""
+    fields = [*row._meta.concrete_fields, *row._meta.many_to_many]
+    own = {n: f.shown_of(row) for n, f in form.fields.items() if hasattr(f, "shown_of")}
+    shown = {f.name: _shown(f, row) for f in fields if f.name in form.fields}
+    return {name: _digest(value) for name, value in (shown | own).items()}
+
+
+def _shown(field: Any, row: models.Model) -> Any:
+    if field.many_to_many:
+        return sorted(getattr(row, field.name).values_list("pk", flat=True))
+    return _plain(getattr(row, field.attname))
+
+
+def _digest(value: Any) -> str:
+    return salted_hmac(SALT, repr(value), algorithm="sha256").hexdigest()[:DIGITS]
+
+
+def _plain(value: Any) -> Any:
+    """A secret is sealed anew whenever it is kept, and is the same for all that."""
+    if not isinstance(value, Sealed):
+        return value
+    try:
+        return value.reveal()
+    except Unreadable:
+        return value.token
+
+
+def _sentence(row: models.Model, changed: list[str]) -> str:
+    told = {"fields": ", ".join(changed)}
+    if not (last := _last_change(row)):
+        return f"{CHANGED % told} {WHAT_NOW}"
+    told |= {"who": last.user.get_username(), "time": timesince(last.action_time)}
+    return f"{CHANGED_BY % told} {WHAT_NOW}"
+
+
+def _last_change(row: models.Model) -> LogEntry | None:
+    entries = LogEntry.objects.filter(
+        content_type__app_label=row._meta.app_label,
+        content_type__model=row._meta.model_name,
+        object_id=unquote(str(row.pk)),
+    )
+    return entries.select_related("user").order_by("-action_time").first()

@@ -1,0 +1,391 @@
+"""Models: set up for the common providers and any other, tried before they are saved."""
+
+import json
+import re
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import models, transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import URLPattern, path, reverse
+from django.utils.decorators import method_decorator
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_POST
+
+from agents.access import audit
+from agents.catalog import planner_factory
+from agents.catalog.agent_factory import CIRCUITS
+from agents.llm import parameters as gate
+from agents.llm.providers import BY_PREFIX
+from agents.models import Agent, LanguageModel
+from agents.models.secret import Unreadable, WriteOnly
+from agents.runs.engine_messages import told
+
+from . import model_tester
+from .json_field import NOT_KEPT, ObjectField, example
+from .model_admin import ConsoleAdmin
+
+Provider = LanguageModel.Provider
+
+# The first is put before a name that has none of them.
+PREFIXES = {
+    Provider.OPENAI: ("openai",),
+    Provider.ANTHROPIC: ("anthropic",),
+    Provider.GEMINI: ("gemini",),
+    Provider.AZURE: ("azure", "azure_ai"),
+    Provider.BEDROCK: ("bedrock",),
+    Provider.OLLAMA: ("ollama", "ollama_chat"),
+    Provider.COMPATIBLE: ("openai", "hosted_vllm", "lm_studio", "llamafile", "litellm_proxy"),
+}
+EXAMPLES = {
+    Provider.OPENAI: {"model": "gpt-6.1-sol"},
+    Provider.ANTHROPIC: {"model": "claude-sonnet-5"},
+    Provider.GEMINI: {"model": "gemini-3.8-flash"},
+    Provider.AZURE: {"model": "my-deployment", "base_url": "https://NAME.openai.azure.com"},
+    Provider.BEDROCK: {"model": "anthropic.claude-sonnet-4-5-20250929-v1:0"},
+    Provider.OLLAMA: {"model": "llama3.3", "base_url": "http://localhost:11434"},
+    Provider.COMPATIBLE: {"model": "my-model", "base_url": "http://localhost:8000/v1"},
+    Provider.OTHER: {"model": "mistral/mistral-large-4"},
+}
+# Fields that only some providers need; the others are shown for all.
+SHOWN_FOR = {
+    "base_url": [Provider.AZURE, Provider.OLLAMA, Provider.COMPATIBLE, Provider.OTHER],
+    "api_version": [Provider.AZURE],
+    "region": [Provider.BEDROCK],
+    "secrets": [Provider.AZURE, Provider.BEDROCK, Provider.OTHER],
+    "options": [Provider.AZURE, Provider.BEDROCK, Provider.COMPATIBLE, Provider.OTHER],
+}
+NEED_ADDRESS = {Provider.AZURE, Provider.COMPATIBLE}
+TESTED = {"provider", "model", "base_url", "api_key", "api_version", "region", "secrets"}
+TESTED |= {"options", "parameters"}
+CONNECTION = [
+    *("provider", "model", "base_url", "api_key", "forget_key"),
+    *("api_version", "region", "secrets", "options"),
+]
+LOOKS_SECRET = re.compile(r"key|token|secret|password|credential", re.I)
+MONEY = {"class": "vIntegerField", "step": "any", "min": 0}
+VISIBLE = re.compile(r"[!-~]+")
+# The row itself says these of its address.
+SAID_BY_THE_ROW = {gate.NO_ADDRESS, gate.WITH_PASSWORD}
+
+
+class ModelForm(forms.ModelForm):
+    """Knows the common providers, and says no to what could not be asked."""
+
+    forget_key = forms.BooleanField(label=_("Forget the key"), required=False)
+
+    class Meta:
+        widgets = {
+            "groups": forms.CheckboxSelectMultiple,
+            "model": forms.TextInput(attrs={"class": "vLargeTextField", "spellcheck": "false"}),
+            "base_url": forms.TextInput(
+                attrs={"class": "vLargeTextField", "inputmode": "url", "spellcheck": "false"}
+            ),
+            "api_key": forms.PasswordInput(
+                attrs={"class": "vLargeTextField", "autocomplete": "new-password"}
+            ),
+            "secrets": WriteOnly(
+                attrs={"class": "vLargeTextField code", "rows": 4, "spellcheck": "false"}
+            ),
+            "fallbacks": forms.Textarea(
+                attrs={"class": "vLargeTextField code", "rows": 3, "spellcheck": "false"}
+            ),
+            "input_price": forms.NumberInput(attrs=MONEY),
+            "output_price": forms.NumberInput(attrs=MONEY),
+        }
+        help_texts = {
+            "model": _(
+                "As its provider calls it. For Azure the name of your deployment; for another "
+                "one of LiteLLM's the whole name, provider/model."
+            ),
+            "base_url": _("Empty: the provider's own."),
+            "api_version": _("Of Azure, such as 2024-10-21. Empty: the usual one."),
+            "region": _("Of Amazon Bedrock, such as eu-central-1."),
+            "options": _(
+                'JSON object, e.g. {"num_ctx": 8192}. Only settings that the provider supports '
+                "are allowed."
+            ),
+            "parameters": example(
+                _("What every request asks for. Agents have limits of their own."),
+                {"temperature": 0.2, "reasoning_effort": "low"},
+            ),
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        is_set, has_more = bool(self.instance.api_key), bool(self.instance.secrets)
+        words = {"api_key": KEY_SET if is_set else KEY_NOT_SET}
+        words["secrets"] = SECRETS_SET if has_more else SECRETS_NOT_SET
+        for name in words.keys() & self.fields.keys():
+            self.fields[name].help_text = words[name]
+        if not is_set:
+            self.fields.pop("forget_key", None)
+        for name in SHOWN_FOR.keys() & self.fields.keys():
+            self.fields[name].widget.attrs["data-for"] = " ".join(SHOWN_FOR[name])
+        for name in {"options", "parameters"} & self.fields.keys():
+            self.fields[name].widget.attrs["rows"] = 4
+            self.fields[name].show_hidden_initial = False
+            self.fields[name].initial = self.initial[name] = self.initial.get(name) or None
+        if "provider" in self.fields:
+            self.fields["provider"].widget.attrs["data-examples"] = json.dumps(EXAMPLES)
+
+    def clean_model(self) -> str:
+        """The name as LiteLLM wants it, with its provider before it."""
+        name, provider = self.cleaned_data["model"], self.cleaned_data.get("provider")
+        prefixes = PREFIXES.get(provider, ())
+        before = name.partition("/")[0]
+        if prefixes and before not in prefixes:
+            if "/" in name and before in BY_PREFIX and provider != Provider.COMPATIBLE:
+                label = BY_PREFIX[before].label
+                raise ValidationError(SOMEBODY_ELSES, params={"provider": label})
+            name = f"{prefixes[0]}/{name}"
+        if sentence := gate.wrong_name(name):
+            raise ValidationError(told(sentence))
+        return name
+
+    def clean_api_key(self) -> str:
+        key: str = self.cleaned_data["api_key"]
+        if key and not VISIBLE.fullmatch(key):
+            raise ValidationError(_("A key is plain ASCII, without blanks."))
+        return key
+
+    def clean_options(self) -> dict[str, Any]:
+        options = self.cleaned_data["options"] or {}
+        allowed = gate.allowed_options(gate.prefix_of(self.cleaned_data.get("model", "")))
+        secret = {name for name in options if LOOKS_SECRET.search(name)} - allowed.keys()
+        _refuse(secret, SECRET_NAMES)
+        return options
+
+    def clean_parameters(self) -> dict[str, Any]:
+        return self.cleaned_data["parameters"] or {}
+
+    def clean_secrets(self) -> Any:
+        secrets = self.cleaned_data["secrets"]
+        if secrets in (None, ""):
+            return secrets
+        if not isinstance(secrets, dict) or {*map(type, secrets.values())} - {str}:
+            raise ValidationError(_("Write a JSON object of texts: {…}."))
+        try:
+            json.dumps(secrets, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise ValidationError(NOT_KEPT) from error
+        return secrets
+
+    def clean_fallbacks(self) -> str:
+        names = list(dict.fromkeys(self.cleaned_data["fallbacks"].split()))
+        if self.cleaned_data.get("label", self.instance.label) in names:
+            raise ValidationError(_("It cannot fall back to itself."))
+        known = {planner_factory.DEMO, *LanguageModel.objects.values_list("label", flat=True)}
+        others = [name for name in names if name not in known]
+        if wrong := [
+            planner_factory.wrong_name(name)
+            for name in others
+            if planner_factory.wrong_name(name)
+        ]:
+            raise ValidationError([told(sentence) for sentence in wrong])
+        return "\n".join(names)
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean()
+        if cleaned.get("provider") in NEED_ADDRESS and cleaned.get("base_url") == "":
+            self.add_error("base_url", _("Say where it is."))
+        kept = LanguageModel.objects.filter(pk=self.instance.pk).first()
+        if cleaned.get("forget_key"):
+            self.instance.api_key = ""
+        for name, sentence in ENTER_AGAIN.items():
+            self._check_kept(name, sentence, cleaned, kept)
+        if "model" in cleaned:
+            self._check_settings(cleaned)
+        return cleaned
+
+    def _check_settings(self, cleaned: dict[str, Any]) -> None:
+        """The same that is checked before each request, told of the fields that say it."""
+        try:
+            settings = planner_factory.settings_of(self._meant(cleaned))
+        except Unreadable:
+            return  # which is an error of the field already
+        for problem in gate.problems(settings):
+            is_here = problem.field in self.fields and problem.field not in self.errors
+            if is_here and problem.sentence not in SAID_BY_THE_ROW:
+                self.add_error(problem.field, told(problem.sentence))
+
+    def _meant(self, cleaned: dict[str, Any]) -> LanguageModel:
+        """The row as it would be saved; a secret that nobody typed stays as it is."""
+        row = LanguageModel()
+        for name in TESTED:
+            typed = cleaned.get(name)
+            is_kept = name not in cleaned or (name in ENTER_AGAIN and typed in (None, ""))
+            setattr(row, name, getattr(self.instance, name) if is_kept else typed)
+        return row
+
+    def _check_kept(
+        self, name: str, sentence: str, cleaned: dict[str, Any], kept: LanguageModel | None
+    ) -> None:
+        """A secret that nobody typed must be readable, and not go elsewhere than it was for."""
+        secret = getattr(self.instance, name)
+        if name in self.errors or not secret or cleaned.get(name) not in (None, ""):
+            return
+        try:
+            secret.reveal()
+        except Unreadable as error:
+            self.add_error(name, told(str(error)))
+            return
+        if kept and _destination(self._meant(cleaned)) != _destination(kept):
+            self.add_error(name, sentence)
+
+
+def _destination(row: LanguageModel) -> tuple[Any, ...]:
+    """Asked of the row: of what is changed, a form believes its own hidden fields."""
+    return gate.destination(planner_factory.settings_of(row, secrets=False), row.provider)
+
+
+def _refuse(names: set[str], sentence: str) -> None:
+    if names:
+        raise ValidationError(sentence, params={"names": ", ".join(sorted(names))})
+
+
+SOMEBODY_ELSES = _("This is a model of %(provider)s. Choose that as the provider.")
+SECRET_NAMES = _("%(names)s: put it into the further secrets, which are kept encrypted.")
+KEY_SET = _("It is set. Leave this empty to keep it.")
+KEY_NOT_SET = _(
+    "Kept encrypted and never shown again. Empty: the key that the environment has for this "
+    "provider, if it has one and the address is the provider's own."
+)
+SECRETS_SET = _("They are set. Leave this empty to keep them; {} takes them away.")
+SECRETS_NOT_SET = _(
+    "A JSON object of texts, kept encrypted and never shown again: "
+    '{"aws_access_key_id": "…", "aws_secret_access_key": "…"}'
+)
+ENTER_AGAIN = {
+    "api_key": _("It was set for another address: enter it again, or have it forgotten."),
+    "secrets": _("They were set for another address: enter them again, or {} for none."),
+}
+
+
+@admin.register(LanguageModel)
+class LanguageModelAdmin(ConsoleAdmin):
+    form = ModelForm
+    list_display = ["label", "model", "provider", "state", "thinks_for", "enabled"]
+    list_editable = ["enabled"]
+    list_filter = ["provider", "enabled"]
+    search_fields = ["label", "model", "base_url"]
+    formfield_overrides = {models.JSONField: {"form_class": ObjectField}}
+    fieldsets = [
+        (None, {"fields": ["label", "enabled"]}),
+        (_("How it is reached"), {"fields": CONNECTION}),
+        (_("How it is asked"), {"fields": ["parameters", "context_window", "fallbacks"]}),
+        (_("What it costs"), {"fields": ["input_price", "output_price"]}),
+        (
+            _("Limits"),
+            {"fields": ["concurrency", "requests_per_minute", "tokens_per_minute"]},
+        ),
+        (_("Who may use it"), {"fields": ["groups"]}),
+    ]
+
+    @admin.display(description=_("state"))
+    def state(self, row: LanguageModel) -> str:
+        error = planner_factory.trouble(row.label)
+        return told(str(error)) if error else _("in order")
+
+    @admin.display(description=_("agents"))
+    def thinks_for(self, row: LanguageModel) -> str:
+        return ", ".join(agents_of(row)) or "—"
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        """Agents know it by its label, so that stays."""
+        return ["label"] if obj else []
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> list[Any]:
+        """A key that is not there cannot be forgotten."""
+        if obj is not None and obj.api_key:
+            return self.fieldsets
+        shown = [name for name in CONNECTION if name != "forget_key"]
+        about, (title, _fields), *rest = self.fieldsets
+        return [about, (title, {"fields": shown}), *rest]
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        CIRCUITS.close(f"model:{obj.label}")  # what failed before says nothing of it now
+        if obj.enabled and (error := planner_factory.trouble(obj.label)):
+            messages.warning(request, told(str(error)))
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        self._warn_of(request, [obj])
+        super().delete_model(request, obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
+        self._warn_of(request, queryset)
+        super().delete_queryset(request, queryset)
+
+    def _warn_of(self, request: HttpRequest, rows: Any) -> None:
+        for row in rows:
+            if names := agents_of(row):
+                named = {"model": row.label, "agents": ", ".join(names)}
+                messages.warning(request, STILL_NAMED % named)
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        about = {"own": planner_factory.default_model(), **(extra_context or {})}
+        return super().changelist_view(request, about)
+
+    # Trying it
+
+    def get_urls(self) -> list[URLPattern]:
+        test = self.admin_site.admin_view(self.test_view)
+        own = [
+            path("test/", test, name="agents_languagemodel_test_new"),
+            path("<int:pk>/test/", test, name="agents_languagemodel_test"),
+        ]
+        return [*own, *super().get_urls()]
+
+    def render_change_form(self, request: HttpRequest, context: Any, **about: Any) -> Any:
+        row = about.get("obj")
+        name = "agents_languagemodel_test" if row else "agents_languagemodel_test_new"
+        context["test_url"] = reverse(f"admin:{name}", args=[row.pk] if row else [])
+        return super().render_change_form(request, context, **about)
+
+    @method_decorator(require_POST)
+    def test_view(self, request: HttpRequest, pk: int | None = None) -> HttpResponse:
+        """Asks the model as the form describes it; nothing of that is kept."""
+        is_new = pk is None
+        may = self.has_add_permission if is_new else self.has_change_permission
+        if not may(request):
+            raise PermissionDenied
+        row = None if is_new else get_object_or_404(LanguageModel, pk=pk)
+        form = self.get_form(request, row, change=not is_new)(request.POST, instance=row)
+        with transaction.atomic():  # it looks at the row as if it were to be saved
+            form.is_valid()  # a label, say, is of no matter yet
+        wrong = [
+            model_tester.Line(
+                part=str(form[name].label), is_good=False, sentence=" ".join(errors)
+            )
+            for name, errors in form.errors.items()
+            if name in TESTED
+        ]
+        about = {**self.admin_site.each_context(request), "opts": self.opts, "original": row}
+        _record_test(request.user, form.instance, wrong)
+        return model_tester.answer(request, form.instance, about, wrong)
+
+
+def _record_test(user: Any, row: LanguageModel, wrong: list[model_tester.Line]) -> None:
+    """Saved before anything is asked: a test sends the key to the address that was typed."""
+    refused = {"refused": [line.part for line in wrong]} if wrong else {}
+    audit.record(
+        user,
+        audit.MODEL_TESTED,
+        model_tester.subject(row),
+        **model_tester.facts(row),
+        **refused,
+    )
+
+
+STILL_NAMED = _("%(model)s is gone, and these agents still name it: %(agents)s.")
+
+
+def agents_of(row: LanguageModel) -> list[str]:
+    """The agents that think with it, or fall back to it."""
+    names = {row.label, row.model}
+    used = Agent.objects.values_list("name", "model", "fallback_models")
+    return [name for name, model, others in used if names & {model, *others.split()}]

@@ -1,0 +1,18 @@
+from django.http import HttpRequest
+
+from .model_admin import ConsoleAdmin
+
+
+class ReadOnlyAdmin(ConsoleAdmin):
+    """What happened can be looked at, and neither rewritten nor deleted, by anybody."""
+
+    tells_values = False
+
+    def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return False

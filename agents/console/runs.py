@@ -1,0 +1,183 @@
+import asyncio
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from django.utils.text import Truncator
+from django.utils.translation import gettext_lazy as _
+
+from agents import runs
+from agents.access import audit, masking
+from agents.models import AgentStep, Approval, Run, RunEvent
+
+from .deletion import Contents, WholeAdmin
+from .read_only import ReadOnlyAdmin
+
+MOST_CHARACTERS = 80
+
+
+def shown(row: Any, user: Any) -> Any:
+    """The row as this person may see it: another's is masked here as everywhere."""
+    run = row if isinstance(row, Run) else row.run
+    if masking.is_own(run, user):
+        return row
+    hidden = masking.masked(row)
+    if not isinstance(row, Run):
+        hidden.run = masking.masked(run)
+    elif run.origin is not None:
+        hidden.origin = masking.masked(run.origin)  # it is named by its question
+    return hidden
+
+
+def counted(runs: QuerySet[Run]) -> dict[type[Model], int]:
+    """How many rows go with these runs, by kind."""
+    kinds = (AgentStep, RunEvent, Approval)
+    return {kind: kind._default_manager.filter(run__in=runs).count() for kind in kinds}
+
+
+def stop_all(rows: QuerySet[Run]) -> None:
+    """End those of these runs that still go on, wherever they do."""
+    live = list(rows.live())
+    if live:
+        async_to_sync(_stop)(live)
+
+
+async def _stop(live: list[Run]) -> None:
+    await asyncio.gather(*map(runs.stop, live))
+
+
+def _run_again(origins: list[int]) -> list[int]:
+    """Runs that were run again from these, and from those: they go with them."""
+    found: list[int] = []
+    while origins:
+        again = Run.objects.filter(origin__in=origins).order_by("pk")
+        origins = list(again.values_list("pk", flat=True))
+        found += origins
+    return found
+
+
+class ShownList(ChangeList):
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        shown = self.model_admin.shown
+        self.result_list = [shown(row, request.user) for row in self.result_list]
+
+
+class RecordAdmin(ReadOnlyAdmin):
+    """What happened in runs. Whoever looks at another's leaves an entry in the audit log."""
+
+    # What is in them is masked, and must not be found by those who cannot read it.
+    personal_search_fields: tuple[str, ...] = ()
+
+    def get_search_fields(self, request: HttpRequest) -> tuple[str, ...]:
+        shown = self._shown_to(request, self.search_fields)
+        return (*shown, *(self.personal_search_fields if self._sees_all(request) else ()))
+
+    def get_list_filter(self, request: HttpRequest) -> list[Any]:
+        return self._shown_to(request, super().get_list_filter(request))
+
+    def get_sortable_by(self, request: HttpRequest) -> list[str]:
+        """No masked column: a row of one's own among the others would tell what is in them."""
+        hidden = masking.columns(self.model)
+        return [name for name in self.get_list_display(request) if name not in hidden]
+
+    def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:
+        """A search of masked text leaves an entry; what was searched for may be personal."""
+        if search_term and self.personal_search_fields and self._sees_all(request):
+            audit.searched(request.user, self.opts.model_name, search_term, "admin")
+        if search_term and not self.get_search_fields(request):
+            return queryset.none(), False
+        return super().get_search_results(request, queryset, search_term)
+
+    def _shown_to(self, request: HttpRequest, names: Any) -> list[Any]:
+        """Those columns that this person is not shown masked."""
+        hidden = () if self._sees_all(request) else masking.columns(self.model)
+        return [name for name in names if name not in hidden]
+
+    def _sees_all(self, request: HttpRequest) -> bool:
+        return request.user.has_perm(masking.SEE_ALL)
+
+    def get_changelist(self, request: HttpRequest, **options: Any) -> type[ChangeList]:
+        return ShownList
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None):
+        row = super().get_object(request, object_id, from_field)
+        if row is None:
+            return None
+        self.look(row, request.user)
+        return self.shown(row, request.user)
+
+    def shown(self, row: Any, user: Any) -> Any:
+        return shown(row, user)
+
+    def look(self, row: Any, user: Any) -> None:
+        audit.viewed(user, row if isinstance(row, Run) else row.run, "admin")
+
+
+@admin.register(Run)
+class RunAdmin(RecordAdmin, WholeAdmin):
+    list_display = [
+        *("id", "query", "user", "agent_name", "model", "status", "stopped_reason"),
+        *("steps_taken", "tool_calls", "started_at"),
+    ]
+    list_filter = ["status", "stopped_reason", "agent_name"]
+    search_fields = ["=id", "agent_name", "model"]
+    personal_search_fields = ("query", "answer")
+    date_hierarchy = "started_at"
+    list_select_related = ["user", "origin"]
+
+    @admin.display(description=_("steps"))
+    def steps_taken(self, run: Run) -> int:
+        return run.step_count
+
+    def contents(self, run: Run) -> Contents:
+        again = _run_again([run.pk])
+        rows = Run.objects.filter(pk__in=[run.pk, *again])
+        numbers = {"reruns": again} if again else {}
+        return Contents(counts=counted(rows), numbers=numbers, owner=run.user)
+
+    def stop(self, run: Run) -> None:
+        stop_all(Run.objects.filter(pk__in=[run.pk, *_run_again([run.pk])]))
+
+
+@admin.register(AgentStep)
+class AgentStepAdmin(RecordAdmin):
+    list_display = ["__str__", "run", "kind", "status", "action", "started_at", "ended_at"]
+    list_filter = ["kind", "status", "action"]
+    search_fields = ["action"]
+    personal_search_fields = ("thought", "observation")
+    list_select_related = ["run"]
+    ordering = ["-pk"]
+
+
+@admin.register(RunEvent)
+class RunEventAdmin(RecordAdmin):
+    list_display = ["run_id", "seq", "type", "agent", "time"]
+    list_filter = ["type"]
+    list_select_related = ["run"]
+    ordering = ["-pk"]
+    show_full_result_count = False
+
+
+@admin.register(Approval)
+class ApprovalAdmin(RecordAdmin):
+    list_display = [
+        *("__str__", "called_with", "question", "agent_name", "verdict", "decided_by"),
+        *("asked_at", "decided_at"),
+    ]
+    list_filter = ["verdict", "tool"]
+    list_select_related = ["run", "decided_by"]
+    search_fields = ["tool"]
+    personal_search_fields = ("arguments", "run__query")
+    ordering = ["-pk"]
+
+    @admin.display(description=_("arguments"))
+    def called_with(self, approval: Approval) -> str:
+        return Truncator(approval.arguments).chars(MOST_CHARACTERS)
+
+    @admin.display(description=_("question"))
+    def question(self, approval: Approval) -> str:
+        return Truncator(approval.run.query).chars(MOST_CHARACTERS)

@@ -1,0 +1,217 @@
+"""The form of a tool: says no, in words, to what the engine could not use."""
+
+from copy import copy
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.forms.models import construct_instance
+from django.utils.translation import gettext_lazy as _
+
+from agents.catalog import tool_factory
+from agents.models import ToolRegistration
+from agents.models.secret import Unreadable, WriteOnly
+from agents.runs.engine_messages import told
+
+from .json_field import example
+from .tool_settings import asks, effect, itself, said
+
+Source, Method = ToolRegistration.Source, ToolRegistration.Method
+Effect, Approval = ToolRegistration.Effect, ToolRegistration.Approval
+HARM = [Effect.READ, Effect.IDEMPOTENT, Effect.AT_MOST_ONCE]
+KNOWN = {"type", "name", "description", "parameters", "strict"}
+ANYWHERE = "https://example.com/"
+WEATHER = {
+    "type": "function",
+    "function": {
+        "name": "weather",
+        "description": "Tells the weather of a city for the next days.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "city": {"type": "string", "description": "Its name, in English"},
+                "days": {"type": "integer", "minimum": 1, "maximum": 7},
+            },
+            "required": ["city"],
+        },
+    },
+}
+
+
+def misfit(row: ToolRegistration) -> tuple[str, str] | None:
+    """The part of an HTTP tool that does not fit, and why: they are put in one by one."""
+    trial = ToolRegistration(name=row.name, method=row.method, endpoint=ANYWHERE)
+    for field in ("definition", "headers", "endpoint"):
+        setattr(trial, field, getattr(row, field))
+        try:
+            tool_factory.over_http(trial)
+        except (ValueError, Unreadable) as error:
+            return field, told(str(error))
+    return None
+
+
+def objection(row: ToolRegistration, stand_in: ToolRegistration) -> str | None:
+    """Why the one would never be used, or must not be, in place of the other."""
+    names = {"name": row.name, "other": stand_in.name}
+    if row.pk == stand_in.pk:
+        return _("A tool cannot stand in for itself.")
+    if stand_in.fallback_id is not None:
+        return _("%(other)s has a stand-in itself; there are no chains.") % names
+    if row.pk and (first := ToolRegistration.objects.filter(fallback=row).first()):
+        names["first"] = first.name
+        return _("%(name)s stands in for %(first)s already; there are no chains.") % names
+    if effect(row) == Effect.AT_MOST_ONCE:
+        return ONLY_ONCE % names
+    if _harm(stand_in) > _harm(row):
+        return _("%(other)s may change more than %(name)s does.") % names
+    return ASKS % names if asks(stand_in) else None
+
+
+ONLY_ONCE = _(
+    "%(name)s must not be repeated: it may have done its work before it failed, so nothing is "
+    "used in its place."
+)
+ASKS = _("%(other)s asks a person first, so it is not used in place of another.")
+
+
+def _harm(row: ToolRegistration) -> int:
+    return HARM.index(effect(row) or Effect.AT_MOST_ONCE)
+
+
+class ToolForm(forms.ModelForm):
+    """Says no, in words, to what the engine could not use."""
+
+    class Meta:
+        widgets = {
+            "description": forms.Textarea(attrs={"class": "vLargeTextField", "rows": 3}),
+            "endpoint": forms.TextInput(attrs={"class": "vLargeTextField"}),
+            "headers": WriteOnly(
+                attrs={"class": "vLargeTextField code", "rows": 3, "spellcheck": "false"}
+            ),
+        }
+        help_texts = {
+            "endpoint": _(
+                "https://… with {name} in its path where an argument goes. Others go into the "
+                "query of a GET, and as JSON into the body of the rest. Addresses in your own "
+                "network have to be allowed in ASHIATO_EGRESS_ALLOW."
+            ),
+            "definition": example(
+                _("An OpenAI-style definition, or what is inside of it. Empty: no arguments."),
+                WEATHER,
+            ),
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.instance.pk is None:
+            self.instance.source = Source.HTTP
+        if "endpoint" in self.fields:
+            self.fields["endpoint"].required = True
+            self.fields["method"].choices = [(method, method) for method in Method]
+            self.fields["headers"].initial = None
+        if "fallback" in self.fields:
+            others = ToolRegistration.objects.exclude(pk=self.instance.pk)
+            self.fields["fallback"].queryset = others
+            for link in ("add", "change", "delete", "view"):
+                setattr(self.fields["fallback"].widget, f"can_{link}_related", False)
+        self._explain()
+
+    def _explain(self) -> None:
+        """Help that depends on the tool: what it says of itself, whether it has headers."""
+        words = {"fallback": FALLBACK}
+        tool = itself(self.instance) if self.instance.pk else None
+        if tool:
+            words |= {"effect": _said(Effect(tool.effect)), "approval": _said(said(tool))}
+        if self.instance.source == Source.MCP and tool:
+            words["effect"] = CLAIMED % {"what": Effect(tool.effect).label}
+        if self.instance.source == Source.HTTP:
+            words |= {"description": TOLD, "effect": BY_METHOD}
+            words["headers"] = SET if self.instance.headers else NOT_SET
+        for name in words.keys() & self.fields.keys():
+            self.fields[name].help_text = words[name]
+
+    def clean_name(self) -> str:
+        """An agent that has it may ask a colleague by that very name."""
+        name: str = self.cleaned_data["name"]
+        for agent in self.instance.agents.all() if self.instance.pk else ():
+            if name in {colleague.asked_as for colleague in agent.handoffs.all()}:
+                raise ValidationError(ASKS_SO, params={"agent": agent.name})
+        return name
+
+    def clean_endpoint(self) -> str:
+        endpoint = self.cleaned_data["endpoint"]
+        if not endpoint.lower().startswith(("http://", "https://")):
+            raise ValidationError(_("It has to begin with https:// or http://."))
+        return endpoint
+
+    def clean_definition(self) -> dict[str, Any] | None:
+        definition = self.cleaned_data["definition"]
+        if definition is None:
+            return None
+        if definition.get("type") == "object":
+            return {"parameters": definition}
+        if definition.get("type", "function") != "function" or "properties" in definition:
+            raise ValidationError(NO_OBJECT)
+        function = definition.get("function", definition)
+        if not isinstance(function, dict):
+            raise ValidationError(_("What is under “function” has to be a JSON object: {…}."))
+        if unknown := function.keys() - KNOWN:
+            raise ValidationError(UNKNOWN, params={"names": ", ".join(sorted(unknown))})
+        return definition
+
+    def clean_headers(self) -> Any:
+        headers = self.cleaned_data["headers"]
+        if headers in (None, ""):
+            return headers
+        if not isinstance(headers, dict) or {*map(type, headers.values())} - {str}:
+            raise ValidationError(_("Write a JSON object of texts: {…}."))
+        return headers
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean()
+        if self.errors:
+            return cleaned
+        row = construct_instance(self, copy(self.instance))
+        if row.source == Source.HTTP:
+            self._check_http(row)
+        if row.fallback and not self.errors and (why := objection(row, row.fallback)):
+            self.add_error("fallback", why)
+        return cleaned
+
+    def _check_http(self, row: ToolRegistration) -> None:
+        if self._is_carried_away():
+            self.add_error("headers", ENTER_AGAIN)
+        elif wrong := misfit(row):
+            self.add_error(*wrong)
+        elif not (row.description or tool_factory.over_http(row).description):
+            self.add_error("description", _("Say what it does: the model chooses by this."))
+
+    def _is_carried_away(self) -> bool:
+        """Whether headers that nobody typed would go where they were not meant for."""
+        is_kept = self.instance.headers and self.cleaned_data.get("headers") in (None, "")
+        return bool(is_kept) and "endpoint" in self.changed_data
+
+
+def _said(choice: Effect | Approval) -> str:
+    return _("The tool says: %(what)s.") % {"what": choice.label}
+
+
+CLAIMED = _("Its server says: %(what)s. That is the server's own claim.")
+FALLBACK = _(
+    "The tool that is used in its place where it is out of order. An agent has to have both, "
+    "and both take the same arguments."
+)
+TOLD = _("What the model is told of this tool; empty takes the words of the definition.")
+BY_METHOD = _("The tool says: a GET only reads, anything else must not be repeated.")
+SET = _("They are set. Leave this empty to keep them; {} takes them away.")
+NOT_SET = _(
+    "A JSON object of texts, kept encrypted and never shown again: "
+    '{"Authorization": "Bearer …"}'
+)
+ENTER_AGAIN = _("They were set for another endpoint: enter them again, or {} for none.")
+ASKS_SO = _("%(agent)s has this tool, and asks a colleague by this name.")
+NO_OBJECT = _(
+    "Arguments are a JSON object: parameters are a JSON Schema that begins with "
+    '{"type": "object"}.'
+)
+UNKNOWN = _("%(names)s: not known here. A definition has a name, a description, parameters.")

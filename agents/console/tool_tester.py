@@ -1,0 +1,113 @@
+"""Running one tool by hand: with what it would be given in a run, and what came of it."""
+
+import json
+import time
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils.translation import gettext as _
+
+from agents.access import audit
+from agents.catalog import mcp_servers, tool_factory
+from agents.engine.loop.approval import AskPerson
+from agents.engine.loop.tool_fallback import FallbackStrategy
+from agents.models import McpServer, ToolRegistration
+from agents.models.secret import Unreadable
+from agents.runs.engine_messages import told
+from agents.web.presentation.formatting import shown, unpacked
+
+from . import circuit_breakers, figures
+from .arguments_form import ArgumentsForm
+from .tool_settings import Effect, Source, asks, effect, schema_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of a call, as a step shows it."""
+
+    given: str
+    seen: str
+    is_error: bool
+    took: str
+
+
+def page(request: HttpRequest, pk: int, console: admin.ModelAdmin) -> HttpResponse:
+    row = get_object_or_404(ToolRegistration.objects.select_related("server"), pk=pk)
+    if not may_run(console, request, row):
+        raise PermissionDenied
+    why_not = obstacle(row)
+    must_confirm = effect(row) != Effect.READ or asks(row)
+    given = request.POST if request.method == "POST" and not why_not else None
+    form = ArgumentsForm(schema_of(row) or {}, given, must_confirm=must_confirm)
+    context = {
+        **console.admin_site.each_context(request),
+        "title": _("Run %(name)s") % {"name": row.name},
+        "opts": console.opts,
+        "row": row,
+        "form": form,
+        "why_not": why_not,
+        "outcome": run(row, form.arguments, request.user) if form.is_valid() else None,
+    }
+    return render(request, "admin/agents/toolregistration/run.html", context)
+
+
+def may_run(console: admin.ModelAdmin, request: HttpRequest, row: ToolRegistration) -> bool:
+    """Whoever may change it; what starts a program needs the right to that, too."""
+    is_program = row.server is not None and row.server.transport == McpServer.Transport.STDIO
+    may_start = not is_program or request.user.has_perm(mcp_servers.STDIO_PERMISSION)
+    return console.has_change_permission(request, row) and may_start
+
+
+def obstacle(row: ToolRegistration) -> str:
+    """Why it cannot be run at all; empty where it can."""
+    if row.is_gone:
+        return _("It is gone from its server.")
+    if row.pending:
+        return _("Its server says something else now. Accept that first.")
+    if row.name == AskPerson.name and row.source == Source.OWN:
+        return _("It asks the person of a run, and here is no run.")
+    return "" if schema_of(row) is not None else _("It cannot be used as it is set up.")
+
+
+def run(row: ToolRegistration, arguments: dict[str, Any], user: Any) -> Outcome:
+    """Kept first who does it, without the values; then done, once."""
+    audit.record(user, audit.TOOL_RUN, row, name=row.name, arguments=sorted(arguments))
+    began = time.perf_counter()
+    try:
+        result = async_to_sync(_called)(row, arguments, user)
+    except Unreadable as error:
+        return Outcome(given=_text(arguments), seen=str(error), is_error=True, took="—")
+    if not result.is_error:
+        circuit_breakers.forget(row.name)  # a person has seen that it works
+    return Outcome(
+        given=_text(arguments),
+        seen=told(result.error) if result.is_error else shown(unpacked(result.output)),
+        is_error=result.is_error,
+        took=figures.seconds(time.perf_counter() - began),
+    )
+
+
+async def _called(row: ToolRegistration, arguments: dict[str, Any], user: Any) -> Any:
+    """Once, with the limits that it has in a run; no circuit keeps a person from trying."""
+    async with _lent(row, user) as tool:
+        tried = await FallbackStrategy(max_retries=0).execute_with_fallback(tool, arguments)
+    return tried.result
+
+
+@asynccontextmanager
+async def _lent(row: ToolRegistration, user: Any):
+    if row.source == Source.MCP:
+        async with mcp_servers.lent(row, user) as tool:
+            yield tool
+    else:
+        yield tool_factory.made([row])[0]
+
+
+def _text(arguments: dict[str, Any]) -> str:
+    return shown(json.loads(json.dumps(arguments)))

@@ -1,0 +1,181 @@
+"""Tools: those that are there are tuned, those behind an HTTP endpoint are made here."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db import models
+from django.http import HttpRequest
+from django.template.loader import render_to_string
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from agents.catalog import mcp_servers
+from agents.models import McpServer, ToolRegistration
+from agents.tools.mcp.definition import shown
+
+from . import circuit_breakers, figures, schema_summary, tool_tester, usage
+from .json_field import ObjectField, pretty
+from .model_admin import ConsoleAdmin
+from .tool_form import ToolForm
+from .tool_settings import asks, effect, itself, over_http, schema_of
+
+Source, Approval = ToolRegistration.Source, ToolRegistration.Approval
+
+
+class _Switch(forms.BaseModelForm):
+    """A row of the list, whose box says what it switches."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        label = _("%(name)s is switched on") % {"name": self.instance.name}
+        self.fields["enabled"].widget.attrs["aria-label"] = label
+
+
+@admin.register(ToolRegistration)
+class ToolRegistrationAdmin(ConsoleAdmin):
+    form = ToolForm
+    list_display = ["name", "state", "enabled", "last_used", "calls", "median"]
+    list_display += ["comes_from", "asks_first", "what_it_does"]
+    list_editable = ["enabled"]
+    list_filter = ["source", "server", "enabled"]
+    list_select_related = ["server"]
+    search_fields = ["name", "description", "endpoint"]
+    filter_horizontal = ["groups"]
+    formfield_overrides = {models.JSONField: {"form_class": ObjectField}}
+
+    @admin.display(description=_("comes from"), ordering="source")
+    def comes_from(self, row: ToolRegistration) -> str:
+        if row.server is None:
+            return row.get_source_display()
+        return _("MCP server %(name)s") % {"name": row.server.name}
+
+    @admin.display(description=_("asks first"))
+    def asks_first(self, row: ToolRegistration) -> str:
+        return Approval.ALWAYS.label if asks(row) else Approval.NEVER.label
+
+    @admin.display(description=_("effect"))
+    def what_it_does(self, row: ToolRegistration) -> str:
+        known = effect(row)
+        return known.label if known else "—"
+
+    @admin.display(description=_("state"))
+    def state(self, row: ToolRegistration) -> str:
+        if row.is_gone:
+            return _("gone from its server")
+        if row.pending:
+            return _("changed, held back")
+        if row.server and not row.server.enabled:
+            return _("its server is switched off")
+        if row.server and row.server.state == McpServer.State.FAILED:
+            return _("its server is out of order")
+        return circuit_breakers.tool_state(row.name) if itself(row) else _("cannot be used")
+
+    @admin.display(description=_("last used"))
+    def last_used(self, row: ToolRegistration) -> str:
+        used = usage.lately().get(row.name)
+        return figures.ago(used.last) if used else _("not in 7 days")
+
+    @admin.display(description=_("calls in 7 days"))
+    def calls(self, row: ToolRegistration) -> str:
+        used = usage.lately().get(row.name)
+        return figures.calls(used) if used else "—"
+
+    @admin.display(description=_("median"))
+    def median(self, row: ToolRegistration) -> str:
+        used = usage.lately().get(row.name)
+        return figures.seconds(used.median) if used else "—"
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> list[Any]:
+        if obj is None:
+            return [(None, {"fields": ABOUT, "description": MAKES}), *OVER_HTTP, USE]
+        about = (None, {"fields": ["source", *ABOUT]})
+        if obj.source == Source.HTTP:
+            return [about, *OVER_HTTP, TAKES, USE, LATELY]
+        more = [OF_A_SERVER] if obj.source == Source.MCP else []
+        return [about, TAKES, USE, *more, LATELY]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        fixed = ["source", "server", "accepted", "held_back", "takes"]
+        fixed += ["state", "last_used", "calls", "median", "used_by"]
+        return fixed if obj is None or obj.source == Source.HTTP else ["name", *fixed]
+
+    @admin.display(description=_("arguments"))
+    def takes(self, row: ToolRegistration) -> SafeString | str:
+        """Its schema in words, and as it is."""
+        schema = schema_of(row)
+        if schema is None:
+            return "—"
+        context = {"parameters": schema_summary.read(schema), "schema": shown(pretty(schema))}
+        return render_to_string("admin/agents/toolregistration/_parameters.html", context)
+
+    @admin.display(description=_("agents that have it"))
+    def used_by(self, row: ToolRegistration) -> SafeString | str:
+        agents = row.agents.order_by("name")
+        links = [(reverse("admin:agents_agent_change", args=[a.pk]), a.name) for a in agents]
+        return format_html_join(", ", '<a href="{}">{}</a>', links) or _("None has it.")
+
+    @admin.display(description=_("accepted definition"))
+    def accepted(self, row: ToolRegistration) -> SafeString:
+        return format_html('<pre class="definition">{}</pre>', shown(pretty(row.definition)))
+
+    @admin.display(description=_("change"))
+    def held_back(self, row: ToolRegistration) -> SafeString | str:
+        if not row.pending:
+            return "—"
+        page = reverse("admin:agents_mcpserver_change", args=[row.server_id])
+        return format_html('<a href="{}#tool-{}">{}</a>', page, row.pk, HELD_BACK)
+
+    def get_changelist_form(self, request: HttpRequest, **options: Any) -> Any:
+        row = super().get_changelist_form(request, **options)
+        return type("SwitchForm", (_Switch, row), {})
+
+    def get_urls(self) -> list[URLPattern]:
+        page = self.admin_site.admin_view(tool_tester.page)
+        run = path("<int:pk>/run/", page, {"console": self}, name="agents_toolregistration_run")
+        return [run, *super().get_urls()]
+
+    def render_change_form(self, request: HttpRequest, context: Any, **about: Any) -> Any:
+        row = about.get("obj")
+        context["may_run"] = row is not None and tool_tester.may_run(self, request, row)
+        return super().render_change_form(request, context, **about)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """A tool of this installation would be back at the next start."""
+        is_own = obj is not None and obj.source == Source.OWN
+        return super().has_delete_permission(request, obj) and not is_own
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        circuit_breakers.forget(obj.name)
+        is_usable = obj.source == Source.HTTP and over_http(obj)
+        if is_usable and (place := mcp_servers.egress().foreseen(obj.endpoint)):
+            messages.warning(request, PRIVATE % {"name": obj.name, "place": place})
+
+
+MAKES = _(
+    "This makes a tool of an HTTP endpoint. Others come by themselves: from the code of this "
+    "installation, and from MCP servers."
+)
+PRIVATE = _(
+    "The address is private: %(name)s cannot reach it unless ASHIATO_EGRESS_ALLOW has "
+    "%(place)s in it."
+)
+HELD_BACK = _("Its server says something else now. It is held back until you accept that.")
+ABOUT = ["name", "description", "enabled"]
+USE = (_("How it is used"), {"fields": ["approval", "effect", "timeout", "fallback", "groups"]})
+TAKES = (_("What it takes, in words"), {"fields": ["takes"]})
+LATELY = (
+    _("How it has been lately"),
+    {
+        "fields": ["state", "last_used", "calls", "median", "used_by"],
+        "description": _("Of the runs that began in the last 7 days, at most the last 20,000."),
+    },
+)
+OVER_HTTP = [
+    (_("Where it is"), {"fields": ["endpoint", "method", "headers"]}),
+    (_("What it takes"), {"fields": ["definition"]}),
+]
+OF_A_SERVER = (_("Its server"), {"fields": ["server", "accepted", "held_back"]})

@@ -1,0 +1,148 @@
+"""Workflows are written on pages of their own; here they are switched, and given times."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db import models
+from django.db.models import Max, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from agents.engine.plans.definition import read
+from agents.models import Schedule, Workflow
+from agents.workflows import acceptance, schedules, start
+
+from .json_field import ObjectField
+from .model_admin import ConsoleAdmin
+
+
+@admin.register(Workflow)
+class WorkflowAdmin(ConsoleAdmin):
+    list_display = ["name", "description", "number", "enabled", "way"]
+    list_filter = ["enabled"]
+    search_fields = ["name", "description"]
+    fields = ["name", "description", "enabled", "way"]
+    readonly_fields = ["name", "description", "way"]
+
+    def add_view(self, request: HttpRequest, *args: Any, **more: Any) -> HttpResponse:
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        return redirect("workflows:new")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Workflow]:
+        return super().get_queryset(request).annotate(newest_number=Max("versions__number"))
+
+    @admin.display(description=_("version"), ordering="newest_number")
+    def number(self, workflow: Workflow) -> int | None:
+        return workflow.newest_number
+
+    @admin.display(description=_("its page"))
+    def way(self, workflow: Workflow) -> SafeString:
+        """Where it is started, edited and looked at."""
+        url = reverse("workflows:workflow", args=[workflow.pk])
+        return format_html('<a href="{}">{}</a>', url, _("Start or edit"))
+
+
+AS_ANOTHER = _("Only a superuser lets a workflow run as somebody else.")
+
+
+class ScheduleForm(forms.ModelForm):
+    asker: Any = None  # who fills it in
+
+    def clean_user(self) -> Any:
+        """What runs by the clock has the rights of whom it is for."""
+        user = self.cleaned_data["user"]
+        is_new = user.pk != self.instance.user_id
+        if is_new and self.asker and not self.asker.is_superuser and user != self.asker:
+            raise forms.ValidationError(AS_ANOTHER)
+        return user
+
+    def clean_cron(self) -> str:
+        cron = " ".join(self.cleaned_data["cron"].split())
+        try:
+            self.instance.next_at = schedules.following(cron, timezone.now())
+        except schedules.NoTime as error:
+            raise forms.ValidationError(str(error)) from error
+        return cron
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean()
+        workflow, given = cleaned.get("workflow"), cleaned.get("parameters")
+        if workflow is not None and isinstance(given, dict) and workflow.newest is not None:
+            try:
+                start.parameters(read(workflow.newest.text), start.as_typed(given))
+            except start.NotStarted as error:
+                self.add_error("parameters", str(error))
+        self.instance.trouble = ""
+        return cleaned
+
+
+@admin.register(Schedule)
+class ScheduleAdmin(ConsoleAdmin):
+    form = ScheduleForm
+    list_display = ["workflow", "cron", "user", "enabled", "next_at", "last_run_at", "state"]
+    list_filter = ["enabled", "workflow"]
+    list_select_related = ["workflow", "user"]
+    autocomplete_fields = ["user"]
+    fields = ["workflow", "user", "cron", "parameters", "enabled"]
+    fields += ["next_at", "last_run_at", "state"]
+    readonly_fields = ["next_at", "last_run_at", "state"]
+    formfield_overrides = {models.JSONField: {"form_class": ObjectField}}
+
+    def get_form(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
+        form = super().get_form(request, *args, **options)
+        return type("Form", (form,), {"asker": request.user})
+
+    @admin.display(description=_("state"))
+    def state(self, schedule: Schedule) -> SafeString | str:
+        """Whether it starts anything, and if not, who has to do what."""
+        if schedule.pk is None:
+            return "—"
+        held = acceptance.why_held(schedule, schedule.workflow.newest)
+        return held or schedule.trouble or _("Accepted by owner")
+
+    def save_model(self, request: HttpRequest, obj: Schedule, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if acceptance.settle(obj, request.user):
+            return
+        if obj.user_id != request.user.pk:
+            messages.warning(request, acceptance.why_held(obj, obj.workflow.newest))
+            return
+        page = reverse("workflows:schedule", args=[obj.pk])
+        sentence = _(
+            "This workflow has a new version. The schedule is paused until you accept it."
+        )
+        messages.warning(
+            request, format_html('{} <a href="{}">{}</a>', sentence, page, _("Review"))
+        )
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """For oneself, and with what the workflow of the address can be given."""
+        asked = super().get_changeform_initial_data(request)
+        return {"user": request.user.pk, "parameters": _defaults(request), **asked}
+
+    def formfield_for_dbfield(
+        self, db_field: models.Field, request: HttpRequest, **more: Any
+    ) -> forms.Field | None:
+        field = super().formfield_for_dbfield(db_field, request, **more)
+        if field is not None and db_field.name == "cron":
+            zone = _("It is %(zone)s time.") % {"zone": timezone.get_current_timezone_name()}
+            field.help_text = format_html("{} {}", field.help_text, zone)
+        return field
+
+
+def _defaults(request: HttpRequest) -> dict[str, Any]:
+    """All parameters by name; null stands where one has to be written."""
+    pk = request.GET.get("workflow", "")
+    is_number = pk.isascii() and pk.isdigit()
+    mine = Workflow.objects.for_user(request.user)
+    workflow = mine.filter(pk=pk).first() if is_number else None
+    version = workflow.newest if workflow else None
+    return dict(read(version.text).plan.parameters) if version else {}
