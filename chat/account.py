@@ -12,8 +12,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from agents.access import audit
-from agents.people import door, throttle
-from agents.people.views.signing_in import too_often
+from agents.accounts import sign_in, throttle
+from agents.accounts.views.sign_in import too_often
 from agents.web.downloads import download
 from chat import belongings, erasure
 
@@ -33,8 +33,8 @@ def erase(request: HttpRequest) -> HttpResponse:
     """The account, by its owner, who shows once more that it is theirs."""
     if not settings.SELF_ERASURE:
         raise Http404
-    if not door.is_confirmed(request):
-        return redirect(door.ask_again(request, reverse("chat:data")))
+    if not sign_in.is_confirmed(request):
+        return redirect(sign_in.ask_again(request, reverse("chat:data")))
     try:
         problem = _hindrance(request)
     except throttle.TooOften as wait:
@@ -66,7 +66,7 @@ def _hindrance(request: HttpRequest) -> str:
     except erasure.NotErased as reason:
         return str(reason)
     typed = request.POST.get("password", "")
-    if request.user.has_usable_password() and not door.is_password(
+    if request.user.has_usable_password() and not sign_in.is_password(
         request, request.user, typed, "erase"
     ):
         return _("This is not your password.")
@@ -77,7 +77,7 @@ def _page(request: HttpRequest, problem: str = "", status: int = 200) -> HttpRes
     context = {
         "plan": erasure.plan(request.user),
         "may_erase": settings.SELF_ERASURE,
-        "is_confirmed": door.is_confirmed(request),
+        "is_confirmed": sign_in.is_confirmed(request),
         "problem": problem,
         "here": "data",
     }

@@ -24,6 +24,7 @@ from django.utils.translation import gettext as _
 
 from agents import runs
 from agents.access import audit
+from agents.accounts import roles, sessions
 from agents.db import database
 from agents.engine.events import Type
 from agents.models import (
@@ -37,7 +38,6 @@ from agents.models import (
     RunEvent,
     Schedule,
 )
-from agents.people import roles, visits
 from agents.review.models import Comment, Example, Label, Note, Rating, Review, SavedView
 from chat import free_space, queue, quotations, removal, sharing
 from chat.models import ChatSession, Message
@@ -410,7 +410,7 @@ def _decided(user: Any) -> QuerySet[Approval]:
 
 def _end_visits(user: Any) -> None:
     """Whatever browser they are signed in with; what is open in it closes."""
-    visits.end(user.visits.all())
+    sessions.end(user.visits.all())
     last = ""
     while page := list(Session.objects.filter(pk__gt=last).order_by("pk")[:A_PAGE]):
         theirs = [row.pk for row in page if row.get_decoded().get(SESSION_KEY) == str(user.pk)]

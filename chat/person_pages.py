@@ -13,8 +13,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from agents.access import audit, masking
-from agents.people import door
-from agents.people.admin import may_touch
+from agents.accounts import sign_in
+from agents.accounts.admin import may_touch
 from chat import erasure
 from chat.account import archive
 
@@ -41,8 +41,8 @@ def erase(request: HttpRequest, pk: int) -> HttpResponse:
     person = _found(request, pk)
     if request.method == "GET":
         return _page(request, person)
-    if not door.is_confirmed(request):
-        return redirect(door.ask_again(request, request.path))
+    if not sign_in.is_confirmed(request):
+        return redirect(sign_in.ask_again(request, request.path))
     if problem := _hindrance(request, person):
         return _page(request, person, problem=problem, status=422)
     token = audit.person(person)

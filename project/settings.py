@@ -35,7 +35,7 @@ INSTALLED_APPS = [
     "template_partials",
     "agents",
     "agents.review",
-    "agents.people",
+    "agents.accounts",
     "chat",
 ]
 MIDDLEWARE = [
@@ -49,7 +49,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
-    "agents.people.visits.LastSeen",
+    "agents.accounts.sessions.LastSeen",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",

@@ -3,16 +3,16 @@ from django.contrib.auth.decorators import login_not_required
 from django.urls import include, path
 from django.views.i18n import set_language
 
-from agents.people.views import signing_in
+from agents.accounts.views import sign_in
 
 urlpatterns = [
     path("", include("chat.urls")),
     path("", include("agents.review.urls")),
     path("", include("agents.workflows.urls")),
     path("", include("agents.urls")),
-    path("login/", signing_in.sign_in, name="login"),
-    path("logout/", signing_in.sign_out, name="logout"),
-    path("", include("agents.people.urls")),
+    path("login/", sign_in.sign_in, name="login"),
+    path("logout/", sign_in.sign_out, name="logout"),
+    path("", include("agents.accounts.urls")),
     path("language/", login_not_required(set_language), name="set_language"),
     path("admin/", admin.site.urls),
 ]

@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.http import urlsafe_base64_encode
 
 from agents import runs
+from agents.accounts.models import Passkey, Visit
 from agents.models import (
     Agent,
     AgentStep,
@@ -25,7 +26,6 @@ from agents.models import (
     Workflow,
     WorkflowVersion,
 )
-from agents.people.models import Passkey, Visit
 from agents.review.models import Comment, Note, SavedView, ShareLink
 from agents.review.sharing import digest
 from chat.models import ChatSession, Invitation, Member, Message

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from agents.people import totp
+from agents.accounts import totp
 from tests.browser.conftest import choose_password
 from tests.browser.conversation import CALCULATION, answered, log_in
 from tests.browser.test_accessible import READERS, faults

@@ -1,6 +1,6 @@
 import pytest
 
-from agents.people import factors, totp
+from agents.accounts import factors, totp
 
 PASSWORD = "a long walk on the beach"
 

@@ -9,9 +9,10 @@ from django.conf import settings
 from django.contrib.auth import SESSION_KEY
 from django.test import Client
 
+from agents.accounts import factors, throttle, totp
+from agents.accounts import sign_in as door
+from agents.accounts.models import Authenticator, Passkey, Visit
 from agents.models import AuditEntry
-from agents.people import door, factors, throttle, totp
-from agents.people.models import Authenticator, Passkey, Visit
 from tests.people.conftest import PASSWORD
 
 pytestmark = pytest.mark.django_db
@@ -256,7 +257,7 @@ def test_passwords_are_checked_in_one_place():
     found = {str(p.relative_to(root)) for p in sources if asks.search(p.read_text())}
 
     assert found == {
-        "agents/people/door.py",
-        "agents/people/views/account.py",
-        "agents/people/views/signing_in.py",
+        "agents/accounts/sign_in.py",
+        "agents/accounts/views/account.py",
+        "agents/accounts/views/sign_in.py",
     }

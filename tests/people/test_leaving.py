@@ -9,9 +9,9 @@ from django.contrib.auth.models import Permission
 from django.test import AsyncClient
 
 from agents import runs
+from agents.accounts import roles, sessions
+from agents.accounts.roles import Role
 from agents.models import Run
-from agents.people import roles, visits
-from agents.people.roles import Role
 from agents.review import sharing
 from project.asgi import application
 from tests.conftest import ORIGIN, PATIENCE, tab, until
@@ -97,7 +97,7 @@ async def test_a_right_that_is_taken_is_gone_from_an_open_page(person, stranger,
     run = await Run.objects.acreate(user=person, topic="t.1", query="?", status="completed")
     async with tab(stranger, f"/ws/runs/{run.pk}/", query=b"over") as socket:
         await stranger.user_permissions.aclear()
-        await sync_to_async(visits.ask_again)(stranger.pk)
+        await sync_to_async(sessions.ask_again)(stranger.pk)
 
         assert await closed(socket) == 4404
 

@@ -13,9 +13,9 @@ from django.test import Client
 from joserfc.jwk import ECKey, OKPKey
 from pydantic import SecretStr
 
-from agents.people import factors, lookalikes, oidc, oidc_client, roles, totp
-from agents.people.models import Identity, Visit
-from agents.people.roles import Role
+from agents.accounts import confusable_names, factors, oidc, oidc_client, roles, totp
+from agents.accounts.models import Identity, Visit
+from agents.accounts.roles import Role
 from tests.people.provider import CLIENT, SECRET, serving
 
 pytestmark = pytest.mark.django_db
@@ -340,14 +340,14 @@ def test_a_name_that_looks_like_one_that_is_taken_is_told_apart(client, provider
     ("one", "other"), [("paypal", "paypaI"), ("modern", "rnodern"), ("root", "r00t")]
 )
 def test_names_that_look_alike_have_one_skeleton(one, other):
-    assert lookalikes.skeleton(one) == lookalikes.skeleton(other)
+    assert confusable_names.skeleton(one) == confusable_names.skeleton(other)
 
 
 @pytest.mark.parametrize(
     ("one", "other"), [("かく", "がく"), ("ann", "anna"), ("山田", "山本")]
 )
 def test_names_that_do_not_look_alike_are_told_apart(one, other):
-    assert lookalikes.skeleton(one) != lookalikes.skeleton(other)
+    assert confusable_names.skeleton(one) != confusable_names.skeleton(other)
 
 
 def test_whoever_confirms_by_the_service_is_asked_there_again(client, provider):

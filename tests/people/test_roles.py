@@ -6,10 +6,10 @@ from django.db import transaction
 from django.db.models import ProtectedError
 from django.test import Client
 
+from agents.accounts import factors, roles, totp
+from agents.accounts.models import Authenticator, Visit
+from agents.accounts.roles import Role
 from agents.models import Agent, AuditEntry
-from agents.people import factors, roles, totp
-from agents.people.models import Authenticator, Visit
-from agents.people.roles import Role
 
 pytestmark = pytest.mark.django_db
 

@@ -16,10 +16,10 @@ from django.utils.http import urlsafe_base64_encode
 
 from agents.access import audit, authentication
 from agents.access.audit import request_context
+from agents.accounts import factors, throttle, totp
+from agents.accounts.models import Attempts, Authenticator, Visit
 from agents.models import AuditEntry
 from agents.models.secret import Sealed
-from agents.people import factors, throttle, totp
-from agents.people.models import Attempts, Authenticator, Visit
 from tests.people.conftest import PASSWORD
 
 pytestmark = pytest.mark.django_db

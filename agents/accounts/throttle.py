@@ -15,7 +15,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from agents.access.audit.request_context import parsed
-from agents.people.models import Attempts
+
+from .models import Attempts
 
 FORGOTTEN = timedelta(hours=1)
 REMEMBERED = timedelta(days=90)

@@ -21,8 +21,10 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from agents.access import audit, authentication
 from agents.access.audit import request_context
-from agents.people import door, factors, passkeys, throttle, totp, visits
-from agents.people.views import answers
+from agents.accounts import factors, passkeys, sessions, throttle, totp
+from agents.accounts import sign_in as door
+
+from . import responses
 
 NEW_SECRET, WELCOMED = "new_secret", "welcomed"
 WRONG = gettext_lazy("This name and password do not belong together. Both are case-sensitive.")
@@ -74,7 +76,7 @@ def sign_out(request: HttpRequest) -> HttpResponse:
     user = request.user
     logout(request)
     audit.record(user, audit.SIGNED_OUT, factors.name_of(user))
-    visits.ask_again(user.pk)
+    sessions.ask_again(user.pk)
     return redirect("login")
 
 
@@ -149,7 +151,7 @@ def codes_page(request: HttpRequest, codes: list[str], onward: str) -> HttpRespo
 @never_cache
 @require_POST
 def passkey_options(request: HttpRequest) -> HttpResponse:
-    return answers.asked(lambda: passkeys.ask_to_show(request, door.halfway(request)))
+    return responses.asked(lambda: passkeys.ask_to_show(request, door.halfway(request)))
 
 
 @never_cache
@@ -167,7 +169,7 @@ def passkey(request: HttpRequest) -> HttpResponse:
         door.let_in(request, user, "passkey", twice=True)
         return door.onward(request)
 
-    return answers.answered(request, take)
+    return responses.answered(request, take)
 
 
 def refuse_passkey(request: HttpRequest, name: str) -> None:
@@ -206,7 +208,7 @@ def _set_first_password(form: SetPasswordForm, uid: str, token: str) -> bool:
             return False
         form.user = user
         form.save()
-        visits.end(user.visits.all())
+        sessions.end(user.visits.all())
         audit.record(user, audit.PASSWORD_SET, factors.name_of(user), by="link")
     return True
 

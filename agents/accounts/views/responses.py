@@ -7,7 +7,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.translation import gettext as _
 
-from agents.people.passkeys import NotTaken
+from agents.accounts.passkeys import NotTaken
 
 
 def asked(make: Callable[[], dict[str, Any]]) -> HttpResponse:

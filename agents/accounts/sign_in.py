@@ -14,7 +14,8 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from agents.access import audit
 from agents.access.audit import request_context
 from agents.access.authentication import PROVED_TWICE
-from agents.people import factors, throttle, visits
+
+from . import factors, sessions, throttle
 
 BACKEND = "agents.access.authentication.Accounts"
 HALFWAY, CONFIRMED, ONWARD = "halfway", "confirmed_at", "confirmed_onward"
@@ -74,7 +75,7 @@ def let_in(request: HttpRequest, user: Any, way: str, *, twice: bool) -> None:
     login(request, user, backend=BACKEND)
     request.session[PROVED_TWICE] = twice
     confirm(request)
-    visits.begin(request, user, way)
+    sessions.begin(request, user, way)
     throttle.succeeded(user.get_username(), request_context.address(request))
     try:
         audit.record(user, audit.SIGNED_IN, factors.name_of(user), way=way)

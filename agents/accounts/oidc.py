@@ -24,11 +24,12 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from agents.access import audit
-from agents.people import factors, lookalikes, oidc_client, roles, visits
-from agents.people.models import Identity
-from agents.people.roles import Role
 
-COOKIE, SALT, LASTS = "oidc", "agents.people.oidc", 600
+from . import confusable_names, factors, oidc_client, roles, sessions
+from .models import Identity
+from .roles import Role
+
+COOKIE, SALT, LASTS = "oidc", "agents.accounts.oidc", 600
 MOST_NAME, MOST_SUBJECT = 150, 255
 # What is used to sign in there, by what it proves (RFC 8176).
 KNOWN = {"pwd", "pin", "kba"}
@@ -193,9 +194,9 @@ def _free_name(found: dict[str, Any]) -> str:
     plain = unicodedata.normalize("NFKC", _storable(str(told)))
     bare = re.sub(r"[^\w.@+-]", "", plain)[: MOST_NAME - 10] or "person"
     taken = get_user_model()._default_manager.values_list("username", flat=True)
-    looks = {lookalikes.skeleton(one) for one in taken.iterator()}
+    looks = {confusable_names.skeleton(one) for one in taken.iterator()}
     more = (f"{bare}-{number}" for number in range(2, len(looks) + 3))
-    return next(one for one in (bare, *more) if lookalikes.skeleton(one) not in looks)
+    return next(one for one in (bare, *more) if confusable_names.skeleton(one) not in looks)
 
 
 def _give_role(user: Any, found: dict[str, Any]) -> None:
@@ -211,7 +212,7 @@ def _give_role(user: Any, found: dict[str, Any]) -> None:
         return
     roles.give(user, role)
     audit.record(user, audit.RIGHTS_CHANGED, factors.name_of(user), role=role, by="oidc")
-    visits.ask_again(user.pk)
+    sessions.ask_again(user.pk)
 
 
 def _role(groups: set[str]) -> Role:

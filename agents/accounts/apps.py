@@ -4,13 +4,13 @@ from django.utils.translation import gettext_lazy as _
 
 
 class PeopleConfig(AppConfig):
-    name = "agents.people"
+    name = "agents.accounts"
     label = "people"
     verbose_name = _("People")
 
     def ready(self) -> None:
         # These need the rows, which are there only now.
-        from agents.people import roles
+        from . import roles
 
         # What a role may do follows from the models, whose rights are made after migrating.
         post_migrate.connect(roles.make_all, dispatch_uid="roles")

@@ -6,17 +6,20 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from agents.people import door, oidc
-from agents.people.views.signing_in import after_one_factor, sign_in_page
+from agents.accounts import oidc, sign_in
+
+from .sign_in import after_one_factor, sign_in_page
 
 
 @never_cache
 @require_GET
 def begin(request: HttpRequest) -> HttpResponse:
-    if not door.service():
+    if not sign_in.service():
         return redirect("login")
     try:
-        place, kept = oidc.begin(request, door.onward(request), is_fresh="fresh" in request.GET)
+        place, kept = oidc.begin(
+            request, sign_in.onward(request), is_fresh="fresh" in request.GET
+        )
     except oidc.NotKnown as reason:
         return sign_in_page(request, problem=str(reason))
     response = HttpResponseRedirect(place)
@@ -27,7 +30,7 @@ def begin(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_GET
 def back(request: HttpRequest) -> HttpResponse:
-    if not door.service():
+    if not sign_in.service():
         return redirect("login")
     try:
         kept = oidc.begun(request)
@@ -36,7 +39,7 @@ def back(request: HttpRequest) -> HttpResponse:
     except oidc.NotKnown as reason:
         return sign_in_page(request, problem=str(reason))
     if oidc.proves_twice(found):
-        door.let_in(request, user, "oidc", twice=True)
+        sign_in.let_in(request, user, "oidc", twice=True)
         response: HttpResponse = redirect(kept.onward)
     else:
         response = after_one_factor(request, user, "oidc", kept.onward)

@@ -25,8 +25,9 @@ from fido2.webauthn import (
 )
 
 from agents.access import audit
-from agents.people import factors, totp
-from agents.people.models import Passkey
+
+from . import factors, totp
+from .models import Passkey
 
 logger = logging.getLogger(__name__)
 

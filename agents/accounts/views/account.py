@@ -20,17 +20,11 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from agents.access import audit
 from agents.access.audit import request_context
 from agents.access.authentication import PROVED_TWICE, demands_more
-from agents.people import door, factors, passkeys, throttle, totp, visits
-from agents.people.models import Visit
-from agents.people.views import answers
-from agents.people.views.signing_in import (
-    NEW_SECRET,
-    NOT_RIGHT,
-    app_page,
-    codes_page,
-    refuse_passkey,
-    too_often,
-)
+from agents.accounts import factors, passkeys, sessions, sign_in, throttle, totp
+from agents.accounts.models import Visit
+
+from . import responses
+from .sign_in import NEW_SECRET, NOT_RIGHT, app_page, codes_page, refuse_passkey, too_often
 
 DEMANDED = gettext_lazy(
     "More than a password is demanded of you here. Set up something else first."
@@ -44,9 +38,9 @@ def confirmed(view: View) -> View:
 
     @wraps(view)
     def asked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        if door.is_confirmed(request):
+        if sign_in.is_confirmed(request):
             return view(request, *args, **kwargs)
-        return redirect(door.ask_again(request))
+        return redirect(sign_in.ask_again(request))
 
     return asked
 
@@ -66,8 +60,8 @@ def _page(request: HttpRequest, status: int = 200, **told: Any) -> HttpResponse:
         "codes": user.recovery_codes.count(),
         "has_factor": factors.has_any(user),
         "identities": user.identities.all(),
-        "service": door.service(),
-        "visits": [(visit, visits.device(visit.device), visit.pk) for visit in seen],
+        "service": sign_in.service(),
+        "visits": [(visit, sessions.device(visit.device), visit.pk) for visit in seen],
         "here": next((visit.pk for visit in seen if visit.session_id == here), None),
         "form": _password_form(user),
         **told,
@@ -93,16 +87,16 @@ def confirm(request: HttpRequest) -> HttpResponse:
         return _confirm(request, 429, problem=too_often(wait))
     if not is_right:
         return _confirm(request, problem=_("That is not right."))
-    door.confirm(request)
-    return redirect(door.after_confirming(request))
+    sign_in.confirm(request)
+    return redirect(sign_in.after_confirming(request))
 
 
 def _is_right(request: HttpRequest, user: Any) -> bool:
     """As much as at signing in: where there is a second factor, the password isn't enough."""
     if not factors.has_any(user):
-        return door.is_password(request, user, request.POST.get("password", ""), "confirm")
+        return sign_in.is_password(request, user, request.POST.get("password", ""), "confirm")
     name, code = user.get_username(), request.POST.get("code", "")[:100]
-    is_right = bool(door.checked(request, name, "confirm", lambda: factors.used(user, code)))
+    is_right = bool(sign_in.checked(request, name, "confirm", lambda: factors.used(user, code)))
     if is_right:
         throttle.succeeded(name, request_context.address(request))
     return is_right
@@ -114,8 +108,8 @@ def _confirm(request: HttpRequest, status: int = 200, **told: str) -> HttpRespon
         "has_password": user.has_usable_password() and not factors.has_any(user),
         "has_code": hasattr(user, "authenticator") or user.recovery_codes.exists(),
         "has_passkey": user.passkeys.exists(),
-        "service": door.service() if user.identities.exists() else "",
-        "onward": door.after_confirming(request),
+        "service": sign_in.service() if user.identities.exists() else "",
+        "onward": sign_in.after_confirming(request),
         **told,
     }
     return render(request, "people/confirm.html", about, status=status)
@@ -124,7 +118,7 @@ def _confirm(request: HttpRequest, status: int = 200, **told: str) -> HttpRespon
 @never_cache
 @require_POST
 def confirm_options(request: HttpRequest) -> HttpResponse:
-    return answers.asked(lambda: passkeys.ask_to_show(request, request.user))
+    return responses.asked(lambda: passkeys.ask_to_show(request, request.user))
 
 
 @never_cache
@@ -136,10 +130,10 @@ def confirm_passkey(request: HttpRequest) -> HttpResponse:
         except passkeys.NotTaken:
             refuse_passkey(request, request.user.get_username())
             raise
-        door.confirm(request)
-        return door.after_confirming(request)
+        sign_in.confirm(request)
+        return sign_in.after_confirming(request)
 
-    return answers.answered(request, take)
+    return responses.answered(request, take)
 
 
 @never_cache
@@ -152,7 +146,7 @@ def password(request: HttpRequest) -> HttpResponse:
     form = _password_form(user, request.POST)
     if user.has_usable_password():
         try:
-            is_right = door.is_password(
+            is_right = sign_in.is_password(
                 request, user, request.POST.get("old_password", ""), "password"
             )
         except throttle.TooOften as wait:
@@ -163,9 +157,9 @@ def password(request: HttpRequest) -> HttpResponse:
     if not form.is_valid() or not _save_password(form, user):
         return _page(request, form=form)
     way = getattr(Visit.objects.for_user(user).first(), "way", "password")
-    visits.end(_others(request))
+    sessions.end(_others(request))
     update_session_auth_hash(request, user)
-    visits.begin(request, user, way)
+    sessions.begin(request, user, way)
     return _done(request, _("Your password is changed. You are signed out everywhere else."))
 
 
@@ -238,9 +232,9 @@ def _told_codes(request: HttpRequest, made: list[str]) -> HttpResponse:
 @never_cache
 @require_POST
 def passkey_options(request: HttpRequest) -> HttpResponse:
-    if not door.is_confirmed(request):
-        return JsonResponse({"to": door.ask_again(request)})
-    return answers.asked(lambda: passkeys.ask_to_make(request, request.user))
+    if not sign_in.is_confirmed(request):
+        return JsonResponse({"to": sign_in.ask_again(request)})
+    return responses.asked(lambda: passkeys.ask_to_make(request, request.user))
 
 
 @never_cache
@@ -252,15 +246,15 @@ def add_passkey(request: HttpRequest) -> HttpResponse:
         messages.success(request, _("The passkey is added."))
         return reverse("people:account")
 
-    return answers.answered(request, take)
+    return responses.answered(request, take)
 
 
 @never_cache
 @require_POST
 def remove_passkey(request: HttpRequest, pk: int) -> HttpResponse:
     get_object_or_404(request.user.passkeys, pk=pk)
-    if not door.is_confirmed(request):
-        return redirect(door.ask_again(request))
+    if not sign_in.is_confirmed(request):
+        return redirect(sign_in.ask_again(request))
     if _is_last(request, 1):
         return _page(request, problem=DEMANDED)
     passkeys.remove(request.user, pk)
@@ -271,7 +265,7 @@ def remove_passkey(request: HttpRequest, pk: int) -> HttpResponse:
 def end_one(request: HttpRequest, pk: int) -> HttpResponse:
     """Needs no proof: whoever finds a stranger in their account is in a hurry."""
     mine = Visit.objects.for_user(request.user).filter(pk=pk)
-    if not visits.end(mine):
+    if not sessions.end(mine):
         raise Http404
     audit.record(request.user, audit.SESSION_ENDED, factors.name_of(request.user))
     return _done(request, _("That session has ended."))
@@ -279,7 +273,7 @@ def end_one(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def end_others(request: HttpRequest) -> HttpResponse:
-    visits.end(_others(request))
+    sessions.end(_others(request))
     audit.record(request.user, audit.SESSION_ENDED, factors.name_of(request.user))
     return _done(request, _("You are signed out everywhere else."))
 

@@ -26,11 +26,12 @@ from django.views.decorators.http import require_POST
 from agents.access import audit
 from agents.console.model_admin import ConsoleAdmin
 from agents.models.rights import only_for
-from agents.people import factors, roles, visits
-from agents.people.forms import PersonForm, grantable, may_touch
-from agents.people.models import Visit
-from agents.people.roles import Role
-from agents.people.views.signing_in import sign_out
+
+from . import factors, roles, sessions
+from .forms import PersonForm, grantable, may_touch
+from .models import Visit
+from .roles import Role
+from .views.sign_in import sign_out
 
 User = get_user_model()
 
@@ -38,7 +39,7 @@ User = get_user_model()
 @admin.action(description=_("End all their sessions"))
 def sign_out_everywhere(console: Any, request: HttpRequest, people: QuerySet) -> None:
     theirs = [person for person in people if may_touch(request.user, person)]
-    count = visits.end(Visit.objects.filter(user__in=theirs))
+    count = sessions.end(Visit.objects.filter(user__in=theirs))
     for person in theirs:
         audit.record(request.user, audit.SESSION_ENDED, factors.name_of(person))
     messages.success(request, _("%(count)d sessions have ended.") % {"count": count})
@@ -112,9 +113,9 @@ class PersonAdmin(ConsoleAdmin):
         if person.is_active:
             audit.record(request.user, audit.PERSON_ACTIVATED, factors.name_of(person))
             return
-        visits.end(person.visits.all())
-        visits.ask_again(person.pk)
-        transaction.on_commit(partial(visits.stop_runs, person))
+        sessions.end(person.visits.all())
+        sessions.ask_again(person.pk)
+        transaction.on_commit(partial(sessions.stop_runs, person))
         audit.record(request.user, audit.PERSON_DEACTIVATED, factors.name_of(person))
 
     def save_related(
@@ -136,7 +137,7 @@ class PersonAdmin(ConsoleAdmin):
         apart = sorted(person.user_permissions.values_list("codename", flat=True))
         about = {"role": roles.of(person), "groups": names, "apart": apart}
         audit.record(request.user, audit.RIGHTS_CHANGED, factors.name_of(person), **about)
-        visits.ask_again(person.pk)
+        sessions.ask_again(person.pk)
 
     def keep(self, request: HttpRequest, action: str, row: Any, changes: Any = None) -> None:
         """What is told nowhere else: that a name or an address was changed, and not to what."""
@@ -172,7 +173,7 @@ class PersonAdmin(ConsoleAdmin):
         return {
             "person": person,
             "may_touch": self.has_change_permission(request, person),
-            "visits": [(visit, visits.device(visit.device)) for visit in theirs],
+            "visits": [(visit, sessions.device(visit.device)) for visit in theirs],
             "has_factor": factors.has_any(person),
         }
 
@@ -195,19 +196,19 @@ class PersonAdmin(ConsoleAdmin):
     def remove_factors(self, request: HttpRequest, pk: int) -> HttpResponse:
         person = self._found(request, pk)
         factors.remove_all(person, request.user)
-        visits.end(person.visits.all())
+        sessions.end(person.visits.all())
         return self._back(request, person, _("Only their password counts now."))
 
     def end_one(self, request: HttpRequest, pk: int, visit: int) -> HttpResponse:
         person = self._found(request, pk)
-        if not visits.end(person.visits.filter(pk=visit)):
+        if not sessions.end(person.visits.filter(pk=visit)):
             raise Http404
         audit.record(request.user, audit.SESSION_ENDED, factors.name_of(person))
         return self._back(request, person, _("That session has ended."))
 
     def end_all(self, request: HttpRequest, pk: int) -> HttpResponse:
         person = self._found(request, pk)
-        visits.end(person.visits.all())
+        sessions.end(person.visits.all())
         audit.record(request.user, audit.SESSION_ENDED, factors.name_of(person))
         return self._back(request, person, _("All their sessions have ended."))
 
@@ -280,7 +281,7 @@ class GroupAdmin(ConsoleAdmin):
     ) -> None:
         super().save_related(request, form, formsets, change)
         for person in form.instance.user_set.values_list("pk", flat=True):
-            visits.ask_again(person)
+            sessions.ask_again(person)
 
 
 def _is_role(group: Group) -> bool:

@@ -20,8 +20,9 @@ from agents import runs
 from agents.access.audit import request_context
 from agents.db import database
 from agents.models import Run
-from agents.people.models import Visit
 from agents.runs import pubsub
+
+from .models import Visit
 
 logger = logging.getLogger(__name__)
 

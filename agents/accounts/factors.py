@@ -12,8 +12,9 @@ from django.utils.translation import gettext as _
 
 from agents.access import audit
 from agents.models.secret import Unreadable
-from agents.people import totp
-from agents.people.models import Authenticator, Passkey, RecoveryCode
+
+from . import totp
+from .models import Authenticator, Passkey, RecoveryCode
 
 logger = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from django.contrib.auth.models import Group, Permission
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
-from agents.people import roles
-from agents.people.roles import Role
+from . import roles
+from .roles import Role
 
 User = get_user_model()
 

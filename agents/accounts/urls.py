@@ -5,7 +5,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
-from agents.people.views import account, signing_in
+from .views import account, sign_in
 
 app_name = "people"
 
@@ -14,25 +14,23 @@ def by_service(name: str) -> Callable[[HttpRequest], HttpResponse]:
     """Loaded by the first who comes: few need it, and it would hold up every start."""
 
     def view(request: HttpRequest) -> HttpResponse:
-        return getattr(import_module("agents.people.views.by_service"), name)(request)
+        return getattr(import_module("agents.accounts.views.oidc"), name)(request)
 
     return login_not_required(view)
 
 
 urlpatterns = [
-    path("login/second/", login_not_required(signing_in.second), name="second"),
-    path("login/app/", login_not_required(signing_in.set_up), name="set_up"),
+    path("login/second/", login_not_required(sign_in.second), name="second"),
+    path("login/app/", login_not_required(sign_in.set_up), name="set_up"),
     path(
         "login/passkey/",
-        login_not_required(signing_in.passkey_options),
+        login_not_required(sign_in.passkey_options),
         name="passkey_options",
     ),
-    path("login/passkey/done/", login_not_required(signing_in.passkey), name="passkey"),
+    path("login/passkey/done/", login_not_required(sign_in.passkey), name="passkey"),
     path("login/oidc/", by_service("begin"), name="oidc"),
     path("login/oidc/back/", by_service("back"), name="oidc_back"),
-    path(
-        "welcome/<str:uid>/<str:token>/", login_not_required(signing_in.welcome), name="welcome"
-    ),
+    path("welcome/<str:uid>/<str:token>/", login_not_required(sign_in.welcome), name="welcome"),
     path("account/", account.page, name="account"),
     path("account/confirm/", account.confirm, name="confirm"),
     path("account/confirm/passkey/", account.confirm_options, name="confirm_options"),
