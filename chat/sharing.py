@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy
 
 from agents.access import audit
 from agents.db.compiled_queries import prepared
-from agents.review.judging import storable
+from agents.review.feedback import storable
 from agents.review.sharing import BYTES, LIFETIMES, digest
 from agents.runs import pubsub
 from chat import queue

@@ -24,9 +24,10 @@ from agents.engine.loop.handoff import ASKS
 from agents.engine.loop.runtime import Events
 from agents.engine.tool import Tool, ToolInput, ToolRegistry, ToolResult, specification
 from agents.models import Agent, AgentStep, Run, ToolRegistration
-from agents.review.judging import MOST_ANSWER, NotTaken, written
-from agents.review.likeness import likeness, shared
 from agents.review.models import Example
+
+from .feedback import MOST_ANSWER, NotTaken, written
+from .similarity import likeness, shared
 
 MOST_NAME = 120
 ERROR = "Error: "

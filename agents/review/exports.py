@@ -16,10 +16,11 @@ from django.utils.translation import gettext as _
 from agents.access import masking
 from agents.engine.events import Type
 from agents.models import Absence, AgentStep, Approval, Run, RunEvent
-from agents.review.moments import told_away
 from agents.review.replay import since
 from agents.templatetags.ashiato import cost, count, duration
 from agents.web.presentation import RunView, StepView
+
+from .replay_timeline import told_away
 
 SCHEMA = "ashiato.trace/1"
 A_PAGE = 100

@@ -8,7 +8,7 @@ from django import forms
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from agents.review.rerunning import AS_THE_AGENT, Setup, Wish, may_change
+from .reruns import AS_THE_AGENT, Setup, Wish, may_change
 
 MOST_INSTRUCTIONS = 50_000
 AS_SET_UP = {"instructions", "model", "fallback", "guardrails"}

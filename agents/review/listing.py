@@ -17,10 +17,11 @@ from django.db.models import QuerySet
 from agents.access.masking import is_open, masked, with_origins
 from agents.models import Run
 from agents.models.runs import ACTIVE
-from agents.review import discretion
-from agents.review.filters import Filter, parse
 from agents.review.models import Rating, Review
 from agents.web.presentation import RunView
+
+from . import search_masking
+from .filter_language import Filter, parse
 
 A_PAGE = 50
 MOST_FOUND = 3_000
@@ -111,8 +112,8 @@ class Look:
 
     def __init__(self, user, asked: Filter) -> None:
         self.user, self.asked = user, asked
-        self.is_discreet = discretion.is_due(user, asked)
-        apply = partial(discretion.apply, user, asked) if self.is_discreet else asked.apply
+        self.is_discreet = search_masking.is_due(user, asked)
+        apply = partial(search_masking.apply, user, asked) if self.is_discreet else asked.apply
         self.runs = apply(Run.objects.for_user(user))
         is_long = self.is_discreet and is_reviewer(user)
         self.most = MOST_READ if is_long else MOST_FOUND + 1
@@ -152,7 +153,7 @@ class Look:
     def _readable(self, pks: Iterable[int]) -> set[int]:
         if not self.is_discreet:
             return set(pks)
-        return discretion.readable(self.user, self.asked, pks)
+        return search_masking.readable(self.user, self.asked, pks)
 
 
 def neighbours(user, query: str, pk: int) -> tuple[int | None, int | None]:

@@ -9,7 +9,7 @@ from agents import runs
 from agents.access import permissions
 from agents.catalog import agent_factory
 from agents.models import Agent, Run, Schedule, ToolRegistration, Workflow
-from agents.review import rerunning
+from agents.review import reruns
 from agents.workflows import acceptance, schedules, start
 from chat import questions, sessions
 from tests.conftest import asked
@@ -166,8 +166,8 @@ async def test_a_run_cannot_be_run_again_with_an_agent_for_others(person, ledger
     run = await asked("6 * 7", user=person, agent=ledger)
     await finance.user_set.aremove(person)
 
-    with pytest.raises(rerunning.NotRerun, match="You may not use the agent of this run"):
-        await sync_to_async(rerunning.Setup)(run, person.pk)
+    with pytest.raises(reruns.NotRerun, match="You may not use the agent of this run"):
+        await sync_to_async(reruns.Setup)(run, person.pk)
 
 
 async def test_tools_for_others_cannot_be_chosen_for_a_run_again(person, finance):
@@ -175,6 +175,6 @@ async def test_tools_for_others_cannot_be_chosen_for_a_run_again(person, finance
     await sync_to_async(closed)("calculator", finance)
     await finance.user_set.aremove(person)
 
-    setup = await sync_to_async(rerunning.Setup)(run, person.pk)
+    setup = await sync_to_async(reruns.Setup)(run, person.pk)
 
     assert "calculator" not in await sync_to_async(lambda: setup.tools)()

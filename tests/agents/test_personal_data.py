@@ -15,7 +15,7 @@ from agents.llm.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel
 from agents.models import Agent, AgentStep, Run, RunEvent
 from agents.models.runs import TRIAL
-from agents.review.details import Details, is_unkept, values_replaced
+from agents.review.step_details import Details, is_unkept, values_replaced
 from agents.runs import approvals, event_store
 from chat import sessions
 from chat.models import ChatSession, Message

@@ -22,7 +22,7 @@ from agents.models import Agent, Approval, Run
 from agents.observability import log_sinks, telemetry
 from agents.observability.otlp import EPOCH, Exporter
 from agents.observability.spans import Course, Kind, Note, Span, Subject
-from agents.review import rerunning
+from agents.review import reruns
 from agents.runs import approvals, event_store, event_writer
 from agents.runs.approvals import Word
 from project.environment import Environment
@@ -618,7 +618,7 @@ async def test_what_a_run_again_repeats_is_in_the_trace_of_its_origin_only(
 
     def again():
         run = Run.objects.select_related("agent").get(pk=origin.pk)
-        return rerunning.prepare(run, 3, rerunning.Setup(run).before, person)
+        return reruns.prepare(run, 3, reruns.Setup(run).before, person)
 
     run = await sync_to_async(again)()
     runs.resume(run)

@@ -19,8 +19,8 @@ from django.utils import timezone  # noqa: E402
 
 from agents.engine.loop.termination import StopReason  # noqa: E402
 from agents.models import Run  # noqa: E402
-from agents.review import seeding  # noqa: E402
-from agents.review.stories import Call, Story  # noqa: E402
+from agents.review import sample_runs  # noqa: E402
+from agents.review.sample_stories import Call, Story  # noqa: E402
 from tests.bench.rounds import percentile  # noqa: E402
 
 TIMES = 20
@@ -75,7 +75,7 @@ def _long_run() -> int:
         words=EVENTS - 5 * STEPS,
     )
     run = Run(topic="bench", agent_name="helper", model="demo", query=story.query)
-    seeding.keep(run, story, timezone.now())
+    sample_runs.keep(run, story, timezone.now())
     return run.pk
 
 

@@ -4,7 +4,7 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from agents.models import Run
-from agents.review import judging
+from agents.review import feedback
 from agents.runs import event_store
 from chat import questions
 from chat.models import Message
@@ -20,7 +20,7 @@ pytestmark = [
 async def corrected(chat, person, text="It is 42."):
     run = await asked("6 * 7?", topic=chat.topic, user=person)
     await Message.objects.acreate(session=chat, author=person, run=run, client_id="a")
-    await sync_to_async(judging.correct)(person, run, text, "")
+    await sync_to_async(feedback.correct)(person, run, text, "")
     return run
 
 

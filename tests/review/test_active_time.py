@@ -13,7 +13,7 @@ from agents.engine.events import Event, Type
 from agents.models import AgentStep, Approval, Run
 from agents.review import exports, listing
 from agents.review.charts import p95
-from agents.review.filters import parse
+from agents.review.filter_language import parse
 from agents.runs import event_store
 from agents.templatetags.alike import run_head
 from agents.web.presentation import RunView, StepView

@@ -4,7 +4,7 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from agents.models import Run
-from agents.review import commenting
+from agents.review import comments
 from agents.review.models import Comment
 from chat import sharing
 from chat.models import ChatSession, Message
@@ -62,10 +62,10 @@ async def test_a_comment_is_seen_at_once_by_whoever_looks(run, chat, reader, per
     ):
         await frames_until(talk, "composer-state")
         await frames_until(trace, "run-")
-        await sync_to_async(commenting.say)(reader, run, 1, "<b>Sure?</b>")
+        await sync_to_async(comments.say)(reader, run, 1, "<b>Sure?</b>")
         said = [(await frames_until(page, "Sure?"))[-1] for page in (talk, trace)]
         kept = await Comment.objects.aget()
-        await sync_to_async(commenting.take_back)(reader, kept.pk)
+        await sync_to_async(comments.take_back)(reader, kept.pk)
         [*_, gone] = await frames_until(talk, "-said")
 
     assert all("&lt;b&gt;Sure?&lt;/b&gt;" in frame for frame in said)
@@ -77,7 +77,7 @@ async def test_a_comment_is_seen_at_once_by_whoever_looks(run, chat, reader, per
 async def test_a_page_that_was_away_is_shown_what_was_said_meanwhile(
     query, run, chat, reader, person
 ):
-    await sync_to_async(commenting.say)(reader, run, 1, "Sure?")
+    await sync_to_async(comments.say)(reader, run, 1, "Sure?")
     path = f"/ws/runs/{run.pk}/" if "over" in query else f"/ws/chat/{chat.pk}/"
 
     async with tab(person, path, query=query.encode()) as page:

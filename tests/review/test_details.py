@@ -7,7 +7,7 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
 from agents.models import AgentStep, GuardrailPattern, Run
-from agents.review.details import HEAD, TAIL, Details
+from agents.review.step_details import HEAD, TAIL, Details
 from agents.review.views.runs import TABS
 from tests.conftest import asked
 from tests.scripted import Says

@@ -7,8 +7,8 @@ from django.test import Client
 from agents import runs
 from agents.models import Agent, Approval, AuditEntry, Run, ToolRegistration
 from agents.review import examples
-from agents.review.likeness import likeness
 from agents.review.models import Example
+from agents.review.similarity import likeness
 from agents.runs import approvals
 from agents.runs.approvals import Word
 from tests.agents.test_plans import sum_of, written

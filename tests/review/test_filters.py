@@ -8,10 +8,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agents.models import Agent, AgentStep, Run
-from agents.review.fields import FIELDS
-from agents.review.filters import MOST_CHARACTERS, MOST_TERMS, parse
+from agents.review.filter_fields import FIELDS
+from agents.review.filter_language import MOST_CHARACTERS, MOST_TERMS, parse
+from agents.review.filter_values import Range, Word
 from agents.review.models import Label, Note, Rating, Review
-from agents.review.values import Range, Word
 
 pytestmark = pytest.mark.both_databases
 

@@ -19,7 +19,7 @@ from agents.models import (
     ReviewScope,
     Run,
 )
-from agents.review import cases, judging
+from agents.review import feedback, run_page
 from agents.review.models import Example, Label, Note, Rating, Review
 from chat.models import Message
 from tests.conftest import frames_until, tab
@@ -260,7 +260,7 @@ def test_a_hit_of_another_run_is_no_hit_of_this_one(run, hit, reviewer):
 
 
 def test_a_note_is_changed_and_deleted_by_its_author_alone(run, reviewer, other):
-    mine = judging.annotate(reviewer, run, "Off by one.")
+    mine = feedback.annotate(reviewer, run, "Off by one.")
     path = f"/traces/{run.pk}/notes/{mine.pk}/"
 
     assert browser(other).post(path, {"text": "No."}).status_code == 404
@@ -341,17 +341,17 @@ def flag_several(person, count):
         for at in range(count)
     ]
     for run in runs:
-        judging.flag(person, run, "Look.")
+        feedback.flag(person, run, "Look.")
     return runs
 
 
 def test_those_that_have_waited_longest_come_first(reviewer, person):
     flag_several(person, 3)
     first = Review.objects.order_by("pk").first()
-    judging.decide(reviewer, first.run, "wrong", "")
+    feedback.decide(reviewer, first.run, "wrong", "")
 
     names = ("open", "decided", "mine")
-    shown = {name: cases.queue(looking(reviewer), name)[0] for name in names}
+    shown = {name: run_page.queue(looking(reviewer), name)[0] for name in names}
 
     assert [case.question for case in shown["open"]] == ["q1", "q2"]
     assert [case.question for case in shown["decided"]] == ["q0"]
@@ -361,24 +361,26 @@ def test_those_that_have_waited_longest_come_first(reviewer, person):
 def test_a_page_of_the_queue_goes_on_where_it_ended_whatever_was_decided(
     reviewer, person, monkeypatch
 ):
-    monkeypatch.setattr(cases, "A_PAGE", 2)
+    monkeypatch.setattr(run_page, "A_PAGE", 2)
     flag_several(person, 5)
-    page, more = cases.queue(looking(reviewer), "open")
+    page, more = run_page.queue(looking(reviewer), "open")
     for case in page:
-        judging.decide(reviewer, case.run, "correct", "")
+        feedback.decide(reviewer, case.run, "correct", "")
 
-    following, last = cases.queue(looking(reviewer), "open", more)
+    following, last = run_page.queue(looking(reviewer), "open", more)
 
     assert [case.question for case in following] == ["q2", "q3"]
-    assert [case.question for case in cases.queue(looking(reviewer), "open", last)[0]] == ["q4"]
+    assert [case.question for case in run_page.queue(looking(reviewer), "open", last)[0]] == [
+        "q4"
+    ]
 
 
 def test_the_queue_asks_the_database_little(
     reviewer, person, agent, django_assert_max_num_queries
 ):
     for run in flag_several(person, 20):
-        judging.annotate(reviewer, run, "Hm.")
-        judging.label(reviewer, run, "sum")
+        feedback.annotate(reviewer, run, "Hm.")
+        feedback.label(reviewer, run, "sum")
         Rating.objects.create(run=run, user=person, is_good=False)
 
     client = browser(reviewer)
@@ -392,9 +394,9 @@ def test_the_queue_asks_the_database_little(
 def test_others_are_judged_masked_and_every_look_is_kept(run, reviewer, person):
     private = "ada@example.com"
     Run.objects.update(query=f"Write to {private}", answer=f"Sent to {private}.")
-    judging.rate(person, run, judging.Thumb(is_good=False, comment=f"Not {private}!"))
-    judging.flag(person, run, f"It should not tell {private}.")
-    judging.correct(person, run, f"Ask {private} first.", "")
+    feedback.rate(person, run, feedback.Thumb(is_good=False, comment=f"Not {private}!"))
+    feedback.flag(person, run, f"It should not tell {private}.")
+    feedback.correct(person, run, f"Ask {private} first.", "")
 
     for _ in range(2):
         page = browser(reviewer).get("/review/?show=decided").content.decode()
@@ -407,7 +409,7 @@ def test_others_are_judged_masked_and_every_look_is_kept(run, reviewer, person):
 
 
 def test_a_verdict_is_given_once_and_the_second_reviewer_is_told(run, reviewer, other):
-    judging.flag(reviewer, run, "Look.")
+    feedback.flag(reviewer, run, "Look.")
     path, typed = f"/traces/{run.pk}/verdict/", {"verdict": "partly", "seen": ""}
 
     browser(reviewer).post(path, {"verdict": "wrong", "seen": ""})
@@ -424,8 +426,8 @@ def test_a_verdict_is_given_once_and_the_second_reviewer_is_told(run, reviewer, 
 def test_of_many_reviewers_at_once_one_is_taken(run, reviewer):
     def decide(verdict):
         try:
-            judging.decide(reviewer, run, verdict, "")
-        except judging.NotTaken:
+            feedback.decide(reviewer, run, verdict, "")
+        except feedback.NotTaken:
             return ""
         finally:
             connection.close()
@@ -442,13 +444,13 @@ def test_of_many_reviewers_at_once_one_is_taken(run, reviewer):
     "query", ["after=" + "9" * 30, "after=-1", "show=%00", "after=%E2%91%A1"]
 )
 def test_a_queue_asked_for_in_odd_ways_is_still_the_queue(query, run, reviewer):
-    judging.flag(reviewer, run, "Look.")
+    feedback.flag(reviewer, run, "Look.")
 
     assert "6 * 7" in browser(reviewer).get(f"/review/?{query}").content.decode()
 
 
 async def test_a_correction_that_came_too_late_is_not_lost(run, reviewer, other):
-    await sync_to_async(judging.correct)(reviewer, run, "It is 42.", "")
+    await sync_to_async(feedback.correct)(reviewer, run, "It is 42.", "")
     client = await abrowser(other)
 
     late = await client.post(
@@ -462,7 +464,7 @@ async def test_a_correction_that_came_too_late_is_not_lost(run, reviewer, other)
 
 
 def test_a_run_is_given_to_whoever_may_judge_it(run, reviewer, other, stranger):
-    judging.flag(reviewer, run, "Look.")
+    feedback.flag(reviewer, run, "Look.")
     client, path = browser(reviewer), f"/traces/{run.pk}/assignee/"
 
     client.post(path, {"to": "kai"})
@@ -480,8 +482,8 @@ def test_a_run_is_given_to_whoever_may_judge_it(run, reviewer, other, stranger):
 
 
 def test_a_decided_run_that_is_flagged_again_is_open_and_says_both(run, reviewer, person):
-    judging.flag(person, run, "It is 42.")
-    judging.decide(reviewer, run, "correct", "")
+    feedback.flag(person, run, "It is 42.")
+    feedback.decide(reviewer, run, "correct", "")
 
     browser(person).post(f"/traces/{run.pk}/flag/", {"why": "Really, it is not."})
 
@@ -491,7 +493,7 @@ def test_a_decided_run_that_is_flagged_again_is_open_and_says_both(run, reviewer
 
 
 def test_a_run_that_nobody_flagged_is_judged_without_a_flag(run, reviewer):
-    judging.decide(reviewer, run, "correct", "")
+    feedback.decide(reviewer, run, "correct", "")
     shown = browser(reviewer).get("/review/?show=decided").content.decode()
 
     assert Review.objects.get().flagged_by is None
@@ -500,7 +502,7 @@ def test_a_run_that_nobody_flagged_is_judged_without_a_flag(run, reviewer):
 
 
 def test_reviewers_see_how_many_wait_and_others_see_nothing(run, reviewer, person):
-    judging.flag(person, run, "Look.")
+    feedback.flag(person, run, "Look.")
 
     theirs = browser(reviewer).get("/review/open/").content.decode()
 
@@ -514,7 +516,7 @@ def test_reviewers_see_how_many_wait_and_others_see_nothing(run, reviewer, perso
 
 
 def test_the_chat_leads_reviewers_to_what_waits_for_them(run, reviewer, person):
-    judging.flag(person, run, "Look.")
+    feedback.flag(person, run, "Look.")
 
     page = browser(reviewer).get("/").content.decode()
 
@@ -575,7 +577,7 @@ async def test_whatever_is_typed_there_is_a_sentence_or_it_is_kept(text, remove,
 async def test_a_correction_comes_to_the_chat_live_and_stays(run, reviewer, person, chat):
     async with tab(person, f"/ws/chat/{chat.pk}/") as page:
         await frames_until(page, "composer-state")
-        await sync_to_async(judging.correct)(reviewer, run, "It is **42**. <b>x</b>", "")
+        await sync_to_async(feedback.correct)(reviewer, run, "It is **42**. <b>x</b>", "")
         [*_, frame] = await frames_until(page, "Corrected by rei")
 
     assert "<strong>42</strong>" in frame
@@ -589,7 +591,7 @@ async def test_a_correction_comes_to_the_chat_live_and_stays(run, reviewer, pers
 async def test_a_page_that_was_away_is_shown_the_correction_when_it_is_back(
     run, reviewer, person, chat
 ):
-    await sync_to_async(judging.correct)(reviewer, run, "It is 42.", "")
+    await sync_to_async(feedback.correct)(reviewer, run, "It is 42.", "")
     last = await chat.messages.acreate(
         author=person,
         client_id="b",
@@ -603,7 +605,7 @@ async def test_a_page_that_was_away_is_shown_the_correction_when_it_is_back(
 
 
 async def test_a_correction_is_taken_back(run, reviewer, person, chat):
-    review = await sync_to_async(judging.correct)(reviewer, run, "It is 42.", "")
+    review = await sync_to_async(feedback.correct)(reviewer, run, "It is 42.", "")
 
     client = await abrowser(reviewer)
     said = {"correction": "It is 42.", "withdraw": "1", "seen": review.stamp}
@@ -618,22 +620,22 @@ async def test_the_page_of_another_run_is_not_told_of_a_correction(run, reviewer
     mine = await Run.objects.acreate(user=person, topic=chat.topic, query="?", status="failed")
     async with tab(person, f"/ws/runs/{mine.pk}/") as page:
         await frames_until(page, f"run-{mine.pk}")
-        await sync_to_async(judging.correct)(reviewer, run, "It is 42.", "")
+        await sync_to_async(feedback.correct)(reviewer, run, "It is 42.", "")
 
         assert await page.receive_nothing(0.3)
 
 
 async def test_the_answer_as_it_was_given_is_no_correction(run, reviewer):
-    with pytest.raises(judging.NotTaken, match="nothing to correct"):
-        await sync_to_async(judging.correct)(reviewer, run, " It is **41**.\r\n", "")
+    with pytest.raises(feedback.NotTaken, match="nothing to correct"):
+        await sync_to_async(feedback.correct)(reviewer, run, " It is **41**.\r\n", "")
 
 
 def test_the_masked_answer_is_no_correction(run, reviewer):
     run.answer = f"Ask {MAIL}."
 
-    with pytest.raises(judging.NotTaken, match="would be sent the masks"):
-        judging.correct(reviewer, run, "Ask ‹email›.", "")
-    judging.correct(reviewer, run, "Ask her.", "")
+    with pytest.raises(feedback.NotTaken, match="would be sent the masks"):
+        feedback.correct(reviewer, run, "Ask ‹email›.", "")
+    feedback.correct(reviewer, run, "Ask her.", "")
 
 
 def written_fields(page):
@@ -642,7 +644,7 @@ def written_fields(page):
 
 
 def test_no_form_begins_with_a_masked_answer(run, reviewer, auditor):
-    judging.flag(reviewer, run, "Look.")
+    feedback.flag(reviewer, run, "Look.")
     plain = browser(reviewer).get("/review/").content.decode()
     Run.objects.update(answer=f"Ask {MAIL}.")
     page = browser(reviewer).get("/review/").content.decode()
@@ -660,7 +662,7 @@ def test_no_form_begins_with_a_masked_answer(run, reviewer, auditor):
 
 
 def test_nor_with_a_masked_correction(run, reviewer, other):
-    judging.correct(other, run, f"Ask {MAIL}.", "")
+    feedback.correct(other, run, f"Ask {MAIL}.", "")
 
     page = browser(reviewer).get("/review/?show=decided").content.decode()
 
@@ -669,8 +671,8 @@ def test_nor_with_a_masked_correction(run, reviewer, other):
 
 
 def test_a_note_is_masked_but_for_whoever_wrote_it(run, reviewer, other):
-    judging.annotate(reviewer, run, f"I asked {MAIL}.")
-    judging.flag(reviewer, run, "Look.")
+    feedback.annotate(reviewer, run, f"I asked {MAIL}.")
+    feedback.flag(reviewer, run, "Look.")
 
     pages = [browser(user).get("/review/").content.decode() for user in (reviewer, other)]
     mine, theirs = pages
@@ -681,8 +683,8 @@ def test_a_note_is_masked_but_for_whoever_wrote_it(run, reviewer, other):
 
 
 def test_what_is_judged_is_in_the_audit_log(run, reviewer):
-    judging.flag(reviewer, run, "Look.")
-    judging.decide(reviewer, run, "unsafe", "")
+    feedback.flag(reviewer, run, "Look.")
+    feedback.decide(reviewer, run, "unsafe", "")
 
     entry = AuditEntry.objects.first()
 
@@ -694,7 +696,7 @@ def test_what_is_judged_is_in_the_audit_log(run, reviewer):
 
 
 async def test_the_corrected_answer_is_what_an_example_expects(run, reviewer):
-    await sync_to_async(judging.correct)(reviewer, run, "It is 42.", "")
+    await sync_to_async(feedback.correct)(reviewer, run, "It is 42.", "")
     client = await abrowser(reviewer)
 
     page = (await client.get("/review/?show=decided")).content.decode()
@@ -720,8 +722,8 @@ def test_a_name_is_used_once_and_what_was_typed_is_not_lost(run, reviewer):
 
 @pytest.mark.parametrize("headers", [HTMX, {}])
 def test_whoever_asked_reads_no_note_of_a_step(headers, run, reviewer, person):
-    judging.annotate(reviewer, run, "Between us: a rough customer.", step=1)
-    too_long = "x" * (judging.MOST_WORDS + 1)
+    feedback.annotate(reviewer, run, "Between us: a rough customer.", step=1)
+    too_long = "x" * (feedback.MOST_WORDS + 1)
 
     for why in ("Look.", too_long):
         said = {"why": why, "step": "1"}
@@ -730,9 +732,9 @@ def test_whoever_asked_reads_no_note_of_a_step(headers, run, reviewer, person):
 
 
 def test_the_log_keeps_how_much_was_written_and_not_what(run, reviewer, person):
-    judging.flag(person, run, "Call me: 090-1234-5678.")
-    review = judging.correct(reviewer, run, "It is 42.", "")
-    judging.correct(reviewer, run, "", review.stamp)
+    feedback.flag(person, run, "Call me: 090-1234-5678.")
+    review = feedback.correct(reviewer, run, "It is 42.", "")
+    feedback.correct(reviewer, run, "", review.stamp)
 
     kept = AuditEntry.objects.filter(action__startswith="review.").order_by("pk")
     assert [entry.detail for entry in kept] == [
@@ -743,14 +745,14 @@ def test_the_log_keeps_how_much_was_written_and_not_what(run, reviewer, person):
 
 
 def test_reasons_have_an_end_all_together(run, person):
-    judging.flag(person, run, "x" * (judging.MOST_WORDS - 10))
+    feedback.flag(person, run, "x" * (feedback.MOST_WORDS - 10))
 
     answer = browser(person).post(f"/traces/{run.pk}/flag/", {"why": "y" * 20}, headers=HTMX)
 
     assert (
         "No room for another reason: all together have at most 10000" in answer.content.decode()
     )
-    assert len(Review.objects.get().why) == judging.MOST_WORDS - 10
+    assert len(Review.objects.get().why) == feedback.MOST_WORDS - 10
 
 
 @pytest.mark.parametrize("said", [{"correction": "  "}, {"withdraw": "1"}])
@@ -775,13 +777,13 @@ def test_a_run_deleted_before_it_is_judged_is_not_found(
     route, act, said, run, reviewer, monkeypatch
 ):
     Run.objects.update(user=reviewer)
-    real = getattr(judging, act)
+    real = getattr(feedback, act)
 
     def overtaken(user, run, *about):
         Run.objects.filter(pk=run.pk).delete()
         return real(user, run, *about)
 
-    monkeypatch.setattr(judging, act, overtaken)
+    monkeypatch.setattr(feedback, act, overtaken)
 
     answer = browser(reviewer).post(f"/traces/{run.pk}/{route}/", said, headers=HTMX)
 
@@ -789,7 +791,7 @@ def test_a_run_deleted_before_it_is_judged_is_not_found(
 
 
 def test_a_run_deleted_before_it_is_shown_is_not_found(run, reviewer, monkeypatch):
-    monkeypatch.setattr(judging, "annotate", lambda user, run, *about: run.delete())
+    monkeypatch.setattr(feedback, "annotate", lambda user, run, *about: run.delete())
 
     answer = browser(reviewer).post(f"/traces/{run.pk}/notes/", {"text": "x"}, headers=HTMX)
 

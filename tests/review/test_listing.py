@@ -15,7 +15,7 @@ from agents import migrations
 from agents.models import Agent, AgentStep, ReviewScope, Run, RunEvent
 from agents.review import listing
 from agents.review.charts import charts, p95
-from agents.review.filters import parse
+from agents.review.filter_language import parse
 from agents.review.listing import Found, neighbours
 from agents.review.models import Label, Rating, Review, SavedView
 from agents.runs.projection import Rows

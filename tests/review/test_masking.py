@@ -12,7 +12,7 @@ from agents.access.masking import Veil, masked_value
 from agents.engine.events import Event, Type
 from agents.models import AgentStep, Approval, AuditEntry, Run, RunEvent
 from agents.review import listing
-from agents.review.filters import parse
+from agents.review.filter_language import parse
 from agents.review.models import Rating, Review
 from agents.runs import pubsub
 from agents.web import consumers

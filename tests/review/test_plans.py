@@ -6,7 +6,7 @@ from django.test import AsyncClient, Client
 
 from agents.observability.spans import Course, Subject
 from agents.review.comparison import Comparison
-from agents.review.moments import Timeline
+from agents.review.replay_timeline import Timeline
 from agents.web.presentation import RunView
 from agents.web.presentation.live_run import Watched
 from tests.agents.test_plans import checked as judged

@@ -15,8 +15,8 @@ from agents.engine.errors import ModelError
 from agents.engine.events import Stamp, Type
 from agents.engine.tool import ToolResult
 from agents.models import Absence, Agent, Approval, AuditEntry, Run
-from agents.review import judging, replay
-from agents.review.moments import Timeline, number
+from agents.review import feedback, replay
+from agents.review.replay_timeline import Timeline, number
 from agents.runs import approvals, event_store, leases
 from agents.runs.approvals import Word
 from agents.runs.projection import Rows
@@ -157,8 +157,8 @@ async def test_its_last_moment_is_the_page_of_the_run(decided, place):
 
 async def test_what_was_said_of_a_run_later_is_not_in_its_replay(decided, person, reviewer):
     def last_moment():
-        judging.correct(reviewer, decided, "It is *sent*.", "")
-        judging.rate(person, decided, judging.Thumb(is_good=False))
+        feedback.correct(reviewer, decided, "It is *sent*.", "")
+        feedback.rate(person, decided, feedback.Thumb(is_good=False))
         return replay.shown(decided, event_store.last_seq(decided), "chat").snapshot()
 
     shown = await sync_to_async(last_moment)()

@@ -19,8 +19,8 @@ from agents.models import (
     RunEvent,
     ToolRegistration,
 )
-from agents.review import rerunning
-from agents.review.rerunning import Setup
+from agents.review import reruns
+from agents.review.reruns import Setup
 from agents.runs import approvals, event_store
 from agents.runs.approvals import Word
 from agents.web.presentation import RunView
@@ -72,7 +72,7 @@ async def again(run, step, user, **different):
         kept = Run.objects.select_related("agent").get(pk=run.pk)
         before = Setup(kept).before
         wish = type(before)(**{n: getattr(before, n) for n in before.__slots__} | different)
-        return rerunning.prepare(kept, step, wish, user)
+        return reruns.prepare(kept, step, wish, user)
 
     new = await sync_to_async(prepare)()
     runs.resume(new)
@@ -198,7 +198,7 @@ async def test_what_was_blocked_is_said_anew_from_its_guardrail(tool, scripted, 
     run = await asked("Say it.", user=person)
     assert run.status == "blocked"
 
-    assert await sync_to_async(rerunning.nearest)(run, 2) == 1
+    assert await sync_to_async(reruns.nearest)(run, 2) == 1
 
 
 async def test_every_tool_that_may_write_asks_first(origin, tool, scripted, person):
@@ -246,7 +246,7 @@ async def test_calls_that_were_asked_about_together_are_run_again_together(
         await approvals.decide(person, question.pk, word)
     await runs.wait(origin)
 
-    nearest = sync_to_async(rerunning.nearest)
+    nearest = sync_to_async(reruns.nearest)
 
     assert [await nearest(origin, number) for number in (1, 2, 3, 4)] == [1, 2, 2, 4]
 
@@ -271,7 +271,7 @@ async def test_what_another_agent_did_is_run_again_from_the_step_that_asked_it(
     ask = Says.call("ask_helper", "I ask.", task="Count.")
     scripted(ask, FIRST, END, END)
     origin = await asked("How many?", user=person, agent=lead)
-    nearest = sync_to_async(rerunning.nearest)
+    nearest = sync_to_async(reruns.nearest)
     inner = [step.number async for step in origin.steps.filter(parent=2)]
 
     assert {await nearest(origin, number) for number in inner} == {2}
@@ -329,7 +329,7 @@ async def test_what_was_run_again_can_be_run_again(origin, tool, scripted, perso
 async def test_killed_while_it_was_told_again_it_goes_on(kept, origin, tool, scripted, person):
     def left_behind():
         run = Run.objects.select_related("agent").get(pk=origin.pk)
-        new = rerunning.prepare(run, 5, Setup(run).before, person)
+        new = reruns.prepare(run, 5, Setup(run).before, person)
         Run.objects.filter(pk=new.pk).update(heartbeat_at=None)
         return new
 
@@ -616,7 +616,7 @@ async def test_every_form_has_a_token_of_its_own(origin, person):
 
 
 async def test_only_so_many_runs_again_go_on_at_once(origin, person):
-    for number in range(rerunning.MOST_LIVE):
+    for number in range(reruns.MOST_LIVE):
         await Run.objects.acreate(
             user=person, topic=f"r{number}", status="waiting", origin=origin, origin_step=1
         )
@@ -629,14 +629,14 @@ async def test_only_so_many_runs_again_go_on_at_once(origin, person):
     page = answer.content.decode()
     assert "5 of your runs again are not over yet. Wait for one, or stop it." in page
     assert "Be quick." in page
-    assert await Run.objects.filter(origin=origin).acount() == rerunning.MOST_LIVE
+    assert await Run.objects.filter(origin=origin).acount() == reruns.MOST_LIVE
 
 
 async def test_an_agent_switched_off_in_that_moment_is_a_sentence(origin, person, monkeypatch):
     def switched_off(*about):
-        raise rerunning.NotRerun("It is switched off.")
+        raise reruns.NotRerun("It is switched off.")
 
-    monkeypatch.setattr(rerunning, "prepare", switched_off)
+    monkeypatch.setattr(reruns, "prepare", switched_off)
     client = await browser(person)
 
     answer = await client.post(f"/traces/{origin.pk}/rerun/3/", FILLED_IN)

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from agents.access import audit
 from agents.models import AgentStep, AuditEntry, Run
-from agents.review import judging
+from agents.review import feedback
 from agents.review.models import ShareLink
 from tests.review.conftest import MAIL, PERSONAL, client_of
 
@@ -61,7 +61,7 @@ def test_each_level_shows_what_it_says(personal_run, person):
 
 
 def test_a_correction_is_shared_with_its_run_masked_as_that(personal_run, person, reviewer):
-    judging.correct(reviewer, personal_run, f"It is **Grace**, {MAIL}.", "")
+    feedback.correct(reviewer, personal_run, f"It is **Grace**, {MAIL}.", "")
     client, shows = client_of(person), {}
 
     for level in ShareLink.Level.values:

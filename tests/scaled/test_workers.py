@@ -11,7 +11,7 @@ from agents import runs
 from agents.catalog import tool_factory
 from agents.engine.tool import ToolResult
 from agents.models import Approval, Run
-from agents.review import rerunning
+from agents.review import reruns
 from agents.runs import approvals, executor, job_queue, leases
 from agents.runs.approvals import Word
 from tests.conftest import checked, until
@@ -179,7 +179,7 @@ async def test_a_run_again_stands_in_line_and_a_worker_tells_it_again(scripted, 
 
     def again():
         run = Run.objects.select_related("agent").get(pk=origin.pk)
-        return rerunning.prepare(run, 3, rerunning.Setup(run).before, person)
+        return reruns.prepare(run, 3, reruns.Setup(run).before, person)
 
     run = await sync_to_async(again)()
     assert await sync_to_async(in_line)() == [origin.pk, run.pk]

@@ -8,7 +8,7 @@ from django.test import AsyncClient
 from agents import runs
 from agents.catalog import agent_factory
 from agents.models import GuardrailPattern, Run
-from agents.review import rerunning
+from agents.review import reruns
 from agents.review.models import Example
 from agents.workflows import start, versions
 from tests.conftest import checked
@@ -30,7 +30,7 @@ async def finished(workflow, person):
 
 async def test_a_workflow_that_is_run_again_is_the_same_workflow(finished, person):
     def again():
-        return rerunning.prepare(finished, 1, rerunning.Setup(finished).before, person)
+        return reruns.prepare(finished, 1, reruns.Setup(finished).before, person)
 
     run = await sync_to_async(again)()
     runs.resume(run)
@@ -67,7 +67,7 @@ async def called(run):
 @pytest.mark.parametrize("kept", [{}, {"tools": []}])
 async def test_an_agent_that_a_workflow_asks_again_has_its_tools(kept, errand, person):
     def again():
-        return rerunning.prepare(errand, 1, rerunning.Setup(errand).before, person)
+        return reruns.prepare(errand, 1, reruns.Setup(errand).before, person)
 
     run = await sync_to_async(again)()
     assert run.overrides == {}
@@ -112,8 +112,8 @@ async def test_a_workflow_is_run_again_without_a_guardrail_and_with_another_fall
     differ = {"guardrails": [], "fallback": "openai/gpt-5"}
 
     def again():
-        wish = replace(rerunning.Setup(finished).before, **differ)
-        return rerunning.prepare(finished, 1, wish, person)
+        wish = replace(reruns.Setup(finished).before, **differ)
+        return reruns.prepare(finished, 1, wish, person)
 
     runtime = await agent_factory.build(await sync_to_async(again)())
 

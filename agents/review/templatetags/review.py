@@ -3,7 +3,7 @@
 from django import template
 
 from agents.models import GuardrailHit, Run
-from agents.review import cases, judging
+from agents.review import feedback, run_page
 from agents.review.models import Review
 from agents.web.presentation import RunView
 
@@ -11,16 +11,16 @@ register = template.Library()
 
 
 @register.simple_tag(takes_context=True)
-def case_of(context: template.Context, view: RunView) -> cases.CaseView:
+def case_of(context: template.Context, view: RunView) -> run_page.CaseView:
     """A run with what was said of it, as the person who looks at this page may judge it."""
-    return cases.case(context["request"], view.run)
+    return run_page.case(context["request"], view.run)
 
 
 @register.simple_tag(takes_context=True)
 def open_reviews(context: template.Context) -> int | None:
     """How many wait to be judged; None for whoever judges nothing."""
     user = context["user"]
-    may_review = user.has_perm(judging.REVIEWS)
+    may_review = user.has_perm(feedback.REVIEWS)
     return Review.objects.for_user(user).open().count() if may_review else None
 
 

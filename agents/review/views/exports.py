@@ -6,7 +6,7 @@ from django.views.decorators.http import require_GET
 from agents.access import audit, masking
 from agents.db import database
 from agents.review import exports
-from agents.review.reading import Reading, read
+from agents.review.audited_reading import Reading, read
 from agents.web.downloads import download
 
 

@@ -15,9 +15,9 @@ from django.views.decorators.http import require_GET, require_POST
 
 from agents.db import errors
 from agents.models import Membership
-from agents.review import completion, listing
+from agents.review import filter_completion, listing
 from agents.review.charts import charts
-from agents.review.filters import Filter, Problem, clean, parse
+from agents.review.filter_language import Filter, Problem, clean, parse
 from agents.review.listing import A_PAGE, MOST_FOUND, Cursor, RunPage, is_reviewer
 from agents.review.models import A_NAME, SavedView
 
@@ -47,11 +47,11 @@ def run_list(request: HttpRequest) -> HttpResponse:
         "is_first": cursor == Cursor(),
         "chips": _chips(asked),
         "problems": _problems(
-            asked, [] if page.found else completion.meant(request.user, asked)
+            asked, [] if page.found else filter_completion.meant(request.user, asked)
         ),
         "ready_made": _views(asked, READY_MADE.items()),
         "saved": SavedView.objects.filter(user=request.user),
-        "fields": completion.fields(request.user),
+        "fields": filter_completion.fields(request.user),
         "show_people": is_reviewer(request.user) or bool(topics),
         "within": f"?{urlencode({'within': asked.text})}" if asked.text else "",
         "counted": _counted(page, cursor),
@@ -63,7 +63,7 @@ def run_list(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def completions(request: HttpRequest) -> JsonResponse:
-    return JsonResponse({"fields": completion.offered(request.user)})
+    return JsonResponse({"fields": filter_completion.offered(request.user)})
 
 
 @require_POST

@@ -10,9 +10,9 @@ from django.views.decorators.http import require_GET
 
 from agents.access import masking
 from agents.models import AgentStep
-from agents.review.details import Details, Excerpt, is_unkept, values_replaced
+from agents.review.audited_reading import Reading, read
 from agents.review.listing import neighbours
-from agents.review.reading import Reading, read
+from agents.review.step_details import Details, Excerpt, is_unkept, values_replaced
 from agents.runs import event_store
 from agents.web.presentation import RunView, StepView
 

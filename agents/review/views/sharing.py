@@ -9,8 +9,8 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from agents.access import audit, masking
 from agents.access.masking import Veil
 from agents.review import sharing
+from agents.review.audited_reading import Reading, read
 from agents.review.models import ShareLink
-from agents.review.reading import Reading, read
 from agents.web.presentation import RunView
 
 # It is for whoever was given it: kept nowhere, found by nobody, and told to no other site.

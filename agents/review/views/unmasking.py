@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from agents.access import audit, masking
-from agents.review.reading import Reading, read
+from agents.review.audited_reading import Reading, read
 
 MOST_REASON = 1_000
 

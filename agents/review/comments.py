@@ -8,9 +8,10 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from agents.models import Membership, Run
-from agents.review.judging import NotTaken, written
 from agents.review.models import Comment
 from agents.runs import pubsub
+
+from .feedback import NotTaken, written
 
 MOST = 200
 

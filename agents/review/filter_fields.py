@@ -12,10 +12,11 @@ from django.utils.translation import gettext_lazy as _
 
 from agents.models import Agent, AgentStep, Approval, Run
 from agents.models.runs import ACTIVE, STEP_COUNT, TRIAL
-from agents.review import values
 from agents.review.models import Example, Label, Note, Rating, Review
-from agents.review.values import Range, Word
 from agents.runs.projection import mark
+
+from . import filter_values
+from .filter_values import Range, Word
 
 LIVE, NONE, ANY = "live", "none", "any"
 
@@ -52,12 +53,14 @@ class Field:
     refusal: Any = ""  # said to those who are no reviewers, where only they may look for it
 
 
-def _field(name: str, about: Any, example: str, read: values.Read, which: Which) -> Field:
+def _field(
+    name: str, about: Any, example: str, read: filter_values.Read, which: Which
+) -> Field:
     return Field(name=name, about=about, example=f"{name}:{example}", read=read, which=which)
 
 
 def _choice(name: str, about: Any, choices: Mapping[str, Any], which: Which) -> Field:
-    made = _field(name, about, next(iter(choices)), values.one_of(choices), which)
+    made = _field(name, about, next(iter(choices)), filter_values.one_of(choices), which)
     return replace(made, choices=choices)
 
 
@@ -241,7 +244,12 @@ HAS = {
 
 
 def _fields() -> list[Field]:
-    amount, name, words, day = values.number, values.word, values.words, values.day
+    amount, name, words, day = (
+        filter_values.number,
+        filter_values.word,
+        filter_values.words,
+        filter_values.day,
+    )
     kinds, verdicts = dict(AgentStep.Kind.choices), dict(Review.Verdict.choices)
     return [
         _choice("status", _("how it stands"), STATUSES, _status),
@@ -255,14 +263,18 @@ def _fields() -> list[Field]:
             "duration",
             _("active time, excluding waiting for people"),
             ">5s",
-            values.duration,
+            filter_values.duration,
             _worked,
         ),
         _field(
-            "waited", _("time spent waiting for people"), ">1m", values.duration, _in("waited")
+            "waited",
+            _("time spent waiting for people"),
+            ">1m",
+            filter_values.duration,
+            _in("waited"),
         ),
         _field("tokens", _("tokens read and written"), ">4000", amount, _in("tokens")),
-        _field("cost", _("dollars"), ">0.01", values.money, _in("cost")),
+        _field("cost", _("dollars"), ">0.01", filter_values.money, _in("cost")),
         _choice("guardrail", _("what a guardrail did"), GUARDRAILS, _guardrail),
         replace(
             _field("user", _("who asked"), "ada", name, _person),

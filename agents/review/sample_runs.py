@@ -13,8 +13,9 @@ from django.utils import timezone
 
 from agents.models import Agent, AgentStep, Run, RunEvent
 from agents.review.models import Label, Note, Rating, Review
-from agents.review.stories import Story, Telling, story
 from agents.runs import event_store
+
+from .sample_stories import Story, Telling, story
 
 STORIES = 1_000
 PEOPLE = 50

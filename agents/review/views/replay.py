@@ -9,8 +9,8 @@ from django.views.decorators.http import require_GET
 
 from agents.models import Run
 from agents.review import replay
-from agents.review.moments import Timeline, number
-from agents.review.reading import read
+from agents.review.audited_reading import read
+from agents.review.replay_timeline import Timeline, number
 from agents.runs import event_store
 
 SPEEDS = ["0.5", "1", "2", "4", "8"]

@@ -17,7 +17,7 @@ from agents.access import audit
 from agents.console.guardrail_testing import hits
 from agents.db import errors
 from agents.models import Run
-from agents.review import cases, examples, judging
+from agents.review import examples, feedback, run_page
 from agents.review.models import Note, Review
 from agents.web.presentation import RunView
 from agents.web.referrer import page_before
@@ -38,9 +38,9 @@ def rate(request: HttpRequest, pk: int) -> HttpResponse:
     run = get_object_or_404(Run.objects.for_user(request.user), pk=pk, user=request.user)
     problem = ""
     try:
-        with there(run), errors.refusing(judging.NotTaken):
-            judging.rate(request.user, run, _thumb(request, run))
-    except judging.NotTaken as sentence:
+        with there(run), errors.refusing(feedback.NotTaken):
+            feedback.rate(request.user, run, _thumb(request, run))
+    except feedback.NotTaken as sentence:
         problem = str(sentence)
     return _rated(request, run, problem)
 
@@ -52,13 +52,13 @@ def _rated(request: HttpRequest, run: Run, problem: str) -> HttpResponse:
         return render(request, "_rating.html", context)
     if not problem:
         return redirect(_back(request, run.pk, f"rating-{run.pk}"))
-    case = cases.case(request, run, problem=problem)
+    case = run_page.case(request, run, problem=problem)
     return render(request, "trace/case.html", {"case": case}, status=422)
 
 
-def _thumb(request: HttpRequest, run: Run) -> judging.Thumb:
+def _thumb(request: HttpRequest, run: Run) -> feedback.Thumb:
     said = request.POST.get("rating", "bad")
-    return judging.Thumb(
+    return feedback.Thumb(
         is_good={"good": True, "none": None}.get(said, False),
         reason=_reason(request, run),
         comment=request.POST.get(f"comment-{run.pk}", ""),
@@ -79,7 +79,7 @@ def judges(view):
     @require_POST
     @wraps(view)
     def judged(request: HttpRequest, pk: int, **more: int) -> HttpResponse:
-        run = get_object_or_404(judging.reviewable(request.user), pk=pk)
+        run = get_object_or_404(feedback.reviewable(request.user), pk=pk)
         return _taken(request, run, lambda: view(request, run, **more))
 
     return judged
@@ -98,9 +98,9 @@ def there(run: Run) -> Iterator[None]:
 
 def _taken(request: HttpRequest, run: Run, act) -> HttpResponse:
     try:
-        with there(run), errors.refusing(judging.NotTaken):
+        with there(run), errors.refusing(feedback.NotTaken):
             act()
-    except judging.NotTaken as sentence:
+    except feedback.NotTaken as sentence:
         return _shown(request, run, str(sentence))
     except Note.DoesNotExist:
         raise Http404 from None
@@ -109,24 +109,24 @@ def _taken(request: HttpRequest, run: Run, act) -> HttpResponse:
 
 @judges
 def annotate(request: HttpRequest, run: Run) -> None:
-    judging.annotate(request.user, run, request.POST.get("text", ""), _step(request))
+    feedback.annotate(request.user, run, request.POST.get("text", ""), _step(request))
 
 
 @judges
 def note(request: HttpRequest, run: Run, note: int) -> None:
     """Change a note of one's own, or take it back."""
     if "delete" in request.POST:
-        judging.withdraw(request.user, run, note)
+        feedback.withdraw(request.user, run, note)
     else:
-        judging.reword(request.user, run, note, request.POST.get("text", ""))
+        feedback.reword(request.user, run, note, request.POST.get("text", ""))
 
 
 @judges
 def label(request: HttpRequest, run: Run) -> None:
     if "remove" in request.POST:
-        judging.unlabel(run, request.POST["remove"], _step(request))
+        feedback.unlabel(run, request.POST["remove"], _step(request))
     else:
-        judging.label(request.user, run, request.POST.get("label", ""), _step(request))
+        feedback.label(request.user, run, request.POST.get("label", ""), _step(request))
 
 
 @judges
@@ -135,30 +135,30 @@ def hit(request: HttpRequest, run: Run, hit: int) -> None:
     found = get_object_or_404(run.hits.select_related("pattern", "run"), pk=hit)
     word = request.POST.get("word", "")
     if word not in hits.WORDS:
-        raise judging.NotTaken(_("Choose a verdict."))
+        raise feedback.NotTaken(_("Choose a verdict."))
     hits.judge(request.user, found, hits.WORDS[word])
 
 
 @judges
 def assign(request: HttpRequest, run: Run) -> None:
     name = request.user.get_username() if "me" in request.POST else request.POST.get("to", "")
-    name = judging.storable(name)
+    name = feedback.storable(name)
     person = get_user_model().objects.filter(username=name).first() if name else None
     if name and person is None:
         raise Http404
-    judging.assign(request.user, run, person)
+    feedback.assign(request.user, run, person)
 
 
 @judges
 def decide(request: HttpRequest, run: Run) -> None:
     verdict, seen = request.POST.get("verdict", ""), request.POST.get("seen", "")
-    judging.decide(request.user, run, verdict, seen)
+    feedback.decide(request.user, run, verdict, seen)
 
 
 @judges
 def correct(request: HttpRequest, run: Run) -> None:
     text = "" if "withdraw" in request.POST else request.POST.get("correction", "")
-    judging.correct(request.user, run, text, request.POST.get("seen", ""))
+    feedback.correct(request.user, run, text, request.POST.get("seen", ""))
 
 
 @judges
@@ -173,13 +173,13 @@ def flag(request: HttpRequest, pk: int) -> HttpResponse:
     """Also for whoever asked."""
     run = get_object_or_404(Run.objects.in_scope(request.user), pk=pk)
     why = request.POST.get("why", "")
-    return _taken(request, run, lambda: judging.flag(request.user, run, why))
+    return _taken(request, run, lambda: feedback.flag(request.user, run, why))
 
 
 @require_GET
 def step_review(request: HttpRequest, pk: int, step: int) -> HttpResponse:
     """What was said of one step, and a place to say more."""
-    run = get_object_or_404(judging.reviewable(request.user), pk=pk)
+    run = get_object_or_404(feedback.reviewable(request.user), pk=pk)
     if not run.steps.filter(number=step).exists():
         raise Http404
     audit.viewed(request.user, run, DOOR)
@@ -187,7 +187,7 @@ def step_review(request: HttpRequest, pk: int, step: int) -> HttpResponse:
 
 
 def _step_page(request: HttpRequest, run: Run, step: int, **about: Any) -> HttpResponse:
-    context = {"case": cases.case(request, run, **about), "number": step}
+    context = {"case": run_page.case(request, run, **about), "number": step}
     if request.htmx:
         return render(request, "trace/_step_judge.html", context)
     status = 422 if about.get("problem") else 200
@@ -197,11 +197,11 @@ def _step_page(request: HttpRequest, run: Run, step: int, **about: Any) -> HttpR
 @require_GET
 def review_queue(request: HttpRequest) -> HttpResponse:
     """What waits to be judged, one after the other."""
-    if not request.user.has_perm(judging.REVIEWS):
+    if not request.user.has_perm(feedback.REVIEWS):
         raise Http404
     show = request.GET.get("show", "")
     show = show if show in SHOWN else "open"
-    found, more = cases.queue(request, show, request.GET.get("after", ""))
+    found, more = run_page.queue(request, show, request.GET.get("after", ""))
     audit.viewed_all(request.user, [case.run for case in found], DOOR)
     context = {"cases": found, "show": show, "more": more, "here": "review"}
     return render(request, "trace/review.html", context)
@@ -210,7 +210,7 @@ def review_queue(request: HttpRequest) -> HttpResponse:
 @require_GET
 def open_reviews(request: HttpRequest) -> HttpResponse:
     """How many wait; pages ask for it from time to time."""
-    if not request.user.has_perm(judging.REVIEWS):
+    if not request.user.has_perm(feedback.REVIEWS):
         raise Http404
     waiting = Review.objects.for_user(request.user).open().count()
     return render(request, "_open_reviews.html", {"waiting": waiting})
@@ -219,13 +219,13 @@ def open_reviews(request: HttpRequest) -> HttpResponse:
 def _shown(request: HttpRequest, run: Run, problem: str = "") -> HttpResponse:
     """What is kept now; with a problem, what was typed as well: nothing of it is lost."""
     # What is said of a step, reviewers say to each other.
-    step = _step(request) if request.user.has_perm(judging.REVIEWS) else 0
+    step = _step(request) if request.user.has_perm(feedback.REVIEWS) else 0
     if not request.htmx and not problem:
         return redirect(_back(request, run.pk, f"step-{step}" if step else f"judge-{run.pk}"))
     typed = {name: request.POST.get(name, "") for name in FIELDS} if problem else {}
     if step:
         return _step_page(request, run, step, problem=problem, typed=typed)
-    case = cases.case(request, run, problem=problem, typed=typed)
+    case = run_page.case(request, run, problem=problem, typed=typed)
     if request.htmx:
         return render(request, "trace/_judged.html", {"case": case})
     audit.viewed(request.user, run, DOOR)

@@ -14,9 +14,9 @@ from agents.access import audit, masking
 from agents.db import database, errors
 from agents.models import Run
 from agents.models.runs import TRIAL
-from agents.review import rerunning
+from agents.review import reruns
+from agents.review.audited_reading import Reading, read
 from agents.review.forms import RerunForm
-from agents.review.reading import Reading, read
 
 
 @require_GET
@@ -55,16 +55,16 @@ def _prepared(request: HttpRequest, pk: int, step: int) -> Run | HttpResponse:
     found = _found(request, pk, step)
     try:
         form = RerunForm(_setup(request, found), request.user, request.POST)
-    except rerunning.NotRerun:
+    except reruns.NotRerun:
         return _form(request, found, step)
     if not form.is_valid():
         return _form(request, found, step, form)
     try:
-        with errors.refusing(rerunning.NotRerun):
-            run, is_new = rerunning.prepare_once(
+        with errors.refusing(reruns.NotRerun):
+            run, is_new = reruns.prepare_once(
                 found.row, step, form.wish, request.user, form.cleaned_data["token"]
             )
-    except (rerunning.NotRerun, audit.NotRecorded) as reason:
+    except (reruns.NotRerun, audit.NotRecorded) as reason:
         form.add_error(None, str(reason))
         return _form(request, found, step, form)
     if not is_new:
@@ -78,29 +78,29 @@ def _found(request: HttpRequest, pk: int, step: int) -> Reading:
     found = read(request, pk, "rerun")
     if step != 1 and not found.row.steps.filter(number=step).exists():
         raise Http404
-    if not rerunning.may(request.user, found.row):
+    if not reruns.may(request.user, found.row):
         raise PermissionDenied
     return found
 
 
-def _setup(request: HttpRequest, found: Reading) -> rerunning.Setup:
+def _setup(request: HttpRequest, found: Reading) -> reruns.Setup:
     """Whoever runs it again has all that was said in a run of their own, as it was said."""
     if found.is_masked:
-        raise rerunning.NotRerun(_("Show this run unmasked first: run again, it would be."))
-    return rerunning.Setup(found.row, request.user.pk)
+        raise reruns.NotRerun(_("Show this run unmasked first: run again, it would be."))
+    return reruns.Setup(found.row, request.user.pk)
 
 
 def _form(
     request: HttpRequest, found: Reading, step: int, form: RerunForm | None = None
 ) -> HttpResponse:
-    nearest = rerunning.nearest(found.row, step)
+    nearest = reruns.nearest(found.row, step)
     view = replace(found.view(), may_decide=False)
     context = {"view": view, "asked": step, "step": nearest, "level": 2 if request.htmx else 1}
     context["replayed"] = [row for row in view.steps if row.number < nearest]
     try:
         setup = _setup(request, found)
         context |= {"setup": setup, "form": form or RerunForm(setup, request.user)}
-    except rerunning.NotRerun as reason:
+    except reruns.NotRerun as reason:
         context["problem"] = str(reason)
     template = "trace/again.html#form" if request.htmx else "trace/again.html"
     return render(request, template, context, status=422 if request.method == "POST" else 200)

@@ -13,10 +13,11 @@ from django.utils.safestring import SafeString
 from agents.access import masking
 from agents.access.masking import Veil
 from agents.models import Run
-from agents.review import judging
 from agents.review.models import Example, Label, Note, Rating, Review
 from agents.web.presentation import RunView
 from agents.web.presentation.markdown import render_markdown
+
+from . import feedback
 
 A_PAGE = 30
 PEOPLE = [f"review__{who}" for who in ("flagged_by", "assignee", "decided_by", "corrected_by")]
@@ -134,7 +135,7 @@ class CaseView:
 
 def case(request: HttpRequest, run: Run, **about: Any) -> CaseView:
     """A run as this person may judge it."""
-    may_review = judging.reviewable(request.user).filter(pk=run.pk).exists()
+    may_review = feedback.reviewable(request.user).filter(pk=run.pk).exists()
     for found in _cases(request, [run.pk], may_review=may_review, **about):
         return found
     raise Http404  # it was deleted since
@@ -181,7 +182,7 @@ def _ordered(reviews: QuerySet[Review], show: str) -> QuerySet[Review]:
 def _cases(request: HttpRequest, pks: Iterable[int], **about: Any) -> list[CaseView]:
     found = {run.pk: run for run in masking.with_origins(_judged(pks))}
     if about.get("may_review", True):
-        about["reviewers"] = judging.reviewers()
+        about["reviewers"] = feedback.reviewers()
     return [_case(request, found[pk], **about) for pk in pks if pk in found]
 
 

@@ -16,9 +16,10 @@ from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
 from agents.models import Run
-from agents.review import fields
-from agents.review.fields import FIELDS, OTHER_NAMES, Field
-from agents.review.values import BadValue
+
+from . import filter_fields
+from .filter_fields import FIELDS, OTHER_NAMES, Field
+from .filter_values import BadValue
 
 MOST_CHARACTERS = 500
 MOST_TERMS = 40
@@ -45,7 +46,7 @@ class Term:
 
     @property
     def which(self) -> Q:
-        ask = FIELDS[self.field].which if self.field else fields.text
+        ask = FIELDS[self.field].which if self.field else filter_fields.text
         found = reduce(or_, map(ask, self.values))
         return ~found if self.is_not else found
 
@@ -67,7 +68,7 @@ class Filter:
     problems: tuple[Problem, ...] = ()
 
     def apply(self, runs: QuerySet[Run]) -> QuerySet[Run]:
-        runs = runs.alias(**fields.ALIASES)
+        runs = runs.alias(**filter_fields.ALIASES)
         for term in self.terms:
             runs = runs.filter(term.which)
         return runs
@@ -219,7 +220,7 @@ class _Reading:
 
     @property
     def _known(self) -> dict[str, Field]:
-        return fields.known(is_reviewer=self.is_reviewer)
+        return filter_fields.known(is_reviewer=self.is_reviewer)
 
     def _value(self, asked: Field, text: str, start: int, end: int) -> Any:
         try:

@@ -9,8 +9,9 @@ from django.db.models import Q, QuerySet
 
 from agents.access.masking import SEE_ALL, asker, masked_text, with_origins
 from agents.models import Run
-from agents.review import fields
-from agents.review.filters import Filter, Term
+
+from . import filter_fields
+from .filter_language import Filter, Term
 
 COLUMNS = {"": ("query", "answer"), "error": ("detail",)}
 
@@ -21,7 +22,7 @@ def is_due(user, asked: Filter) -> bool:
 
 def apply(user, asked: Filter, runs: QuerySet[Run]) -> QuerySet[Run]:
     """Those that may match: what others' runs must not say is found out by `readable`."""
-    runs = runs.alias(**fields.ALIASES)
+    runs = runs.alias(**filter_fields.ALIASES)
     others = ~Q(user=user, origin_step=None)
     for term in asked.terms:
         is_open = term.is_not and _is_of_words(term)

@@ -7,23 +7,24 @@ from django.views.decorators.http import require_GET, require_POST
 
 from agents.db import errors
 from agents.models import Run
-from agents.review import commenting
-from agents.review.judging import NotTaken
+from agents.review import comments
+from agents.review.feedback import NotTaken
 from agents.review.models import Comment
-from agents.review.views.judging import there
 from agents.web.presentation import Thread
+
+from .feedback import there
 
 NO_STEP = 10**8
 
 
 @require_POST
 def comment(request: HttpRequest, pk: int) -> HttpResponse:
-    run = get_object_or_404(commenting.commentable(request.user), pk=pk)
+    run = get_object_or_404(comments.commentable(request.user), pk=pk)
     step = _number(request.POST.get("step", ""))
     text = request.POST.get(f"comment-{pk}-{step}", "")
     try:
         with there(run), errors.refusing(NotTaken):
-            commenting.say(request.user, run, step, text)
+            comments.say(request.user, run, step, text)
     except NotTaken as reason:
         return _thread(request, run, step, problem=str(reason), typed=text)
     return _thread(request, run, step)
@@ -32,7 +33,7 @@ def comment(request: HttpRequest, pk: int) -> HttpResponse:
 @require_GET
 def thread(request: HttpRequest, pk: int, step: int) -> HttpResponse:
     """All comments on a step, or on the answer (0): below it there is room for some of them."""
-    run = get_object_or_404(commenting.commentable(request.user), pk=pk)
+    run = get_object_or_404(comments.commentable(request.user), pk=pk)
     if step >= NO_STEP or (step and not run.steps.filter(number=step).exists()):
         raise Http404
     said = Thread.of(run, step, request.user.pk, most=None)
@@ -41,9 +42,9 @@ def thread(request: HttpRequest, pk: int, step: int) -> HttpResponse:
 
 @require_POST
 def delete_comment(request: HttpRequest, pk: int, comment: int) -> HttpResponse:
-    run = get_object_or_404(commenting.commentable(request.user), pk=pk)
+    run = get_object_or_404(comments.commentable(request.user), pk=pk)
     try:
-        gone = commenting.take_back(request.user, comment)
+        gone = comments.take_back(request.user, comment)
     except Comment.DoesNotExist:
         raise Http404 from None
     return _thread(request, run, gone.step)

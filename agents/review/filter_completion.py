@@ -8,11 +8,12 @@ from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext as _
 
 from agents.models import Agent, Run
-from agents.review.fields import Field, known
-from agents.review.filters import Filter, Problem, Term
 from agents.review.listing import is_reviewer
 from agents.review.models import Label
-from agents.review.values import Word
+
+from .filter_fields import Field, known
+from .filter_language import Filter, Problem, Term
+from .filter_values import Word
 
 LATELY = 1_000
 MOST_VALUES = 100

@@ -10,8 +10,8 @@ from django.views.decorators.http import require_GET
 
 from agents.access.masking import is_open, masked, with_origins
 from agents.models import Run
+from agents.review.audited_reading import Reading, read
 from agents.review.comparison import Comparison
-from agents.review.reading import Reading, read
 from agents.web.presentation import RunView
 
 DOOR = "compare"
