@@ -9,8 +9,9 @@ from agents.console.read_only import ReadOnlyAdmin
 from agents.console.runs import RecordAdmin, counted, stop_all
 from agents.console.runs import shown as run_shown
 from agents.models import Run
-from chat import person_pages, queue, sessions
+from chat import queue, sessions
 from chat.models import ChatSession, Invitation, Member, Message
+from chat.people_data import console_pages
 
 DOOR = "admin"
 
@@ -35,7 +36,7 @@ class ChatSessionAdmin(SaidAdmin, WholeAdmin):
     list_select_related = ["user"]
 
     def get_urls(self) -> list[URLPattern]:
-        return [*person_pages.urls(self.admin_site), *super().get_urls()]
+        return [*console_pages.urls(self.admin_site), *super().get_urls()]
 
     def contents(self, session: ChatSession) -> Contents:
         asked = Run.objects.filter(message__session=session).order_by("pk")

@@ -8,7 +8,8 @@ class ChatConfig(AppConfig):
 
     def ready(self) -> None:
         from agents import runs
-        from chat import retention, sessions
+        from chat import sessions
+        from chat.people_data import retention
 
         runs.when_over(sessions.go_on)
         runs.when_over(retention.look_around)

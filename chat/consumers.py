@@ -23,9 +23,9 @@ from agents.runs import pubsub as live
 from agents.web import first_frames
 from agents.web.consumers import BadFrame, Events, WatchingConsumer
 from agents.web.presentation.live_run import Watched
-from chat import fragments, presence, questions, sessions, sharing
-from chat.conversation import MOST_PK, Conversation
+from chat import fragments, messages, presence, sessions, sharing
 from chat.models import ChatSession, Message
+from chat.page_state import MOST_PK, Conversation
 from chat.presence import Person, Presence
 
 logger = logging.getLogger(__name__)
@@ -149,9 +149,9 @@ class ChatConsumer(WatchingConsumer):
         say = partial(self._in_language, self._say, text, client_id, agent)
         try:
             message = await self._said(say)
-        except questions.NotSaid as reason:
+        except messages.NotSaid as reason:
             await self.refuse(reason.args[0])
-            if isinstance(reason, questions.IdTaken):
+            if isinstance(reason, messages.IdTaken):
                 await self.show(
                     partial(fragments.composer_state, refused=client_id), self.session
                 )

@@ -14,7 +14,8 @@ from agents.models import Run
 from agents.web.presentation import RunView, text_url
 from agents.web.presentation.formatting import MOST_QUESTION
 from agents.web.presentation.markdown import cut, render_markdown
-from chat import asked, listing, sessions
+from chat import listing, sessions
+from chat import new_message as asked
 from chat.models import ChatSession, Message
 from chat.presence import Person
 

@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from agents.db.compiled_queries import prepared
 from agents.models import Membership, Run
+from chat.messages import storable
 from chat.models import ChatSession, Message
-from chat.questions import storable
 
 LISTED = 100
 MOST_QUERY = 200

@@ -22,7 +22,7 @@ from agents.db.fast_writes import update
 from agents.engine import fault_injection
 from agents.models import Run
 from agents.runs import pubsub
-from chat import questions, queue, sharing
+from chat import messages, queue, sharing
 from chat.models import ChatSession, Message
 
 logger = logging.getLogger(__name__)
@@ -108,15 +108,15 @@ async def withdraw(session: ChatSession, user, pk: int | None) -> str | None:
 
 def begin(user, text: str, client_id: str, agent: str = "") -> Message:
     """A new session with its first message; the same client id gives the same one."""
-    text = questions.cleaned(text)
+    text = messages.cleaned(text)
     try:
-        with errors.refusing(questions.NotSaid), transaction.atomic():
+        with errors.refusing(messages.NotSaid), transaction.atomic():
             if (known := _known(user, text, client_id)) is not None:
                 return known
             _check_pace(user)
-            wish = questions.wished(text, user)
-            kept = masking.kept(questions.agent_for(agent, user), text)
-            title = wish.version.workflow.name if wish else questions.title_of(kept)
+            wish = messages.wished(text, user)
+            kept = masking.kept(messages.agent_for(agent, user), text)
+            title = wish.version.workflow.name if wish else messages.title_of(kept)
             session = ChatSession.objects.create(user=user, title=title)
             return _add(session, user, text, client_id, agent)
     except IntegrityError:  # it came twice at once, and the other was quicker
@@ -127,12 +127,12 @@ def begin(user, text: str, client_id: str, agent: str = "") -> Message:
 
 def say(session: ChatSession, user, text: str, client_id: str, agent: str = "") -> Message:
     """A message that is answered at once, or waits while another one is being answered."""
-    text = questions.cleaned(text)
-    with errors.refusing(questions.NotSaid), transaction.atomic():
+    text = messages.cleaned(text)
+    with errors.refusing(messages.NotSaid), transaction.atomic():
         if not queue.hold(session):
-            raise questions.NotSaid(_("This session is not there any more."))
+            raise messages.NotSaid(_("This session is not there any more."))
         if not sharing.may_write(session, user):
-            raise questions.NotSaid(str(sharing.READS_ONLY))
+            raise messages.NotSaid(str(sharing.READS_ONLY))
         if (known := _known(user, text, client_id, session)) is not None:
             return known
         _check_pace(user)
@@ -143,7 +143,7 @@ def say(session: ChatSession, user, text: str, client_id: str, agent: str = "") 
 
 
 def rename(session: ChatSession, title: str) -> None:
-    title = " ".join(questions.storable(title).split())[:80]
+    title = " ".join(messages.storable(title).split())[:80]
     if title:
         ChatSession.objects.filter(pk=session.pk).update(title=title)
 
@@ -172,7 +172,7 @@ def standing(session: ChatSession, run: Run | None) -> Standing:
         live_run=run and run.pk,
         is_waiting=run is not None and run.is_waiting,
         queued=queued,
-        hindrance=questions.hindrance(queued[0]) if queued and run is None else "",
+        hindrance=messages.hindrance(queued[0]) if queued and run is None else "",
     )
 
 
@@ -188,13 +188,13 @@ def _check_pace(user) -> None:
             "You have sent %(most)d messages in a minute. Wait a moment, then send it again.",
             most,
         )
-        raise questions.NotSaid(sentence % {"most": most})
+        raise messages.NotSaid(sentence % {"most": most})
 
 
 def _add(session: ChatSession, user, text: str, client_id: str, agent: str) -> Message:
     fault_injection.point("P1")
-    answers = questions.agent_for(agent, user)
-    run, kept = questions.prepare(session, user, text, answers), masking.kept(answers, text)
+    answers = messages.agent_for(agent, user)
+    run, kept = messages.prepare(session, user, text, answers), masking.kept(answers, text)
     message = Message(
         session=session, author=user, run=run, text=kept, client_id=client_id, agent_name=""
     )
@@ -205,8 +205,8 @@ def _add(session: ChatSession, user, text: str, client_id: str, agent: str) -> M
 
 def _queue(session: ChatSession, user, text: str, client_id: str, agent: str) -> Message:
     fault_injection.point("P1")
-    name = agent and questions.agent_for(agent, user).name
-    questions.wished(text, user)
+    name = agent and messages.agent_for(agent, user).name
+    messages.wished(text, user)
     try:
         message = queue.add(
             session,
@@ -216,7 +216,7 @@ def _queue(session: ChatSession, user, text: str, client_id: str, agent: str) ->
             agent_name=name,
         )
     except queue.Full:
-        raise questions.NotSaid(
+        raise messages.NotSaid(
             _("%(most)d messages are waiting already. Withdraw one, or wait for an answer.")
             % {"most": queue.MOST}
         ) from None
@@ -227,7 +227,7 @@ def _queue(session: ChatSession, user, text: str, client_id: str, agent: str) ->
 def _queueable(user, text: str, agent: str) -> str:
     """The text as whoever would answer it now lets it be kept; maybe nobody would."""
     first = agent_factory.first_agents_for(user.pk)
-    answers = questions.named(agent, user) if agent else next(iter(first), None)
+    answers = messages.named(agent, user) if agent else next(iter(first), None)
     return masking.kept(answers, text) if answers else text
 
 
@@ -266,11 +266,11 @@ def _begun(session: ChatSession, message: Message) -> Message | None:
     """The message with its run; None where it cannot have one."""
     try:
         with transaction.atomic():
-            agent = questions.agent_for(message.agent_name, message.author)
-            run = questions.prepare(session, message.author, message.text, agent)
+            agent = messages.agent_for(message.agent_name, message.author)
+            run = messages.prepare(session, message.author, message.text, agent)
             message.text = masking.kept(agent, message.text)
             return queue.take_up(message, run)
-    except questions.NotSaid:
+    except messages.NotSaid:
         return None  # the page says why, and the next look may find it mended
     except OperationalError:
         raise  # it is not the message
@@ -284,15 +284,15 @@ def _known(
 ) -> Message | None:
     """The message that was sent under this id before: a double click, or a lost reply."""
     known = None
-    is_id = 0 < len(client_id) <= 64 and client_id == questions.storable(client_id)
+    is_id = 0 < len(client_id) <= 64 and client_id == messages.storable(client_id)
     if is_id:
         known = next(iter(_sent(user.pk, client_id)), None)
     # Said in another session it is no double, and to take it for one would lose the text.
     if not is_id or (known and session and known.session_id != session.pk):
-        raise questions.NotSaid(_("The page sent something that cannot be read."))
+        raise messages.NotSaid(_("The page sent something that cannot be read."))
     # Neither is another text. An agent may keep texts masked only, so that is the same one.
     if known and known.text != text and known.text != masking.masked_value(text):
-        raise questions.IdTaken(
+        raise messages.IdTaken(
             _("Not sent: a different message was sent with the same ID. Send it again.")
         )
     return known

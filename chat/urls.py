@@ -1,6 +1,7 @@
 from django.urls import path
 
-from chat import account, people, views
+from chat import member_pages, views
+from chat.people_data import account_pages
 
 app_name = "chat"
 urlpatterns = [
@@ -15,13 +16,15 @@ urlpatterns = [
     path("workflows/<int:pk>/start/", views.start_workflow, name="start_workflow"),
     path("chat/<int:pk>/rename/", views.rename, name="rename"),
     path("chat/<int:pk>/delete/", views.delete, name="delete"),
-    path("chat/<int:pk>/people/", people.people, name="people"),
-    path("chat/<int:pk>/people/<int:user>/remove/", people.remove, name="remove"),
-    path("chat/<int:pk>/leave/", people.leave, name="leave"),
-    path("chat/<int:pk>/links/", people.invite, name="invite"),
-    path("chat/<int:pk>/links/<int:link>/withdraw/", people.withdraw, name="withdraw_link"),
-    path("join/<str:token>/", people.join, name="join"),
-    path("account/data/", account.data, name="data"),
-    path("account/data/download/", account.take, name="take_data"),
-    path("account/erase/", account.erase, name="erase_account"),
+    path("chat/<int:pk>/people/", member_pages.people, name="people"),
+    path("chat/<int:pk>/people/<int:user>/remove/", member_pages.remove, name="remove"),
+    path("chat/<int:pk>/leave/", member_pages.leave, name="leave"),
+    path("chat/<int:pk>/links/", member_pages.invite, name="invite"),
+    path(
+        "chat/<int:pk>/links/<int:link>/withdraw/", member_pages.withdraw, name="withdraw_link"
+    ),
+    path("join/<str:token>/", member_pages.join, name="join"),
+    path("account/data/", account_pages.data, name="data"),
+    path("account/data/download/", account_pages.take, name="take_data"),
+    path("account/erase/", account_pages.erase, name="erase_account"),
 ]

@@ -18,10 +18,11 @@ from agents.web.presentation import model_label
 from agents.web.presentation.formatting import MOST_SHOWN
 from agents.web.presentation.markdown import MOST_ANSWER
 from agents.workflows import start as starting
-from chat import fragments, listing, questions, queue, sessions, sharing
-from chat.conversation import MOST_HTML, MOST_ON_PAGE
+from chat import fragments, listing, queue, sessions, sharing
+from chat import messages as questions
 from chat.fragments import MessageView
 from chat.models import ChatSession, Message
+from chat.page_state import MOST_HTML, MOST_ON_PAGE
 
 PROMISES = {
     Agent.PersonalData.HIDDEN: gettext_lazy(

@@ -13,7 +13,7 @@ from agents.catalog import planner_factory
 from agents.engine.errors import ModelError
 from agents.models import Agent, AgentStep, LanguageModel, Run
 from agents.web.presentation import status_text
-from chat import questions, sessions
+from chat import messages, sessions
 from tests.conftest import asked
 from tests.wire import WireServer, fail, say
 
@@ -155,7 +155,7 @@ def test_what_is_wrong_is_told_before_a_run_begins(agent, person, columns, sente
     added(**columns)
     thinking_with(agent, "fast")
 
-    with pytest.raises(questions.NotSaid, match=sentence):
+    with pytest.raises(messages.NotSaid, match=sentence):
         sessions.begin(person, "Hello?", "a")
     assert not Run.objects.exists()
 
@@ -165,7 +165,7 @@ def test_a_key_that_cannot_be_read_any_more_is_told_before_a_run(agent, person, 
     thinking_with(agent, "fast")
     settings.ENCRYPTION_KEYS = ["another one"]
 
-    with pytest.raises(questions.NotSaid, match="cannot be read any more"):
+    with pytest.raises(messages.NotSaid, match="cannot be read any more"):
         sessions.begin(person, "Hello?", "a")
 
 
@@ -206,7 +206,7 @@ def test_who_may_not_use_a_model_is_told_so(agent, person, stranger):
     thinking_with(agent, "fast")
 
     assert planner_factory.check(agent, "fast", person) is None
-    with pytest.raises(questions.NotSaid, match="You may not use the model fast."):
+    with pytest.raises(messages.NotSaid, match="You may not use the model fast."):
         sessions.begin(stranger, "Hello?", "a")
 
 

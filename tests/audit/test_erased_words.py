@@ -28,9 +28,10 @@ from agents.models import (
     WorkflowVersion,
 )
 from agents.review.models import Comment, Example, Label, Note, Rating, Review, SavedView
-from chat import erasure, free_space, quotations, sharing
+from chat import sharing
+from chat.messages import title_of
 from chat.models import ChatSession, Message
-from chat.questions import title_of
+from chat.people_data import erasure, free_space, quotations
 from tests.audit.rows import asked, conversation, ended
 from tests.audit.test_erasure import holding
 

@@ -14,8 +14,9 @@ from agents.access import audit
 from agents.access.audit import hash_chain
 from agents.models import Approval, AuditEntry, Run, RunEvent
 from agents.review.models import Note
-from chat import erasure, sharing
+from chat import sharing
 from chat.models import ChatSession, Message
+from chat.people_data import erasure
 from tests.audit.rows import asked, conversation, ended
 from tests.review.conftest import client_of
 

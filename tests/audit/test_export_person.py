@@ -11,7 +11,8 @@ from django.test import AsyncClient
 
 from agents.models import Approval, AuditEntry, Run
 from agents.review.models import Comment, Rating
-from chat import belongings, sharing
+from chat import sharing
+from chat.people_data import data_export
 from tests.audit.rows import asked, conversation
 from tests.review.conftest import client_of, may
 
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def unpacked(user):
-    return opened(b"".join(belongings.archive(user)))
+    return opened(b"".join(data_export.archive(user)))
 
 
 def opened(data):

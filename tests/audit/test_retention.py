@@ -11,8 +11,8 @@ from agents.access import audit
 from agents.access.audit import hash_chain
 from agents.models import AgentStep, AuditEntry, Run, RunEvent, Upkeep
 from agents.review.models import Example, Review
-from chat import erasure, removal, retention
 from chat.models import ChatSession
+from chat.people_data import batched_delete, erasure, retention
 from tests.audit.rows import asked, conversation, ended
 from tests.review.conftest import client_of
 
@@ -90,12 +90,12 @@ def test_a_dry_run_counts_and_deletes_nothing(person, capsys):
 
 
 def test_long_sessions_go_bit_by_bit(person, monkeypatch):
-    monkeypatch.setattr(removal, "EVENTS", 3)
-    monkeypatch.setattr(removal, "RUNS", 2)
+    monkeypatch.setattr(batched_delete, "EVENTS", 3)
+    monkeypatch.setattr(batched_delete, "RUNS", 2)
     chat = conversation(person, *(f"{number}?" for number in range(5)), days=31)
 
     bits = 0
-    while removal.shrink(chat):
+    while batched_delete.shrink(chat):
         bits += 1
 
     assert bits > 2
@@ -109,7 +109,7 @@ def test_a_session_that_is_used_meanwhile_stays(person):
     asked(chat, person, "and now?")
     ChatSession.objects.filter(pk=chat.pk).update(updated_at=timezone.now())
 
-    assert not removal.shrink(chat, before)
+    assert not batched_delete.shrink(chat, before)
     assert Run.objects.count() == 2
 
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from agents import runs
 from agents.models import Run
-from chat import questions, sessions
+from chat import messages, sessions
 from chat.models import ChatSession, Message
 
 pytestmark = [
@@ -23,7 +23,7 @@ begin = sync_to_async(sessions.begin)
 
 
 async def refused(*about):
-    with pytest.raises(questions.NotSaid) as reason:
+    with pytest.raises(messages.NotSaid) as reason:
         await begin(*about)
     return str(reason.value)
 
@@ -48,7 +48,7 @@ def test_fifty_that_ask_in_the_same_moment_get_no_more(person, settings):
     def ask(number):
         try:
             return sessions.begin(person, f"question {number}", f"id {number}").run_id
-        except questions.NotSaid:
+        except messages.NotSaid:
             return None
         finally:
             connections.close_all()
@@ -67,7 +67,7 @@ async def test_a_message_more_than_a_minute_allows_is_not_taken(person, settings
     for text in ("two", "three"):
         await say(chat, person, text, text)
 
-    with pytest.raises(questions.NotSaid, match="You have sent 3 messages in a minute."):
+    with pytest.raises(messages.NotSaid, match="You have sent 3 messages in a minute."):
         await say(chat, person, "four", "four")
     assert not (await say(chat, person, "three", "three")).is_new  # it was taken before
 

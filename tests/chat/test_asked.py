@@ -6,7 +6,7 @@ from django.utils import timezone, translation
 
 from agents.models import Run
 from agents.web.presentation import RunView
-from chat import asked
+from chat import new_message
 from chat.fragments import MessageView
 from chat.models import Message
 
@@ -25,7 +25,7 @@ def test_a_question_is_drawn_as_the_template_draws_it(language, text, person):
     context = {"message": MessageView(message, view), "user": person}
 
     with translation.override(language):
-        drawn = asked.drawn(message, view)
+        drawn = new_message.drawn(message, view)
         assert drawn == render_to_string("chat/session.html#message", context)
 
     assert 'id="message-3"' in drawn

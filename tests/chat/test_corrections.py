@@ -6,7 +6,7 @@ from asgiref.sync import sync_to_async
 from agents.models import Run
 from agents.review import feedback
 from agents.runs import event_store
-from chat import questions
+from chat import messages
 from chat.models import Message
 from tests.conftest import asked
 from tests.scripted import Says
@@ -28,7 +28,7 @@ async def test_the_next_turn_is_told_the_answer_and_its_correction(chat, person,
     scripted(Says(answer="It is 41."))
     await corrected(chat, person)
 
-    history = await sync_to_async(questions.history)(chat)
+    history = await sync_to_async(messages.history)(chat)
 
     assert [message["role"] for message in history] == ["user", "assistant"]
     assert history[1]["content"] == f"It is 41.\n\n{event_store.CORRECTED}\n\nIt is 42."
@@ -52,6 +52,6 @@ async def test_history_is_read_in_one_go(chat, person, django_assert_max_num_que
     @sync_to_async
     def read():
         with django_assert_max_num_queries(1):
-            return questions.history(chat)
+            return messages.history(chat)
 
     assert len(await read()) == 10

@@ -16,8 +16,8 @@ from agents.web import consumers
 from agents.web.presentation.live_run import Watched
 from agents.web.presentation.markdown import GrowingProse
 from chat import fragments, sessions
-from chat.conversation import Conversation
 from chat.models import ChatSession, Message
+from chat.page_state import Conversation
 from tests.conftest import ORIGIN, frames_until, tab
 
 pytestmark = [

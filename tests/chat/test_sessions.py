@@ -15,7 +15,7 @@ from agents import runs
 from agents.catalog import planner_factory
 from agents.engine.state import legal
 from agents.models import Agent, Run, RunEvent
-from chat import listing, questions, sessions
+from chat import listing, messages, sessions
 from chat.models import ChatSession, Message
 from tests.conftest import checked, frames_until, tab, until
 from tests.scripted import Says, ScriptedModel
@@ -82,20 +82,20 @@ async def test_two_people_may_use_the_same_id(person, stranger):
     ],
 )
 def test_a_title_is_one_short_line(text, title):
-    assert questions.title_of(text) == title
+    assert messages.title_of(text) == title
 
 
 @given(st.text(min_size=1))
 def test_any_text_is_kept_whole_or_refused(text):
-    with suppress(questions.NotSaid):
-        assert_whole(questions.cleaned(text))
+    with suppress(messages.NotSaid):
+        assert_whole(messages.cleaned(text))
 
 
 def assert_whole(kept):
     assert kept == kept.strip()
     assert kept.encode()
     assert "\0" not in kept
-    assert len(questions.title_of(kept)) <= 61
+    assert len(messages.title_of(kept)) <= 61
 
 
 async def test_the_next_question_knows_what_was_said_before(person, monkeypatch):
@@ -137,7 +137,7 @@ async def test_an_agent_can_be_chosen(person):
 
 
 def test_what_is_refused_leaves_nothing_behind(person):
-    with pytest.raises(questions.NotSaid):
+    with pytest.raises(messages.NotSaid):
         sessions.begin(person, "6 * 7", "a", "nobody")
 
     assert not ChatSession.objects.exists()
@@ -195,14 +195,14 @@ async def test_deleting_a_session_leaves_nothing_of_it(client, person):
 async def test_a_browser_that_leaves_while_it_sends_leaves_no_run_behind(
     client, person, monkeypatch
 ):
-    history, asked_for_history = questions.history, threading.Event()
+    history, asked_for_history = messages.history, threading.Event()
 
     def slow(*subject):
         asked_for_history.set()
         time.sleep(0.2)
         return history(*subject)
 
-    monkeypatch.setattr(questions, "history", slow)
+    monkeypatch.setattr(messages, "history", slow)
     sending = asyncio.create_task(client.post("/chat/", {"text": "6 * 7"}))
     async with asyncio.timeout(10):
         await asyncio.to_thread(asked_for_history.wait)
@@ -252,10 +252,10 @@ def test_what_was_said_before_is_read_at_once_however_it_ended(chat, django_asse
         ended = {"status": status, "stopped_reason": reason, "answer": "" if at else "42"}
         run = Run.objects.create(user=chat.user, topic=chat.topic, query=f"{at}?", **ended)
         Message.objects.create(session=chat, author=chat.user, run=run, client_id=str(at))
-    questions.history(chat)
+    messages.history(chat)
 
     with django_assert_num_queries(1):
-        said = [message["content"] for message in questions.history(chat)]
+        said = [message["content"] for message in messages.history(chat)]
 
     assert said[:2] == ["0?", "42"]
     assert said[2::2] == ["1?", "2?"]

@@ -15,7 +15,7 @@ from agents.engine.loop.function_tool import FunctionTool
 from agents.engine.tool import ToolResult
 from agents.models import Run
 from agents.runs import event_store, executor, leases, pubsub, service
-from chat import questions, queue, sessions
+from chat import messages, queue, sessions
 from chat.models import ChatSession, Message
 from tests.conftest import asked, checked, frames_until, tab, until
 from tests.scripted import Says, ScriptedModel, delta
@@ -361,7 +361,7 @@ async def test_one_live_run_a_session_however_many_speak_at_once(chat):
     def say(at):
         try:
             return sessions.say(chat, chat.user, "6 * 7", f"id-{at}")
-        except questions.NotSaid:
+        except messages.NotSaid:
             return None
 
     speak = database_sync_to_async(say, thread_sensitive=False)

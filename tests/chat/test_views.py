@@ -7,8 +7,8 @@ from django.test import AsyncClient, Client
 from agents import runs
 from agents.models import Agent, Run
 from agents.web.consumers import _language
-from chat.conversation import MOST_ON_PAGE as SHOWN
 from chat.models import ChatSession, Message
+from chat.page_state import MOST_ON_PAGE as SHOWN
 from tests.conftest import checked, frames_until, tab
 
 pytestmark = [

@@ -11,7 +11,7 @@ from agents.runs.approvals import Word
 from agents.web.presentation.live_run import Watched
 from agents.workflows import start, versions
 from agents.workflows.start import NotStarted
-from chat import questions, sessions
+from chat import messages, sessions
 from tests.conftest import checked
 from tests.workflows import pipeline
 
@@ -147,7 +147,7 @@ async def test_it_is_started_from_a_message_in_the_chat(workflow, person):
 
 
 def test_an_unknown_name_in_the_chat_is_told_and_nothing_is_kept(workflow, person):
-    with pytest.raises(questions.NotSaid, match="Did you mean アンケート集計レポート"):
+    with pytest.raises(messages.NotSaid, match="Did you mean アンケート集計レポート"):
         sessions.begin(person, "/workflow アンケート集計", "a")
 
     assert not Run.objects.exists()

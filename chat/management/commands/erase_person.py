@@ -5,7 +5,7 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 
 from agents import runs
-from chat import erasure
+from chat.people_data import erasure
 
 
 class Command(BaseCommand):

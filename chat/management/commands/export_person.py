@@ -7,7 +7,7 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 
 from agents.access import audit
-from chat import belongings
+from chat.people_data import data_export
 
 
 class Command(BaseCommand):
@@ -25,7 +25,7 @@ class Command(BaseCommand):
         try:
             descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(descriptor, "wb") as file:
-                size = sum(file.write(piece) for piece in belongings.archive(user))
+                size = sum(file.write(piece) for piece in data_export.archive(user))
         except OSError as error:
             raise CommandError(f"{output} cannot be written: {error.strerror}.") from error
         self.stdout.write(f"{output}: {size} bytes")

@@ -3,7 +3,7 @@
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from chat import retention
+from chat.people_data import retention
 
 
 class Command(BaseCommand):

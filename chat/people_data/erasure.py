@@ -39,8 +39,10 @@ from agents.models import (
     Schedule,
 )
 from agents.review.models import Comment, Example, Label, Note, Rating, Review, SavedView
-from chat import free_space, queue, quotations, removal, sharing
+from chat import queue, sharing
 from chat.models import ChatSession, Message
+
+from . import batched_delete, free_space, quotations
 
 A_PAGE = 200
 DECIDED = ("approved", "declined")
@@ -200,14 +202,14 @@ def finish(user: Any) -> Report:
     _forget_judgements(user)
     for chat in ChatSession.objects.owned_by(user):
         queue.clear(chat)
-        while removal.shrink(chat):
+        while batched_delete.shrink(chat):
             pass
     elsewhere = Message.objects.filter(author=user)
     answered = Run.objects.filter(message__in=elsewhere.values("pk"))
-    while removal.shrink_runs(answered):
+    while batched_delete.shrink_runs(answered):
         pass
     elsewhere.delete()
-    while removal.shrink_runs(Run.objects.filter(_of(user))):
+    while batched_delete.shrink_runs(Run.objects.filter(_of(user))):
         pass
     # What was asked meanwhile was asked with all that had been said before.
     found += said.replaced(near | _connected(user, said.topics), since, but={})

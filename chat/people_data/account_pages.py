@@ -15,7 +15,8 @@ from agents.access import audit
 from agents.accounts import sign_in, throttle
 from agents.accounts.views.sign_in import too_often
 from agents.web.downloads import download
-from chat import belongings, erasure
+
+from . import data_export, erasure
 
 
 @require_GET
@@ -53,7 +54,7 @@ def archive(request: HttpRequest, user) -> HttpResponse:
     """All that is kept of somebody, as a file; who took it is kept, too."""
     audit.record(request.user, audit.PERSON_EXPORTED, audit.person(user))
     name = f"ashiato-{user.pk}-{timezone.localdate():%Y-%m-%d}.zip"
-    return download(belongings.archive(user), name, "application/zip")
+    return download(data_export.archive(user), name, "application/zip")
 
 
 def _hindrance(request: HttpRequest) -> str:

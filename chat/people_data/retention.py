@@ -17,8 +17,9 @@ from agents.access import audit
 from agents.db import database
 from agents.models import AuditEntry, AuditPerson, Run, Upkeep
 from agents.review.models import Example, Review
-from chat import erasure, removal
 from chat.models import ChatSession, Message
+
+from . import batched_delete, erasure
 
 logger = logging.getLogger(__name__)
 
@@ -132,9 +133,9 @@ def _prune_runs(before: datetime, dry_run: bool) -> tuple[int, int, int]:
     gone = sessions.count(), inside.count() + runs.count(), count
     if not dry_run:
         for session in _one_by_one(sessions):
-            while removal.shrink(session, before):
+            while batched_delete.shrink(session, before):
                 time.sleep(BREATH)
-        while removal.shrink_runs(runs):
+        while batched_delete.shrink_runs(runs):
             time.sleep(BREATH)
     return gone
 

@@ -15,8 +15,9 @@ from django.views.decorators.http import require_http_methods, require_POST
 from agents.access import audit, masking
 from agents.accounts import sign_in
 from agents.accounts.admin import may_touch
-from chat import erasure
-from chat.account import archive
+
+from . import erasure
+from .account_pages import archive
 
 MAY_ERASE = "auth.delete_user"
 
