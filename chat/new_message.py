@@ -11,9 +11,9 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
 
 from agents.models import Run
-from agents.templatetags.alike import form
-from agents.templatetags.ashiato import A_NUMBER, scrolls
 from agents.web.presentation import RunView
+from agents.web.presentation.formatting import scrolls
+from agents.web.presentation.template_cache import A_NUMBER, form
 from chat.models import Message
 
 MOST_SEEN = 240  # of a question: what is longer may have to be scrolled

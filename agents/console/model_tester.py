@@ -19,7 +19,7 @@ from agents.catalog import planner_factory
 from agents.llm.model_probe import Result, trial
 from agents.models import LanguageModel
 from agents.runs.engine_messages import told
-from agents.templatetags.ashiato import cost, duration
+from agents.web.presentation.formatting import cost, duration
 
 LINES = "application/x-ndjson"
 PAGE = "admin/agents/languagemodel/trial.html"

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from agents.models import Run
 from agents.review.listing import Found
-from agents.templatetags.ashiato import duration
+from agents.web.presentation.formatting import duration
 
 BARS = 40
 WIDTH, HEIGHT = 160, 32

@@ -17,8 +17,8 @@ from agents.access import masking
 from agents.engine.events import Type
 from agents.models import Absence, AgentStep, Approval, Run, RunEvent
 from agents.review.replay import since
-from agents.templatetags.ashiato import cost, count, duration
 from agents.web.presentation import RunView, StepView
+from agents.web.presentation.formatting import cost, count, duration
 
 from .replay_timeline import told_away
 

@@ -12,7 +12,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from agents.models import Run
-from agents.templatetags.ashiato import A_NUMBER
+from agents.web.presentation.template_cache import A_NUMBER
 from chat import listing
 from chat.models import ChatSession
 

@@ -9,8 +9,8 @@ from django.template.loader import render_to_string
 from django.utils import timezone, translation
 
 from agents.models import AgentStep, Approval, Run
-from agents.templatetags.alike import alike, run_head, step_row
 from agents.web.presentation import RunView, StepView
+from agents.web.presentation.template_cache import alike, run_head, step_row
 
 LANGUAGES = ("en", "ja")
 BEGAN = timezone.now()

@@ -3,16 +3,10 @@ from django.template.loader import render_to_string
 from django.utils import timezone, translation
 
 from agents.models import Run
-from agents.templatetags.ashiato import (
-    cost,
-    count,
-    duration,
-    icon,
-    rating,
-    scrolls,
-    untold,
-)
 from agents.web.presentation import RunView
+from agents.web.presentation.formatting import cost, count, duration, scrolls
+from agents.web.presentation.icons import icon
+from agents.web.presentation.template_cache import rating, untold
 
 
 @pytest.mark.parametrize(

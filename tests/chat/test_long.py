@@ -16,9 +16,8 @@ from agents.engine.events import Stamp, Type
 from agents.models import AgentStep, Run
 from agents.review.models import Comment
 from agents.runs import event_store, event_writer
-from agents.templatetags import alike
 from agents.web.frames import MOST_SENT
-from agents.web.presentation import RunView, step_views
+from agents.web.presentation import RunView, step_views, template_cache
 from agents.web.presentation.formatting import MOST_QUESTION
 from agents.web.presentation.live_run import Watched
 from agents.web.presentation.markdown import MOST_ANSWER
@@ -352,7 +351,7 @@ def test_the_row_of_a_long_plan_is_told_without_its_details(chat):
     AgentStep.objects.create(run=run, number=1, first_seq=1, action_input=facts, **about)
     [step] = step_views(RunView(run, until=1))
 
-    row = alike.step_row(step)
+    row = template_cache.step_row(step)
 
     assert size(row) <= MOST_SENT
     assert "Show details" in row

@@ -5,7 +5,7 @@ from django.template.loader import render_to_string
 from django.utils import timezone, translation
 
 from agents.models import Run
-from agents.templatetags.ashiato import A_NUMBER
+from agents.web.presentation.template_cache import A_NUMBER
 from chat.models import ChatSession
 from chat.templatetags.session_list import A_TITLE, by_day, session_rows
 

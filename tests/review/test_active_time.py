@@ -15,8 +15,8 @@ from agents.review import exports, listing
 from agents.review.charts import p95
 from agents.review.filter_language import parse
 from agents.runs import event_store
-from agents.templatetags.alike import run_head
 from agents.web.presentation import RunView, StepView
+from agents.web.presentation.template_cache import run_head
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db]
 

@@ -8,6 +8,9 @@ from django.utils.translation import gettext as _
 
 from agents.runs.projection import decoded
 
+from .markdown import cut
+
+NOTHING = "—"
 MOST_SHOWN = 20_000
 MOST_IN_ROW = 4_000  # of each text of a step, in a chat
 MOST_QUESTION = 4_000
@@ -68,3 +71,48 @@ def one_line(text: str) -> str:
     """One line of it, in the order in which it is written: marks could turn that round."""
     line = " ".join(TURNING.sub("", text[: MOST_INTENT * 4]).split())
     return line if len(line) <= MOST_INTENT else f"{line[: MOST_INTENT - 1]}…"
+
+
+def duration(milliseconds: float | None) -> str:
+    """0.42 s, 12.3 s, 1 min 05 s, 2 h 07 min."""
+    if milliseconds is None:
+        return NOTHING
+    seconds = milliseconds / 1000
+    if seconds < 59.95:
+        return _("%(seconds)s s") % {"seconds": f"{seconds:.{2 if seconds < 9.995 else 1}f}"}
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return _("%(minutes)d min %(seconds)02d s") % {"minutes": minutes, "seconds": rest}
+    hours, minutes = divmod(minutes, 60)
+    return _("%(hours)d h %(minutes)02d min") % {"hours": hours, "minutes": minutes}
+
+
+def whole(milliseconds: float) -> str:
+    """For programs to read, and so in no language."""
+    return f"{milliseconds:.0f}"
+
+
+def cost(dollars: float | None) -> str:
+    """$0.0012 below a dollar, $1.50 above; a free run says $0."""
+    if dollars is None:
+        return NOTHING
+    if dollars == 0:
+        return "$0"
+    if dollars < 0.0001:
+        return "<$0.0001"
+    return f"${dollars:,.{4 if dollars < 1 else 2}f}"
+
+
+def count(number: int | None) -> str:
+    """1,234; nothing counted is a dash."""
+    return f"{number:,}" if number else NOTHING
+
+
+def scrolls(text: str, most: int) -> bool:
+    """Whether it may be too long for its box: then a keyboard must be able to get there."""
+    return len(text) > most or text.count("\n") > most // 20
+
+
+def beginning(text: str, most: int) -> str:
+    """As much of a text as there is room for."""
+    return text if len(text) <= most else f"{cut(text, most)}…"

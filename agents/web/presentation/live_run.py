@@ -16,7 +16,7 @@ from agents.db.compiled_queries import prepared
 from agents.engine.events import Type
 from agents.models import Run, RunEvent
 from agents.runs import event_store
-from agents.templatetags import alike
+from agents.web.presentation import template_cache
 
 from . import (
     MOST_THOUGHT,
@@ -90,7 +90,7 @@ class Watched:
 
     def snapshot(self) -> SafeString:
         """The whole run as it is now; what comes afterwards is added to it."""
-        return alike.run_section(self.view())
+        return template_cache.run_section(self.view())
 
     def view(self) -> RunView:
         # The number first: what is kept while the row is read will be told. Of a run that
@@ -175,7 +175,7 @@ class Watched:
         self.is_owed |= any(map(_is_planned, events))
         left_out = len(self.folded)
         rows = self._rows(view, events, thoughts)
-        frames = [alike.run_head(view), self._plan(view), *rows]
+        frames = [template_cache.run_head(view), self._plan(view), *rows]
         frames += [self._left_out()] if len(self.folded) > left_out else []
         frames.append(self._answer(answer))
         if any(map(_is_thought, events)):
@@ -195,7 +195,7 @@ class Watched:
             return ""
         plan = PlanView.of(view.run, self.place, view.shown)
         html = _element("_plan.html", {"view": view, "plan": plan})
-        if plan is not None and not alike.fits(html):
+        if plan is not None and not template_cache.fits(html):
             now = replace(plan, versions=plan.versions[-1:])  # earlier ones are in the trace
             html = _element("_plan.html", {"view": view, "plan": now})
         ended = time.monotonic()
@@ -214,7 +214,7 @@ class Watched:
         """The run is another one now: it ended, it waits, or it goes on again."""
         self.is_judged = False
         self.prose.feed(answer)
-        return alike.run_section(self._whole(run))
+        return template_cache.run_section(self._whole(run))
 
     def _rows(
         self, run: RunView, events: Sequence[dict[str, Any]], thoughts: dict[int, str]
@@ -224,7 +224,7 @@ class Watched:
         for view in self._unfolded(step_views(run, only=named)) if named else ():
             if view.first_seq >= events[0]["seq"]:
                 view = replace(view, words=thoughts.get(view.number, ""))
-            row = alike.step_row(view)
+            row = template_cache.step_row(view)
             frames.append(row if view.number in self.rows else self._added(view, row))
             self._shown(view)
         said = {n: text for n, text in thoughts.items() if n not in named}

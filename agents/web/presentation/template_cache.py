@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import cache, lru_cache
 
-from django import template
 from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.html import escape
@@ -16,11 +15,11 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
 
 from agents.models import AgentStep, Approval, Run
-from agents.templatetags.ashiato import A_NUMBER, cost, count, duration, whole
-from agents.web.presentation import BARE, BRIEF, FULL, RunView, StepView
 
-register = template.Library()
+from . import BARE, BRIEF, FULL, RunView, StepView
+from .formatting import cost, count, duration, whole
 
+A_NUMBER = 987_654_321_987_654_321
 # Of no other figure on the page a part, and so found again when it is drawn.
 A_STEP, A_TURN, A_PRICE = 246_813_579, 357_924_681, 468_135_792.0
 SOME_READ, SOME_WRITTEN = 579_246_813, 681_357_924
@@ -32,7 +31,6 @@ MOST_FORMS = 512
 MOST_RUN = 200_000  # bytes of HTML
 
 
-@register.simple_tag
 def alike(template: str, view: RunView) -> SafeString:
     """A part that all runs have, as it is in those that have nothing to say in it."""
     return mark_safe(_alike(get_language(), template) % {"run": view.pk})
@@ -44,7 +42,6 @@ def _alike(language: str, template: str) -> str:
     return form(render_to_string(template, {"view": view, "pk": view.pk}))
 
 
-@register.simple_tag
 def run_section(view: RunView) -> SafeString:
     """The whole run, as far as there is room for it: a page has many, a frame a limit."""
     for size in (FULL, BRIEF, BARE):
@@ -54,7 +51,6 @@ def run_section(view: RunView) -> SafeString:
     return html
 
 
-@register.simple_tag
 def run_head(view: RunView) -> SafeString:
     """The line above a run."""
     run = view.run
@@ -134,7 +130,6 @@ def _head(
     return form(render_to_string("_run_head.html", {"view": view}), **places)
 
 
-@register.simple_tag
 def step_row(step: StepView) -> SafeString:
     """The row of a step, as far as there is room for it: a frame has a limit."""
     if step.is_plain:
@@ -214,3 +209,40 @@ def form(html: str, **places: str) -> str:
     for name, drawn in places.items():
         html = html.replace(drawn, f"%({name})s")
     return html
+
+
+def untold(view: RunView) -> SafeString:
+    """A run of which nothing was told yet: like every other that the same agent begins."""
+    run = view.run
+    html = _untold(get_language(), view.place, run.agent_name, run.model, run.max_steps)
+    return mark_safe(html.replace(str(A_NUMBER), view.pk))
+
+
+@lru_cache(maxsize=256)
+def _untold(language: str, place: str, agent: str, model: str, max_steps: int) -> str:
+    now, about = timezone.now(), {"agent_name": agent, "model": model, "max_steps": max_steps}
+    run = Run(pk=A_NUMBER, started_at=now, **about)
+    return render_to_string("_run.html", {"view": RunView(run, place, until=0, now=now)})
+
+
+def rating(view: RunView) -> SafeString:
+    """The thumbs below an answer: most of them nobody has touched, and those are all alike."""
+    if view.rating or view.is_flagged:
+        return render_to_string("_rating.html", {"view": view})
+    return mark_safe(_untouched(get_language()).replace(str(A_NUMBER), view.pk))
+
+
+@cache
+def _untouched(language: str) -> str:
+    run = Run(pk=A_NUMBER, status=Run.Status.COMPLETED)
+    return render_to_string("_rating.html", {"view": RunView(run, is_judged=False)})
+
+
+def run_columns() -> SafeString:
+    """What the rows of steps hold: the same above all of them."""
+    return _columns(get_language())
+
+
+@cache
+def _columns(language: str) -> SafeString:
+    return render_to_string("_run_columns.html")
