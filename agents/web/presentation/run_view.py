@@ -360,7 +360,8 @@ class RunView:
     def elapsed_ms(self) -> float:
         """How long it has worked so far."""
         since = milliseconds(self.run.started_at, self._now) or 0
-        return max(0.0, since - self.waited_ms)
+        # In whole microseconds: the noise of floats would let it change while nothing goes on.
+        return max(0.0, round(since - self.waited_ms, 3))
 
     @cached_property
     def waited_ms(self) -> float:
