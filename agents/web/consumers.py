@@ -69,7 +69,7 @@ class WatchingConsumer(AsyncWebsocketConsumer):
     """
 
     place = "chat"
-    channel_layer_alias = ""  # what is told comes by agents.live
+    channel_layer_alias = ""  # what is told comes by agents.runs.pubsub
     code = 1006  # how it ended: without a word, unless one is heard
     language: str | None = None
     last_word = NOT_FOUND  # the code for a page that may be shown no more

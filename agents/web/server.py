@@ -56,7 +56,7 @@ def serve(host: str, port: int) -> None:
     # Each request has a thread of its own, whose connection nobody else would close.
     request_finished.connect(_close_connections)
     # No headers of proxies are read here: who is believed about addresses is asked in one place
-    # (agents.audit.circumstances).
+    # (agents.access.audit.request_context).
     server = LeavingServer(
         application=import_string(settings.ASGI_APPLICATION),
         endpoints=build_endpoint_description_strings(host=host, port=port),

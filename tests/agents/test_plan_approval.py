@@ -204,7 +204,9 @@ async def test_a_plan_with_a_thousand_faults_is_read_in_no_time_and_before_anyth
         for n in range(1_000)
     ]
     word = Word(digest=waiting.digest, is_approved=True, arguments=json.dumps({"steps": steps}))
-    monkeypatch.setattr(approvals.revision, "checked", _unlocked(approvals.revision.checked))
+    monkeypatch.setattr(
+        approvals.plan_edits, "checked", _unlocked(approvals.plan_edits.checked)
+    )
 
     began = time.process_time()
     with pytest.raises(NoSuchPlan) as error:

@@ -15,7 +15,7 @@ WITHIN = 10
 SERVER = f"""
 import asyncio, sys
 from daphne.server import Server
-from agents import request_timeout, sockets
+from agents.web import daphne_sockets as sockets, request_timeout
 
 async def application(scope, receive, send):
     if scope["type"] == "websocket":

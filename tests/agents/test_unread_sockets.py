@@ -19,7 +19,7 @@ PATIENCE = 2
 SERVER = f"""
 import asyncio, sys
 from daphne.server import Server
-from agents import sockets
+from agents.web import daphne_sockets as sockets
 
 async def application(scope, receive, send):
     if scope["type"] == "http":

@@ -15,8 +15,9 @@ import asyncio, json, os, ssl, sys, threading
 os.environ["DJANGO_SETTINGS_MODULE"] = "project.settings"
 import django
 django.setup()
-from agents import prose, warmup
-from agents.llm import windows
+from agents.llm import model_info
+from agents.web import warmup
+from agents.web.presentation import markdown
 from agents.llm.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel, rehearse
 from agents.tools import egress
@@ -60,9 +61,9 @@ async def ask(llm, model):
 
 async def main(url):
     assert await ask(DirectModel("key", url), "openai/wire")
-    windows.window("openai/gpt-4.1")
+    model_info.window("openai/gpt-4.1")
     for language in ("python", "sql", "ts"):
-        prose.render_markdown(f"Hello\\n\\n```{language}\\nSELECT 1\\n```\\n")
+        markdown.render_markdown(f"Hello\\n\\n```{language}\\nSELECT 1\\n```\\n")
     egress._trust()
     await ask(LiteLLMModel("key", url.removesuffix("/v1")), "anthropic/claude-x")
 

@@ -2,9 +2,9 @@
 
 SCRIPT = """
 from django.contrib.auth import get_user_model
-from agents import trace
+from agents.runs import event_store
 from agents.engine.events import Stamp, Type
-from agents.engine.termination import StopReason
+from agents.engine.loop.termination import StopReason
 from agents.models import Agent, Run
 from chat.models import ChatSession, Message
 
@@ -38,13 +38,13 @@ events = [
 if {is_stopped}:
     function = calls[1]["function"]
     events.append(emit(Type.TOOL_CALL, step=3, id="ben", function=function, **start))
-    trace.keep([(run.pk, event) for event in events])
-    trace.close(run.pk, trace.Ending(StopReason.CANCELLED, is_sure=False))
+    event_store.keep([(run.pk, event) for event in events])
+    event_store.close(run.pk, event_store.Ending(StopReason.CANCELLED, is_sure=False))
 else:
     events[3].data["calls"] = calls[:1]
     events.append(emit(Type.RUN_FINISHED, answer="It is sent.", stopped_reason="completed",
                        detail="", advice="", turns=1, tool_calls=1))
-    trace.keep([(run.pk, event) for event in events])
+    event_store.keep([(run.pk, event) for event in events])
 print("pks:", chat.pk, run.pk)
 """
 

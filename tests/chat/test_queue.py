@@ -115,14 +115,14 @@ async def test_those_that_wait_are_answered_oldest_first_and_one_at_a_time(chat,
 
 
 async def test_what_waits_is_kept_before_the_page_is_told(chat, model, monkeypatch):
-    publish, kept = sessions.live.publish, []
+    publish, kept = sessions.pubsub.publish, []
 
     async def noting(topic, kind, **facts):
         kept.append((kind, await Message.objects.queued().acount()))
         await publish(topic, kind, **facts)
 
     await said(chat, "one")
-    monkeypatch.setattr(sessions.live, "publish", noting)
+    monkeypatch.setattr(sessions.pubsub, "publish", noting)
     await said(chat, "two")
 
     assert ("queue.changed", 1) in kept

@@ -47,7 +47,7 @@ def test_a_fault_may_hold_everything_up():
 
 def test_a_fault_kills_unless_it_is_told_otherwise():
     kill = (
-        "from agents.engine import faults;"
+        "from agents.engine import fault_injection as faults;"
         "faults.arm({'ASHIATO_FAULTS': '1', 'ASHIATO_FAULT': 'P9:2'});"
         "faults.point('P9'); print('once', flush=True); faults.point('P9'); print('twice')"
     )

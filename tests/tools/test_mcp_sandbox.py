@@ -225,10 +225,10 @@ def test_what_cannot_be_applied_ends_the_program():
     policy = json.dumps({"read": ["/"], "write": []})
     code = (
         f"import sys; sys.path.insert(0, {str(Path(confine.__file__).parent)!r})\n"
-        "import mcp_confine\n"
+        "import confine\n"
         "def broken(*_): raise OSError(1, 'Operation not permitted')\n"
-        "mcp_confine.restrict = broken\n"
-        f"sys.argv = ['x', {policy!r}, '/bin/echo', 'it ran']\nmcp_confine.main()"
+        "confine.restrict = broken\n"
+        f"sys.argv = ['x', {policy!r}, '/bin/echo', 'it ran']\nconfine.main()"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
 
