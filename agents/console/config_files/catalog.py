@@ -112,7 +112,7 @@ WITHOUT = {
 
 
 class Agents(Kind):
-    """With their tools, as `agents.catalog.agent_spec` has them, and a version for each change."""
+    """Agents with their tools (`agents.catalog.agent_spec`); each change makes a version."""
 
     def columns(self, values: Values) -> list[Column]:
         return columns(self.model, without=[self.named, "tools"])

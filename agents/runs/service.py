@@ -17,8 +17,9 @@ from agents.engine.loop.termination import StopReason
 from agents.engine.state import Message
 from agents.llm import http
 from agents.models import Agent, Run, WorkflowVersion
-from agents.runs import clocks, event_store, event_writer, executor, job_queue, leases
-from agents.runs.executor import HANDOVER, LOOK, SHUTDOWN, STOP_WITHIN, Follower
+
+from . import clocks, event_store, event_writer, executor, job_queue, leases
+from .executor import HANDOVER, LOOK, SHUTDOWN, STOP_WITHIN, Follower
 
 logger = logging.getLogger(__name__)
 
