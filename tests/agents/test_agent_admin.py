@@ -11,10 +11,10 @@ from django.utils import timezone
 
 from agents import runs, versions
 from agents.admin.starters import STARTERS
+from agents.engine.testing import Says
 from agents.models import Agent, Approval, Run
 from tests.agents.test_agent_tools import posted
 from tests.agents.test_catalog_admin import agent_form
-from tests.scripted import Says
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

@@ -8,8 +8,8 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
 from agents import live, runs
+from agents.engine.testing import Says
 from tests.conftest import asked
-from tests.scripted import Says
 
 pytestmark = [
     pytest.mark.both_databases,

@@ -10,12 +10,12 @@ from django.test import AsyncClient, Client
 
 from agents import approvals, runs, toolset
 from agents.approvals import NotDecided, Word
+from agents.engine.testing import Call, Says
 from agents.engine.tool import ToolResult
 from agents.fragments import Watched
 from agents.models import Agent, AgentStep, Approval, Run, ToolRegistration
 from agents.prose import render_exact
 from tests.conftest import asked, checked
-from tests.scripted import Call, Says
 
 pytestmark = [
     pytest.mark.both_databases,

@@ -14,9 +14,9 @@ from agents import toolset
 from agents.admin.tool_form import WEATHER
 from agents.assembly import CIRCUITS
 from agents.engine.handoff import Handoff
+from agents.engine.testing import Says
 from agents.models import Agent, Approval, McpServer, Run, ToolRegistration
 from tests.conftest import asked
-from tests.scripted import Says
 from tests.wire import WireServer
 
 pytestmark = [

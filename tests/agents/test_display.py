@@ -12,12 +12,12 @@ from django.utils import timezone
 from agents import clocks, journal, live, planners, readable, toolset, wording
 from agents.display import RunView, StepView
 from agents.engine.errors import ModelError
+from agents.engine.testing import Call, Says, ScriptedModel
 from agents.engine.tool import ToolResult
 from agents.fragments import Watched
 from agents.models import Agent, AgentStep, Run
 from agents.readable import shown
 from tests.conftest import asked
-from tests.scripted import Call, Says, ScriptedModel
 
 NOW = datetime(2040, 1, 1, tzinfo=UTC)
 VOID = {"input", "br", "hr", "use", "rect", "path", "img", "meta", "link"}

@@ -6,9 +6,9 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 
 from agents.display import RunView, StepView
+from agents.engine.testing import Says
 from agents.models import Agent, AgentStep, Run
 from tests.conftest import asked
-from tests.scripted import Says
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

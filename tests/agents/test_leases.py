@@ -13,11 +13,11 @@ from django.utils import timezone
 
 from agents import approvals, assembly, leases, runs, toolset, workshop
 from agents.engine.events import Stamp, Type
+from agents.engine.testing import Says
 from agents.engine.tool import ToolResult
 from agents.journal import Journal, RunIsOver
 from agents.models import AgentStep, Approval, Run
 from tests.conftest import PATIENCE, asked, checked, until
-from tests.scripted import Says
 
 pytestmark = [
     pytest.mark.both_databases,

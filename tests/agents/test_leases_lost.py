@@ -7,10 +7,10 @@ from asgiref.sync import sync_to_async
 from django.db.models import F
 
 from agents import leases, live, runs, toolset, workshop
+from agents.engine.testing import Says
 from agents.engine.tool import ToolResult
 from agents.models import Run
 from tests.conftest import checked, until
-from tests.scripted import Says
 
 pytestmark = [
     pytest.mark.both_databases,

@@ -8,9 +8,9 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from agents import approvals, runs, servers
+from agents.engine.testing import Says
 from agents.models import Agent, Approval, McpServer, ToolRegistration
 from tests.conftest import asked, checked
-from tests.scripted import Says
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

@@ -16,6 +16,7 @@ from pydantic import SecretStr
 from agents import journal, metrics, pulse, toolset
 from agents.engine.errors import ModelError
 from agents.engine.events import Event, Type, replayed
+from agents.engine.testing import Says
 from agents.engine.tool import ToolResult
 from agents.models import McpServer, Run, ToolRegistration
 from agents.review import examples
@@ -24,7 +25,6 @@ from agents.tools.calculator import CalculatorTool
 from agents.watchdog import Watchdog
 from project.asgi import doors
 from tests.conftest import asked
-from tests.scripted import Says
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("workshop")]
 

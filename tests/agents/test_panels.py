@@ -10,13 +10,13 @@ from django.test import AsyncClient
 from agents import approvals, planners, runs
 from agents.approvals import Word
 from agents.display import RunView, panels
+from agents.engine.testing import Says
 from agents.llm.direct_model import DirectModel
 from agents.management.commands import seed_demo
 from agents.masking import Veil, masked
 from agents.models import Agent
 from agents.sentences import FORMS, SENTENCES
 from tests.conftest import asked, checked
-from tests.scripted import Says
 from tests.wire import WireServer, say
 
 pytestmark = [

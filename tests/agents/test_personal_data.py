@@ -9,6 +9,7 @@ from django.utils import timezone
 from agents import approvals, assembly, masking, planners, runs, trace
 from agents.engine.stopping import Fate
 from agents.engine.termination import StopReason
+from agents.engine.testing import Says, delta, finish
 from agents.llm.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel
 from agents.models import Agent, AgentStep, Run, RunEvent
@@ -18,7 +19,6 @@ from chat import sessions
 from chat.models import ChatSession, Message
 from tests.agents import test_plans_over_the_wire as plans
 from tests.conftest import asked, checked
-from tests.scripted import Says, delta, finish
 from tests.wire import WireServer, call, say
 
 pytestmark = [

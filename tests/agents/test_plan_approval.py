@@ -10,10 +10,10 @@ from django.test import AsyncClient
 
 from agents import approvals, runs
 from agents.approvals import NoSuchPlan, Word
+from agents.engine.testing import Says
 from agents.models import Approval, Run
 from tests.agents.test_plans import DOUBLE, card, sum_of, written
 from tests.conftest import asked, checked
-from tests.scripted import Says
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

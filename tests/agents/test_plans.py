@@ -9,12 +9,12 @@ from asgiref.sync import sync_to_async
 from agents import runs, trace
 from agents.display import RunView
 from agents.engine.events import Stamp, Type
+from agents.engine.testing import Says
 from agents.fragments import Watched
 from agents.masking import Veil
 from agents.models import AgentStep
 from tests.conftest import asked
 from tests.review.test_replay import compare, plain, relived
-from tests.scripted import Says
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

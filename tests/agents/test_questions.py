@@ -8,9 +8,9 @@ from django.test import AsyncClient
 from agents import approvals, runs, trace
 from agents.approvals import NotDecided, Word
 from agents.engine.events import Stamp, Type
+from agents.engine.testing import Says
 from agents.models import Approval, Run, ToolRegistration
 from tests.conftest import asked, checked
-from tests.scripted import Says
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

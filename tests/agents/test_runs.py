@@ -10,12 +10,12 @@ from agents import runs, toolset, workshop
 from agents.engine.errors import ModelError
 from agents.engine.state import legal
 from agents.engine.stream import Deadlines
+from agents.engine.testing import Call, Says, delta, finish
 from agents.engine.tool import ToolResult
 from agents.models import Agent, Run
 from agents.trace import transcript
 from agents.wording import ending
 from tests.conftest import asked, checked, until
-from tests.scripted import Call, Says, delta, finish
 
 pytestmark = [
     pytest.mark.both_databases,

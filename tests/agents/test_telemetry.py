@@ -17,6 +17,7 @@ from agents import approvals, journal, runs, sinks, telemetry, toolset, trace
 from agents.approvals import Word
 from agents.engine.errors import ModelError
 from agents.engine.events import Event, Stamp, Type
+from agents.engine.testing import Says
 from agents.engine.tool import ToolResult
 from agents.models import Agent, Approval, Run
 from agents.otlp import EPOCH, Exporter
@@ -25,7 +26,6 @@ from agents.spans import Course, Kind, Note, Span, Subject
 from project.environment import Environment
 from tests.collector import Collector
 from tests.conftest import asked
-from tests.scripted import Says
 
 CALL = Says.call("calculator", "I need to calculate.", input="6 * 7")
 SECRET = "sk-abcdef0123456789"

@@ -8,9 +8,9 @@ from agents.engine.errors import ModelError
 from agents.engine.events import Stamp, Type
 from agents.engine.state import INTERRUPTED, legal
 from agents.engine.termination import StopReason
+from agents.engine.testing import Call, Says
 from agents.models import Agent, GuardrailPattern, Run
 from tests.conftest import asked, checked
-from tests.scripted import Call, Says
 
 pytestmark = [
     pytest.mark.both_databases,

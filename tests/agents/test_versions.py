@@ -5,9 +5,9 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Group
 
 from agents import descriptions, runs, versions
+from agents.engine.testing import Says
 from agents.models import Agent, AgentTool, Run
 from tests.conftest import asked
-from tests.scripted import Says
 
 pytestmark = [
     pytest.mark.both_databases,

@@ -4,12 +4,12 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from agents import trace
+from agents.engine.testing import Says
 from agents.models import Run
 from agents.review import judging
 from chat import questions
 from chat.models import Message
 from tests.conftest import asked
-from tests.scripted import Says
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

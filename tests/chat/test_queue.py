@@ -8,12 +8,12 @@ from channels.db import database_sync_to_async
 from django.test import AsyncClient
 
 from agents import live, planners, runs, workshop
+from agents.engine.testing import Says, ScriptedModel, delta
 from agents.models import Agent, Run
 from agents.workflows import starting
 from chat import queue, sessions, sharing
 from chat.models import ChatSession, Message
 from tests.conftest import checked, frames_until, tab
-from tests.scripted import Says, ScriptedModel, delta
 
 pytestmark = [
     pytest.mark.both_databases,

@@ -11,12 +11,12 @@ from django.test import AsyncClient
 
 from agents import leases, live, planners, runs, toolset, trace, workshop
 from agents.engine.function import FunctionTool
+from agents.engine.testing import Says, ScriptedModel, delta
 from agents.engine.tool import ToolResult
 from agents.models import Run
 from chat import questions, queue, sessions
 from chat.models import ChatSession, Message
 from tests.conftest import asked, checked, frames_until, tab, until
-from tests.scripted import Says, ScriptedModel, delta
 
 pytestmark = [
     pytest.mark.both_databases,

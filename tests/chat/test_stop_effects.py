@@ -13,10 +13,10 @@ from agents.display.effects import MOST_CALLS
 from agents.engine.events import Stamp, Type
 from agents.engine.state import NOT_STARTED, legal
 from agents.engine.termination import StopReason
+from agents.engine.testing import Call, Says, ScriptedModel
 from agents.engine.tool import ToolResult
 from agents.models import AgentStep, Approval, Run
 from tests.conftest import asked, checked
-from tests.scripted import Call, Says, ScriptedModel
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

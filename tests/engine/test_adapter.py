@@ -21,8 +21,8 @@ from agents.engine.errors import AdapterFailed, AgentConnectionError, ModelTimeo
 from agents.engine.events import Type
 from agents.engine.handoff import Handoff
 from agents.engine.state import AgentState
+from agents.engine.testing import Says, ScriptedModel, delta
 from agents.llm.trial import trial
-from tests.scripted import Says, ScriptedModel, delta
 
 SECRET = "sk-very-secret-0123456789"
 FORM = {"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]}

@@ -19,7 +19,7 @@ from agents.engine.errors import CircuitOpen
 from agents.engine.events import Stamp
 from agents.engine.guardrails import GuardrailAction, Pattern
 from agents.engine.listening import Listening
-from tests.scripted import Says, ScriptedModel, delta, finish
+from agents.engine.testing import Says, ScriptedModel, delta, finish
 
 ONCE = RetryPolicy(max_retries=0)
 # Words wait behind a rule like this one until it is known what follows them.

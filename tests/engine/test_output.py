@@ -12,8 +12,8 @@ from agents.engine.errors import BadSchema, ModelError, RateLimited
 from agents.engine.guardrails import GuardrailAction, Pattern
 from agents.engine.output import OutputSchema, readable
 from agents.engine.phases import OutputPhase, ThinkingAloud
+from agents.engine.testing import Call, Says, ScriptedModel, delta, finish
 from agents.engine.trail import Trail
-from tests.scripted import Call, Says, ScriptedModel, delta, finish
 
 CITY = {
     "type": "object",

@@ -19,10 +19,10 @@ from agents.engine.events import Stamp, Type
 from agents.engine.handoff import Handoff
 from agents.engine.state import AgentState
 from agents.engine.termination import standard_policy
+from agents.engine.testing import Says, ScriptedModel
 from agents.engine.trail import retrace
 from tests.engine.conftest import Echo
 from tests.engine.test_approval import _kept, collected, decided
-from tests.scripted import Says, ScriptedModel
 
 HELLO = Says.call("read", "First I read.", text="one")
 WRITE = Says.call("write", "Then I write.", text="two")

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from agents.differences import Reader, words
 from agents.display import RunView
+from agents.engine.testing import Says
 from agents.models import Agent, AuditEntry, Run, ToolRegistration
 from agents.review.alignment import align
 from agents.review.comparison import Comparison
 from tests.conftest import asked
-from tests.scripted import Says
 
 ADD = Says.call("calculator", "I add.", expression="1 + 1")
 STEPS = st.lists(st.sampled_from("abc"), max_size=30)

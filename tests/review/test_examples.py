@@ -6,13 +6,13 @@ from django.test import Client
 
 from agents import approvals, runs
 from agents.approvals import Word
+from agents.engine.testing import Says
 from agents.models import Agent, Approval, AuditEntry, Run, ToolRegistration
 from agents.review import examples
 from agents.review.likeness import likeness
 from agents.review.models import Example
 from tests.agents.test_plans import sum_of, written
 from tests.conftest import asked
-from tests.scripted import Says
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

@@ -12,6 +12,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from agents import migrations
+from agents.engine.testing import Says
 from agents.meaning import Rows
 from agents.models import Agent, AgentStep, ReviewScope, Run, RunEvent
 from agents.review import listing
@@ -20,7 +21,6 @@ from agents.review.filters import parse
 from agents.review.listing import Found, neighbours
 from agents.review.models import Label, Rating, Review, SavedView
 from tests.conftest import asked
-from tests.scripted import Says
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db(transaction=True)]
 

@@ -8,6 +8,7 @@ from django.test import AsyncClient
 
 from agents import consumers, live, masking, runs
 from agents.engine.events import Event, Type
+from agents.engine.testing import Says
 from agents.fragments import Watched
 from agents.masking import Veil, masked_value
 from agents.models import AgentStep, Approval, AuditEntry, Run, RunEvent
@@ -16,7 +17,6 @@ from agents.review.filters import parse
 from agents.review.models import Rating, Review
 from tests.conftest import ORIGIN, frames_until, tab
 from tests.review.conftest import MAIL, PERSONAL, PHONE, client_of, may
-from tests.scripted import Says
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -14,6 +14,7 @@ from agents.approvals import Word
 from agents.display import RunView
 from agents.engine.errors import ModelError
 from agents.engine.events import Stamp, Type
+from agents.engine.testing import Says
 from agents.engine.tool import ToolResult
 from agents.meaning import Rows
 from agents.models import Absence, Agent, Approval, AuditEntry, Run
@@ -22,7 +23,6 @@ from agents.review.moments import Timeline, number
 from tests.agents.test_display import Page, Tree, scripts
 from tests.conftest import asked
 from tests.review.conftest import MAIL, PERSONAL, PHONE
-from tests.scripted import Says
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

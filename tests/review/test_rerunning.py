@@ -10,6 +10,7 @@ from django.test import AsyncClient
 from agents import approvals, assembly, planners, runs, toolset, trace
 from agents.approvals import Word
 from agents.display import RunView
+from agents.engine.testing import Call, Says
 from agents.engine.tool import ToolResult
 from agents.models import (
     Agent,
@@ -24,7 +25,6 @@ from agents.review import rerunning
 from agents.review.rerunning import Setup
 from chat.models import ChatSession
 from tests.conftest import asked, checked
-from tests.scripted import Call, Says
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

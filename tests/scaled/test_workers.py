@@ -9,11 +9,11 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from agents import approvals, jobs, leases, runs, toolset, workshop
 from agents.approvals import Word
+from agents.engine.testing import Says
 from agents.engine.tool import ToolResult
 from agents.models import Approval, Run
 from agents.review import rerunning
 from tests.conftest import checked, until
-from tests.scripted import Says
 
 pytestmark = [
     pytest.mark.both_databases,
