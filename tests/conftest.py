@@ -86,7 +86,7 @@ def samples(db):
 def scripted(monkeypatch):
     """Lets the runs of a test think with a script instead of the demo model."""
     from agents.catalog import planner_factory
-    from tests.scripted import ScriptedModel
+    from agents.engine.testing import ScriptedModel
 
     def use(*script, model=None):
         model = model or ScriptedModel(*script)

@@ -19,6 +19,8 @@ ISATAP = (bytes.fromhex("00005efe"), bytes.fromhex("02005efe"))
 # virtual machines find services of their cloud that trust them.
 SPECIAL = [ip_network("168.63.129.16"), ip_network("192.0.0.0/24")]
 SPECIAL += [ip_network("192.88.99.0/24"), ip_network("3fff::/20")]
+# Protocol assignments, and 6to4, which is deprecated: newer Pythons don't take them for public.
+SPECIAL += [ip_network("2001::/23"), ip_network("2002::/16")]
 KINDS = {
     "is_unspecified": "this machine itself",
     "is_loopback": "this machine itself",

@@ -12,10 +12,10 @@ from django.utils import timezone
 from agents import runs
 from agents.catalog import agent_versions
 from agents.console.agent_templates import STARTERS
+from agents.engine.testing import Says
 from agents.models import Agent, Approval, Run
 from tests.agents.test_agent_tools import posted
 from tests.agents.test_catalog_admin import agent_form
-from tests.scripted import Says
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

@@ -6,10 +6,10 @@ from django.test import Client
 from django.urls import reverse
 
 from agents.catalog import agent_factory
+from agents.engine.testing import Says
 from agents.models import Agent, AgentTool, AuditEntry, Run, ToolRegistration
 from tests.agents.test_catalog_admin import agent_form
 from tests.conftest import asked
-from tests.scripted import Says
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

@@ -8,9 +8,9 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
 from agents import runs
+from agents.engine.testing import Says
 from agents.runs import pubsub
 from tests.conftest import asked
-from tests.scripted import Says
 
 pytestmark = [
     pytest.mark.both_databases,

@@ -10,6 +10,7 @@ from django.test import AsyncClient, Client
 
 from agents import runs
 from agents.catalog import tool_factory
+from agents.engine.testing import Call, Says
 from agents.engine.tool import ToolResult
 from agents.models import Agent, AgentStep, Approval, Run, ToolRegistration
 from agents.runs import approvals
@@ -17,7 +18,6 @@ from agents.runs.approvals import NotDecided, Word
 from agents.web.presentation.live_run import Watched
 from agents.web.presentation.markdown import render_exact
 from tests.conftest import asked, checked
-from tests.scripted import Call, Says
 
 pytestmark = [
     pytest.mark.both_databases,

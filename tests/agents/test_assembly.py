@@ -8,9 +8,9 @@ from django.core.management import call_command
 from agents import runs
 from agents.catalog import agent_factory, tool_factory
 from agents.engine.errors import BadPattern
+from agents.engine.testing import Says
 from agents.models import Agent, GuardrailPattern, Run, ToolRegistration
 from tests.conftest import asked, checked
-from tests.scripted import Says
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

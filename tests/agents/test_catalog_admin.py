@@ -14,9 +14,9 @@ from agents.catalog import tool_factory
 from agents.catalog.agent_factory import CIRCUITS
 from agents.console.tool_form import WEATHER
 from agents.engine.loop.handoff import Handoff
+from agents.engine.testing import Says
 from agents.models import Agent, Approval, McpServer, Run, ToolRegistration
 from tests.conftest import asked
-from tests.scripted import Says
 from tests.wire import WireServer
 
 pytestmark = [

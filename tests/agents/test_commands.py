@@ -15,10 +15,10 @@ from pydantic import SecretStr
 
 from agents import runs
 from agents.catalog import sample_data
+from agents.engine.testing import Call, Says
 from agents.management.commands import ask as ask_command
 from agents.management.commands import seed_demo, serve
 from agents.models import Agent, GuardrailPattern, Run, ToolRegistration
-from tests.scripted import Call, Says
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

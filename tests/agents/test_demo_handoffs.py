@@ -10,12 +10,12 @@ from agents.engine.loop.handoff import Handoff
 from agents.engine.loop.runtime import AgentRuntime
 from agents.engine.loop.tool_fallback import FallbackStrategy
 from agents.engine.planner.react_planner import ReActPlanner
+from agents.engine.testing import ScriptedModel
 from agents.engine.tool import ToolRegistry
 from agents.llm.demo.history import Offer, Question, Situation
 from agents.llm.demo_model import decide
 from agents.tools.calculator import CalculatorTool
 from tests.agents.test_demo_model import TODAY, demo
-from tests.scripted import ScriptedModel
 
 TASK = {"type": "object", "properties": {"task": {"type": "string"}}, "required": ["task"]}
 COLLEAGUES = tuple(

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from agents.catalog import planner_factory, tool_factory
 from agents.engine.errors import ModelError
+from agents.engine.testing import Call, Says, ScriptedModel
 from agents.engine.tool import ToolResult
 from agents.models import Agent, AgentStep, Run
 from agents.runs import clocks, event_writer, pubsub
@@ -18,7 +19,6 @@ from agents.web.presentation import RunView, StepView, formatting, status_text
 from agents.web.presentation.formatting import shown
 from agents.web.presentation.live_run import Watched
 from tests.conftest import asked
-from tests.scripted import Call, Says, ScriptedModel
 
 NOW = datetime(2040, 1, 1, tzinfo=UTC)
 VOID = {"input", "br", "hr", "use", "rect", "path", "img", "meta", "link"}

@@ -5,10 +5,10 @@ from asgiref.sync import sync_to_async
 from django.template.loader import render_to_string
 from django.utils import timezone
 
+from agents.engine.testing import Says
 from agents.models import Agent, AgentStep, Run
 from agents.web.presentation import RunView, StepView
 from tests.conftest import asked
-from tests.scripted import Says
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

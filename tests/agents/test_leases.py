@@ -15,13 +15,13 @@ from agents import runs
 from agents.catalog import agent_factory, tool_factory
 from agents.engine.events import Stamp, Type
 from agents.engine.loop.termination import StopReason
+from agents.engine.testing import Says
 from agents.engine.tool import ToolResult
 from agents.models import AgentStep, Approval, Run
 from agents.runs import approvals, event_store, executor, leases
 from agents.runs import event_writer as event_journal
 from agents.runs.event_writer import Journal, RunIsOver
 from tests.conftest import PATIENCE, asked, checked, until
-from tests.scripted import Says
 
 pytestmark = [
     pytest.mark.both_databases,

@@ -8,11 +8,11 @@ from django.db.models import F
 
 from agents import runs
 from agents.catalog import tool_factory
+from agents.engine.testing import Says
 from agents.engine.tool import ToolResult
 from agents.models import Run
 from agents.runs import executor, leases, pubsub
 from tests.conftest import checked, until
-from tests.scripted import Says
 
 pytestmark = [
     pytest.mark.both_databases,

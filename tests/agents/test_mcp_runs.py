@@ -9,10 +9,10 @@ from asgiref.sync import sync_to_async
 
 from agents import runs
 from agents.catalog import mcp_servers
+from agents.engine.testing import Says
 from agents.models import Agent, Approval, McpServer, ToolRegistration
 from agents.runs import approvals
 from tests.conftest import asked, checked
-from tests.scripted import Says
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

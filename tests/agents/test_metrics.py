@@ -16,6 +16,7 @@ from pydantic import SecretStr
 from agents.catalog import tool_factory
 from agents.engine.errors import ModelError
 from agents.engine.events import Event, Type, replayed
+from agents.engine.testing import Says
 from agents.engine.tool import ToolResult
 from agents.models import McpServer, Run, ToolRegistration
 from agents.observability import metrics, process_status
@@ -26,7 +27,6 @@ from agents.runs import event_writer
 from agents.tools.calculator import CalculatorTool
 from project.asgi import doors
 from tests.conftest import asked
-from tests.scripted import Says
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("workshop")]
 

@@ -10,6 +10,7 @@ from django.test import AsyncClient
 from agents import runs
 from agents.access.masking import Veil, masked
 from agents.catalog import planner_factory
+from agents.engine.testing import Says
 from agents.llm.direct_model import DirectModel
 from agents.management.commands import seed_demo
 from agents.models import Agent
@@ -18,7 +19,6 @@ from agents.runs.approvals import Word
 from agents.runs.engine_messages import FORMS, SENTENCES
 from agents.web.presentation import RunView, panel_view
 from tests.conftest import asked, checked
-from tests.scripted import Says
 from tests.wire import WireServer, say
 
 pytestmark = [

@@ -11,6 +11,7 @@ from agents.access import masking
 from agents.catalog import agent_factory, planner_factory
 from agents.engine.loop.cancellation import Fate
 from agents.engine.loop.termination import StopReason
+from agents.engine.testing import Says, delta, finish
 from agents.llm.direct_model import DirectModel
 from agents.llm.litellm_model import LiteLLMModel
 from agents.models import Agent, AgentStep, Run, RunEvent
@@ -21,7 +22,6 @@ from chat import sessions
 from chat.models import ChatSession, Message
 from tests.agents import test_plans_over_the_wire as plans
 from tests.conftest import asked, checked
-from tests.scripted import Says, delta, finish
 from tests.wire import WireServer, call, say
 
 pytestmark = [

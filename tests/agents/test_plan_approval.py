@@ -9,12 +9,12 @@ from django.db import connection
 from django.test import AsyncClient
 
 from agents import runs
+from agents.engine.testing import Says
 from agents.models import Approval, Run
 from agents.runs import approvals
 from agents.runs.approvals import NoSuchPlan, Word
 from tests.agents.test_plans import DOUBLE, card, sum_of, written
 from tests.conftest import asked, checked
-from tests.scripted import Says
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

@@ -9,13 +9,13 @@ from asgiref.sync import sync_to_async
 from agents import runs
 from agents.access.masking import Veil
 from agents.engine.events import Stamp, Type
+from agents.engine.testing import Says
 from agents.models import AgentStep
 from agents.runs import event_store as trace
 from agents.web.presentation import RunView
 from agents.web.presentation.live_run import Watched
 from tests.conftest import asked
 from tests.review.test_replay import compare, plain, relived
-from tests.scripted import Says
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

@@ -7,11 +7,11 @@ from django.test import AsyncClient
 
 from agents import runs
 from agents.engine.events import Stamp, Type
+from agents.engine.testing import Says
 from agents.models import Approval, Run, ToolRegistration
 from agents.runs import approvals, event_store
 from agents.runs.approvals import NotDecided, Word
 from tests.conftest import asked, checked
-from tests.scripted import Says
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

@@ -11,13 +11,13 @@ from agents.catalog import tool_factory
 from agents.engine.errors import ModelError
 from agents.engine.planner.stream_batches import Deadlines
 from agents.engine.state import legal
+from agents.engine.testing import Call, Says, delta, finish
 from agents.engine.tool import ToolResult
 from agents.models import Agent, Run
 from agents.runs import executor
 from agents.runs.event_store import transcript
 from agents.web.presentation.status_text import ending
 from tests.conftest import asked, checked, until
-from tests.scripted import Call, Says, delta, finish
 
 pytestmark = [
     pytest.mark.both_databases,

@@ -17,6 +17,7 @@ from agents import runs
 from agents.catalog import tool_factory
 from agents.engine.errors import ModelError
 from agents.engine.events import Event, Stamp, Type
+from agents.engine.testing import Says
 from agents.engine.tool import ToolResult
 from agents.models import Agent, Approval, Run
 from agents.observability import log_sinks, telemetry
@@ -28,7 +29,6 @@ from agents.runs.approvals import Word
 from project.environment import Environment
 from tests.collector import Collector
 from tests.conftest import asked
-from tests.scripted import Says
 
 CALL = Says.call("calculator", "I need to calculate.", input="6 * 7")
 SECRET = "sk-abcdef0123456789"

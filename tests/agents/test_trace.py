@@ -7,10 +7,10 @@ from agents.engine.errors import ModelError
 from agents.engine.events import Stamp, Type
 from agents.engine.loop.termination import StopReason
 from agents.engine.state import INTERRUPTED, legal
+from agents.engine.testing import Call, Says
 from agents.models import Agent, GuardrailPattern, Run
 from agents.runs import event_store, projection
 from tests.conftest import asked, checked
-from tests.scripted import Call, Says
 
 pytestmark = [
     pytest.mark.both_databases,

@@ -6,9 +6,9 @@ from django.contrib.auth.models import Group
 
 from agents import runs
 from agents.catalog import agent_spec, agent_versions
+from agents.engine.testing import Says
 from agents.models import Agent, AgentTool, Run
 from tests.conftest import asked
-from tests.scripted import Says
 
 pytestmark = [
     pytest.mark.both_databases,

@@ -3,13 +3,13 @@
 import pytest
 from asgiref.sync import sync_to_async
 
+from agents.engine.testing import Says
 from agents.models import Run
 from agents.review import feedback
 from agents.runs import event_store
 from chat import messages
 from chat.models import Message
 from tests.conftest import asked
-from tests.scripted import Says
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

@@ -9,13 +9,13 @@ from django.test import AsyncClient
 
 from agents import runs
 from agents.catalog import planner_factory
+from agents.engine.testing import Says, ScriptedModel, delta
 from agents.models import Agent, Run
 from agents.runs import executor, pubsub
 from agents.workflows import start
 from chat import queue, sessions, sharing
 from chat.models import ChatSession, Message
 from tests.conftest import checked, frames_until, tab
-from tests.scripted import Says, ScriptedModel, delta
 
 pytestmark = [
     pytest.mark.both_databases,

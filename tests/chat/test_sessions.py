@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from agents import runs
 from agents.catalog import planner_factory
 from agents.engine.state import legal
+from agents.engine.testing import Says, ScriptedModel
 from agents.models import Agent, Run, RunEvent
 from chat import listing, messages, sessions
 from chat.models import ChatSession, Message
 from tests.conftest import checked, frames_until, tab, until
-from tests.scripted import Says, ScriptedModel
 
 pytestmark = [
     pytest.mark.both_databases,

@@ -12,13 +12,13 @@ from django.test import AsyncClient
 from agents import runs
 from agents.catalog import planner_factory, tool_factory
 from agents.engine.loop.function_tool import FunctionTool
+from agents.engine.testing import Says, ScriptedModel, delta
 from agents.engine.tool import ToolResult
 from agents.models import Run
 from agents.runs import event_store, executor, leases, pubsub, service
 from chat import messages, queue, sessions
 from chat.models import ChatSession, Message
 from tests.conftest import asked, checked, frames_until, tab, until
-from tests.scripted import Says, ScriptedModel, delta
 
 pytestmark = [
     pytest.mark.both_databases,

@@ -12,13 +12,13 @@ from agents.catalog import planner_factory, tool_factory
 from agents.engine.events import Stamp, Type
 from agents.engine.loop.termination import StopReason
 from agents.engine.state import NOT_STARTED, legal
+from agents.engine.testing import Call, Says, ScriptedModel
 from agents.engine.tool import ToolResult
 from agents.models import AgentStep, Approval, Run
 from agents.runs import event_store, executor, leases, service
 from agents.web.presentation import BARE, RunView
 from agents.web.presentation.effects import MOST_CALLS
 from tests.conftest import asked, checked
-from tests.scripted import Call, Says, ScriptedModel
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

@@ -10,7 +10,7 @@ from agents.engine import (
     ToolRegistry,
     ToolResult,
 )
-from tests.scripted import ScriptedModel
+from agents.engine.testing import ScriptedModel
 
 
 class Echo:

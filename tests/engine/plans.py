@@ -6,7 +6,7 @@ from agents.engine import FallbackStrategy, Guardrails, ReActPlanner, RetryPolic
 from agents.engine.events import Event, Stamp, Type
 from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
 from agents.engine.plans.workflow import Workflow
-from tests.scripted import ScriptedModel
+from agents.engine.testing import ScriptedModel
 
 
 def step(name: str, tool: str = "echo", *depends_on: str, **more: Any) -> ExecutionStep:

@@ -21,8 +21,8 @@ from agents.engine.events import Type
 from agents.engine.loop.handoff import Handoff
 from agents.engine.planner import stream_batches as reading
 from agents.engine.state import AgentState
+from agents.engine.testing import Says, ScriptedModel, delta
 from agents.llm.model_probe import trial
-from tests.scripted import Says, ScriptedModel, delta
 
 SECRET = "sk-very-secret-0123456789"
 FORM = {"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]}

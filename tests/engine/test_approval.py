@@ -7,9 +7,9 @@ import pytest
 from agents.engine import AgentState, Event
 from agents.engine.events import Stamp, Type
 from agents.engine.loop.approval import digest
+from agents.engine.testing import Call, Says
 from agents.engine.turn.assembly import ToolCall
 from tests.engine.conftest import Echo
-from tests.scripted import Call, Says
 
 
 class Asks(Echo):

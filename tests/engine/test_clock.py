@@ -6,8 +6,8 @@ import pytest
 
 from agents.engine import ToolResult, clock
 from agents.engine.events import Stamp, Type
+from agents.engine.testing import Says
 from tests.engine.conftest import Echo
-from tests.scripted import Says
 
 HOUR = timedelta(hours=1)
 

@@ -21,11 +21,11 @@ from agents.engine.events import Type
 from agents.engine.loop.handoff import Handoff
 from agents.engine.privacy.pseudonyms import Discretion, Growing
 from agents.engine.state import AgentState
+from agents.engine.testing import Says, ScriptedModel, delta
 from tests.engine.conftest import Echo
 from tests.engine.test_approval import _kept, collected
 from tests.engine.test_takeover import Steady, check
 from tests.examples import many
-from tests.scripted import Says, ScriptedModel, delta
 
 MAIL, PHONE, ACCOUNT = "ann@example.com", "090-1234-5678", "7654321"
 PEM = """-----BEGIN PRIVATE KEY-----

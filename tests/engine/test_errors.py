@@ -20,8 +20,8 @@ from agents.engine import (
 )
 from agents.engine.events import Type
 from agents.engine.loop.termination import DuplicateDetectionPolicy, ToolCallLimitPolicy
+from agents.engine.testing import Says
 from tests.engine.conftest import Echo
-from tests.scripted import Says
 
 CALL = Says.call("echo", text="a")
 STANDARD = StandardTerminationPolicy()

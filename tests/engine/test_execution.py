@@ -6,9 +6,9 @@ from agents.engine import ToolResult
 from agents.engine.events import Type
 from agents.engine.loop.approval import AskPerson
 from agents.engine.plans.plan import ALWAYS, FAILURE, ExecutionPlan, ExecutionStep
+from agents.engine.testing import Says
 from tests.engine.conftest import Echo
 from tests.engine.plans import answered, of, outcomes, outputs, step, told, workflow
-from tests.scripted import Says
 
 
 async def _fails(input):

@@ -11,9 +11,9 @@ from agents.engine import (
 )
 from agents.engine.events import Stamp, Type
 from agents.engine.resilience.circuit_breaker import CircuitPolicy, Circuits
+from agents.engine.testing import Says, ScriptedModel
 from tests.engine.conftest import Echo
 from tests.engine.test_toolbox import archive, broken
-from tests.scripted import Says, ScriptedModel
 
 
 def planner(name, *script, dialect="native"):

@@ -7,8 +7,8 @@ import pytest
 from agents.engine import ReActPlanner
 from agents.engine.errors import ModelBusy
 from agents.engine.resilience.rate_limiter import Gate, Limits, TokenBucket
+from agents.engine.testing import Says, ScriptedModel
 from tests.engine.test_listening import failure, hear, listening, planner
-from tests.scripted import Says, ScriptedModel
 
 
 class Clock:

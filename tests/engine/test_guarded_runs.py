@@ -9,8 +9,8 @@ from agents.engine.errors import ProviderFailed
 from agents.engine.events import Type
 from agents.engine.guardrails.checks import Pattern
 from agents.engine.loop.output_schema import OutputSchema
+from agents.engine.testing import Call, Says
 from tests.engine.conftest import Echo
-from tests.scripted import Call, Says
 
 MASK, BLOCK = GuardrailAction.MASK, GuardrailAction.BLOCK
 

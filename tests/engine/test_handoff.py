@@ -6,10 +6,10 @@ from agents.engine import ModelError
 from agents.engine.events import Type
 from agents.engine.loop.handoff import Handoff
 from agents.engine.plans.plan import ExecutionStep
+from agents.engine.testing import Says
 from tests.engine.conftest import Echo
 from tests.engine.plans import workflow
 from tests.engine.test_approval import Asks, collected, decided, types
-from tests.scripted import Says
 
 ASK = Says.call("ask_helper", task="Find it.")
 DONE = Says(answer="It is found.")

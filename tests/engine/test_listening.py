@@ -19,7 +19,7 @@ from agents.engine.events import Stamp
 from agents.engine.guardrails.checks import GuardrailAction, Pattern
 from agents.engine.loop.model_call import Listening
 from agents.engine.resilience.circuit_breaker import CircuitPolicy, Circuits
-from tests.scripted import Says, ScriptedModel, delta, finish
+from agents.engine.testing import Says, ScriptedModel, delta, finish
 
 ONCE = RetryPolicy(max_retries=0)
 # Words wait behind a rule like this one until it is known what follows them.

@@ -6,9 +6,9 @@ from agents.engine import FallbackStrategy, Guardrails, ReActPlanner, RetryPolic
 from agents.engine.events import Event, Stamp, Type
 from agents.engine.loop.approval import AskPerson
 from agents.engine.plans.orchestrator import Orchestrator
+from agents.engine.testing import Says, ScriptedModel
 from tests.engine.conftest import Echo
 from tests.engine.plans import of, outcomes, told
-from tests.scripted import Says, ScriptedModel
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from agents.engine.guardrails.checks import GuardrailAction, Pattern
 from agents.engine.loop.output_schema import OutputSchema, readable
 from agents.engine.loop.output_step import OutputPhase, ThinkingAloud
 from agents.engine.loop.run_state import Trail
-from tests.scripted import Call, Says, ScriptedModel, delta, finish
+from agents.engine.testing import Call, Says, ScriptedModel, delta, finish
 
 CITY = {
     "type": "object",

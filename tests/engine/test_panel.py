@@ -22,11 +22,11 @@ from agents.engine.events import Type
 from agents.engine.loop.handoff import Handoff
 from agents.engine.loop.termination import standard_policy
 from agents.engine.state import AgentState
+from agents.engine.testing import Says, ScriptedModel
 from tests.engine.conftest import Echo
 from tests.engine.plans import of, outcomes, told
 from tests.engine.test_approval import Asks, _kept, collected, decided, types
 from tests.engine.test_takeover import Steady
-from tests.scripted import Says, ScriptedModel
 
 SUM = {"type": "object", "properties": {"sum": {"type": "number"}}, "required": ["sum"]}
 DIFFER = {

@@ -6,8 +6,8 @@ from agents.engine.guardrails.checks import estimate_tokens
 from agents.engine.planner.context_window import fit
 from agents.engine.planner.react_planner import PlanResult, ReActPlanner, Request
 from agents.engine.state import AgentState
+from agents.engine.testing import ScriptedModel
 from agents.engine.turn.assembly import ToolCall, Turn
-from tests.scripted import ScriptedModel
 
 SIGNED = {"type": "thinking", "thinking": "Hm.", "signature": "s1"}
 CALL = ToolCall(id="a", name="echo", kept={"provider_specific_fields": {"signature": "c1"}})

@@ -5,10 +5,10 @@ import json
 from agents.engine import AgentRuntime, FallbackStrategy, Guardrails, ReActPlanner, ToolRegistry
 from agents.engine.events import Event, Type
 from agents.engine.privacy.redaction import Redaction, redacted
+from agents.engine.testing import Says
 from tests.engine.conftest import Echo
 from tests.engine.test_approval import _kept, collected
 from tests.engine.test_takeover import Steady, check
-from tests.scripted import Says
 
 MAIL, ACCOUNT = "ann@example.com", "7654321"
 QUESTION = f"Look up {MAIL}, account number {ACCOUNT}."

@@ -15,8 +15,8 @@ from agents.engine import (
 from agents.engine.events import Event
 from agents.engine.guardrails.checks import GuardrailAction, Pattern
 from agents.engine.loop.termination import standard_policy
+from agents.engine.testing import Call, Says
 from tests.engine.conftest import Echo
-from tests.scripted import Call, Says
 
 
 async def events_of(agent, query="What?", state=None):

@@ -15,8 +15,8 @@ from agents.engine import (
     ToolResult,
 )
 from agents.engine.planner.stream_batches import Deadlines
+from agents.engine.testing import Call, Says, ScriptedModel, delta, finish
 from tests.engine.conftest import Echo
-from tests.scripted import Call, Says, ScriptedModel, delta, finish
 
 
 class Chunks:

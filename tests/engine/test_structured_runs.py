@@ -5,8 +5,8 @@ import json
 from agents.engine import AgentState, Guardrails, RateLimited, ToolResult
 from agents.engine.events import Event
 from agents.engine.loop.output_schema import OutputSchema
+from agents.engine.testing import Says
 from tests.engine.conftest import Echo
-from tests.scripted import Says
 
 FORM = OutputSchema(
     {

@@ -20,9 +20,9 @@ from agents.engine.loop.handoff import Handoff
 from agents.engine.loop.run_state import retrace
 from agents.engine.loop.termination import standard_policy
 from agents.engine.state import AgentState
+from agents.engine.testing import Says, ScriptedModel
 from tests.engine.conftest import Echo
 from tests.engine.test_approval import _kept, collected, decided
-from tests.scripted import Says, ScriptedModel
 
 HELLO = Says.call("read", "First I read.", text="one")
 WRITE = Says.call("write", "Then I write.", text="two")

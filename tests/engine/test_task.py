@@ -14,9 +14,9 @@ from agents.engine.loop.approval import AskPerson
 from agents.engine.loop.handoff import Handoff
 from agents.engine.loop.termination import standard_policy
 from agents.engine.plans.plan import ExecutionPlan, ExecutionStep
+from agents.engine.testing import Says, ScriptedModel
 from tests.engine.conftest import Echo
 from tests.engine.plans import answered, of, outcomes, outputs, step, told, workflow
-from tests.scripted import Says, ScriptedModel
 
 LITTLE = standard_policy(max_tokens=1)
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from agents.engine.testing import delta, finish
 from agents.engine.turn.assembly import ToolCall, Turn, assemble
-from tests.scripted import delta, finish
 
 SIGNED = {"type": "thinking", "thinking": "Let me see.", "signature": "s1"}
 REDACTED = {"type": "redacted_thinking", "data": "xx"}

@@ -15,7 +15,7 @@ from agents.engine.errors import (
 )
 from agents.engine.planner.react_planner import PlanResult, ReActPlanner
 from agents.engine.state import AgentState
-from tests.scripted import delta, finish
+from agents.engine.testing import delta, finish
 
 PARIS = '{"city": "Paris"}'
 OSLO = '{"city": "Oslo"}'

@@ -9,13 +9,13 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agents.engine.testing import Says
 from agents.models import Agent, AuditEntry, Run, ToolRegistration
 from agents.review.alignment import align
 from agents.review.comparison import Comparison
 from agents.web.presentation import RunView
 from agents.web.presentation.text_diff import Reader, words
 from tests.conftest import asked
-from tests.scripted import Says
 
 ADD = Says.call("calculator", "I add.", expression="1 + 1")
 STEPS = st.lists(st.sampled_from("abc"), max_size=30)

@@ -6,11 +6,11 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
+from agents.engine.testing import Says
 from agents.models import AgentStep, GuardrailPattern, Run
 from agents.review.step_details import HEAD, TAIL, Details
 from agents.review.views.runs import TABS
 from tests.conftest import asked
-from tests.scripted import Says
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

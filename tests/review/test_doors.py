@@ -5,10 +5,10 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import Permission
 from django.test import AsyncClient
 
+from agents.engine.testing import Says
 from agents.models import AgentStep, Approval, Run
 from agents.review.models import Review
 from tests.conftest import asked
-from tests.scripted import Says
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

@@ -5,6 +5,7 @@ from asgiref.sync import sync_to_async
 from django.test import Client
 
 from agents import runs
+from agents.engine.testing import Says
 from agents.models import Agent, Approval, AuditEntry, Run, ToolRegistration
 from agents.review import examples
 from agents.review.models import Example
@@ -13,7 +14,6 @@ from agents.runs import approvals
 from agents.runs.approvals import Word
 from tests.agents.test_plans import sum_of, written
 from tests.conftest import asked
-from tests.scripted import Says
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

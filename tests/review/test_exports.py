@@ -11,11 +11,11 @@ from django.test import AsyncClient
 from django.utils import timezone
 from markdown_it import MarkdownIt
 
+from agents.engine.testing import Says
 from agents.models import Absence, AgentStep, AuditEntry, Run, RunEvent
 from agents.review import exports
 from tests.conftest import asked
 from tests.review.conftest import MAIL, PERSONAL
-from tests.scripted import Says
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -12,6 +12,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from agents import migrations
+from agents.engine.testing import Says
 from agents.models import Agent, AgentStep, ReviewScope, Run, RunEvent
 from agents.review import listing
 from agents.review.charts import charts, p95
@@ -20,7 +21,6 @@ from agents.review.listing import Found, neighbours
 from agents.review.models import Label, Rating, Review, SavedView
 from agents.runs.projection import Rows
 from tests.conftest import asked
-from tests.scripted import Says
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db(transaction=True)]
 

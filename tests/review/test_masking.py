@@ -10,6 +10,7 @@ from agents import runs
 from agents.access import masking
 from agents.access.masking import Veil, masked_value
 from agents.engine.events import Event, Type
+from agents.engine.testing import Says
 from agents.models import AgentStep, Approval, AuditEntry, Run, RunEvent
 from agents.review import listing
 from agents.review.filter_language import parse
@@ -19,7 +20,6 @@ from agents.web import consumers
 from agents.web.presentation.live_run import Watched
 from tests.conftest import ORIGIN, frames_until, tab
 from tests.review.conftest import MAIL, PERSONAL, PHONE, client_of, may
-from tests.scripted import Says
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

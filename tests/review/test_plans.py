@@ -4,6 +4,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient, Client
 
+from agents.engine.testing import Says
 from agents.observability.spans import Course, Subject
 from agents.review.comparison import Comparison
 from agents.review.replay_timeline import Timeline
@@ -13,7 +14,6 @@ from tests.agents.test_plans import checked as judged
 from tests.agents.test_plans import planner, sum_of, written  # noqa: F401
 from tests.conftest import asked
 from tests.review.test_exports import checked, fetched
-from tests.scripted import Says
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

@@ -13,6 +13,7 @@ from agents import runs
 from agents.catalog import tool_factory
 from agents.engine.errors import ModelError
 from agents.engine.events import Stamp, Type
+from agents.engine.testing import Says
 from agents.engine.tool import ToolResult
 from agents.models import Absence, Agent, Approval, AuditEntry, Run
 from agents.review import feedback, replay
@@ -24,7 +25,6 @@ from agents.web.presentation import RunView
 from tests.agents.test_display import Page, Tree, scripts
 from tests.conftest import asked
 from tests.review.conftest import MAIL, PERSONAL, PHONE
-from tests.scripted import Says
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

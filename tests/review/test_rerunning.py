@@ -9,6 +9,7 @@ from django.test import AsyncClient
 
 from agents import runs
 from agents.catalog import agent_factory, planner_factory, tool_factory
+from agents.engine.testing import Call, Says
 from agents.engine.tool import ToolResult
 from agents.models import (
     Agent,
@@ -26,7 +27,6 @@ from agents.runs.approvals import Word
 from agents.web.presentation import RunView
 from chat.models import ChatSession
 from tests.conftest import asked, checked
-from tests.scripted import Call, Says
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

@@ -2,9 +2,9 @@
 
 import pytest
 
+from agents.engine.testing import Says
 from agents.models import Agent, ReviewScope, Run
 from tests.conftest import asked
-from tests.scripted import Says
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

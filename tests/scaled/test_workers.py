@@ -9,13 +9,13 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from agents import runs
 from agents.catalog import tool_factory
+from agents.engine.testing import Says
 from agents.engine.tool import ToolResult
 from agents.models import Approval, Run
 from agents.review import reruns
 from agents.runs import approvals, executor, job_queue, leases
 from agents.runs.approvals import Word
 from tests.conftest import checked, until
-from tests.scripted import Says
 
 pytestmark = [
     pytest.mark.both_databases,

@@ -48,6 +48,7 @@ NOT_TO_BE_ASKED = """
     http://[64:ff9b::a9fe:a9fe]/ http://[64:ff9b:1::1]/ http://[64:ff9b:1::a9fe:a9fe]/
     http://[2002:7f00:1::]/ http://[2002:a9fe:a9fe::1]/ http://[2002:c0a8:1::1]/
     http://[2001:0:7f00:1::]/ http://[2001:0:808:808:0:0:80ff:fffe]/
+    http://[2002:808:808::1]/ http://[2001:1::1]/ http://[2001:20::1]/
     http://[2001:4860::5efe:10.0.0.1]/ http://[2001:4860::200:5efe:7f00:1]/
     http://[fe80::1]/ http://[fe80::1%25eth0]/ http://[2606:4700::1%251]/ http://[fec0::1]/
     http://[fc00::1]/ http://[fd00:ec2::254]/ http://[ff02::1]/ http://[2001:db8::1]/
@@ -63,7 +64,7 @@ NOT_TO_BE_ASKED = """
     http://xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx.org/
 """
 
-PUBLIC = ["8.8.8.8", "2606:4700::1111", "64:ff9b::808:808", "2002:808:808::1"]
+PUBLIC = ["8.8.8.8", "2606:4700::1111", "64:ff9b::808:808"]
 
 
 def found(*addresses):

@@ -1,4 +1,4 @@
-"""A model that says what it is told to, in either dialect, and minds when nobody listens."""
+"""A scripted model, for tests of agents without a provider and without a network."""
 
 import json
 from collections.abc import AsyncIterator
@@ -8,6 +8,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Call:
+    """A tool call; arguments that are text are sent as they are, even if they aren't JSON."""
+
     name: str
     arguments: dict[str, Any] | str = field(default_factory=dict)
 
@@ -26,6 +28,8 @@ class Says:
 
 
 class ScriptedModel:
+    """Plays its script turn by turn, native or as ReAct text, and records the requests."""
+
     def __init__(self, *script: Says | Exception, dialect: str = "native") -> None:
         self.script = list(script)
         self.dialect = dialect
@@ -33,7 +37,8 @@ class ScriptedModel:
 
     async def stream(self, **request: Any) -> AsyncIterator[dict[str, Any]]:
         self.requests.append(request)
-        assert self.script, "the script is used up"
+        if not self.script:
+            raise AssertionError("The script is used up.")
         says = self.script.pop(0)
         if isinstance(says, Exception):
             raise says
@@ -41,7 +46,8 @@ class ScriptedModel:
             yield chunk
 
     def assert_used_up(self) -> None:
-        assert not self.script, f"never asked for {self.script}"
+        if self.script:
+            raise AssertionError(f"These turns were never asked for: {self.script}")
 
     def _chunks(self, says: Says) -> list[dict[str, Any]]:
         if self.dialect == "react":
