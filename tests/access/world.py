@@ -1,6 +1,7 @@
 """A conversation, a run and whatever belongs to them, and everybody who might come by."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -68,7 +69,8 @@ class World:
         return "/" + re.sub(r"<\w+:(\w+)>", value, route)
 
 
-def made(agent: Agent, accounts: Any) -> World:
+def made(agent: Agent, accounts: Any, roles: Iterable[str] = ROLES) -> World:
+    """A world in which these roles are signed in."""
     people = {role: accounts.create_user(role) for role in ROLES[1:-1]}
     people["root"] = accounts.create_superuser("root")
     for role in ("reviewer", "scoped"):
@@ -78,7 +80,7 @@ def made(agent: Agent, accounts: Any) -> World:
     people["staff"].save()
     chat, run, ids = _conversation(agent, people)
     ids |= _of_people(people["owner"], accounts.create_user("invited"))
-    return World(chat, run, ids, {role: _client(people.get(role)) for role in ROLES})
+    return World(chat, run, ids, {role: _client(people.get(role)) for role in roles})
 
 
 def _of_people(owner: Any, invited: Any) -> dict:

@@ -1,0 +1,5 @@
+"""Personal data and secrets: found, masked, and replaced by pseudonyms."""
+
+from .masking import mask
+
+__all__ = ["mask"]
