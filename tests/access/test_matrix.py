@@ -200,14 +200,24 @@ def pages(model) -> list[str]:
     ]
 
 
-async def test_the_console_is_for_those_who_have_a_right_in_it(fresh):
-    """People and reviewers are sent to its door, staff without a right are refused."""
-    world = await fresh()
+@pytest.mark.parametrize(
+    "role",
+    [
+        pytest.param(role, marks=() if role in {"nobody", "reviewer"} else pytest.mark.thorough)
+        for role in ("nobody", *OUTSIDERS)
+    ],
+)
+async def test_people_and_reviewers_are_sent_from_the_console_to_its_door(role, fresh):
+    world = await fresh(role)
     for page in [page for model in CONSOLE for page in pages(model)]:
-        for role in ["nobody", *OUTSIDERS]:
-            for answer in [await call(world, role, page) for call in (looked, posted)]:
-                assert answer.status_code == 302, (role, page)
-                assert "/login/" in answer.headers["Location"], (role, page)
+        for answer in [await call(world, role, page) for call in (looked, posted)]:
+            assert answer.status_code == 302, page
+            assert "/login/" in answer.headers["Location"], page
+
+
+async def test_the_console_is_for_those_who_have_a_right_in_it(fresh):
+    world = await fresh("staff", "root")
+    for page in [page for model in CONSOLE for page in pages(model)]:
         for answer in [await call(world, "staff", page) for call in (looked, posted)]:
             assert answer.status_code == 403, page
     for model in CONSOLE:

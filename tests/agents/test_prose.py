@@ -357,6 +357,7 @@ def streamed(text, flush=FLUSH):
     return growing, sent
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", nasty(1))
 def test_what_is_read_of_an_answer_grows_with_it_and_no_faster(name):
     text = nasty(15_000)[name]
