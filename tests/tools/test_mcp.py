@@ -20,6 +20,7 @@ from agents.engine.loop.tool_fallback import FallbackStrategy
 from agents.engine.tool import Tool
 from agents.tools.addresses import AllowList
 from agents.tools.egress import Egress
+from agents.tools.mcp import process
 from agents.tools.mcp.config import Folder, Sandbox, ServerConfig
 from agents.tools.mcp.connection import Connection, ServerUnavailable
 from agents.tools.mcp.definition import Definition, difference, digest, tool_name
@@ -336,6 +337,36 @@ async def test_nothing_of_a_server_is_left(plain, notes, modes):
     assert len(started) == 1 + ("child" in modes)
     assert alive(started) == []
     assert not Path(around["env"]["HOME"]).parent.exists()
+
+
+class Stuck:
+    """A keeper that ends only when it is killed, a moment later."""
+
+    stdin, returncode = None, None
+
+    def __init__(self):
+        self.stderr, self.ended = asyncio.StreamReader(), asyncio.Event()
+        self.stderr.feed_eof()
+
+    def kill(self):
+        asyncio.get_running_loop().call_later(0.05, self._end)
+
+    def _end(self):
+        self.returncode = -9
+        self.ended.set()
+
+    async def wait(self):
+        await self.ended.wait()
+
+
+async def test_a_keeper_that_has_to_be_killed_is_waited_for(monkeypatch):
+    monkeypatch.setattr(process, "KEEPER_PATIENCE", 0.01)
+    monkeypatch.setattr(process, "PATIENCE", 0.5)
+    server = process.ServerProcess(Stuck(), -1)
+
+    await server.stop()
+
+    assert server.status == -9
 
 
 async def test_nothing_is_left_of_a_server_that_dies(plain, notes):

@@ -113,6 +113,8 @@ class ServerProcess:
             self._cut()
         if not await self.wait(KEEPER_PATIENCE):
             self._keeper.kill()
+            # An event loop that closes before it hears of the end leaves the process unreaped.
+            await self.wait(PATIENCE)
         await asyncio.wait([self._listening], timeout=PATIENCE)
         self._listening.cancel()
 
