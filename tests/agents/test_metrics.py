@@ -276,8 +276,9 @@ def test_a_worker_answers_at_a_door_of_its_own(opened):
     server = metrics.listen("127.0.0.1", 0)
     try:
         address = f"http://127.0.0.1:{server.server_port}/metrics"
-        with pytest.raises(HTTPError, match="401"):
+        with pytest.raises(HTTPError, match="401") as refused:
             urllib.request.urlopen(address, timeout=10)
+        refused.value.close()
         request = urllib.request.Request(address, headers={"Authorization": f"Bearer {TOKEN}"})
         with urllib.request.urlopen(request, timeout=10) as answer:
             body = answer.read().decode()
